@@ -1,0 +1,55 @@
+"""GAMBLE: gentle adaptive multiclass boosting (Huang, 2009, chapter 3).
+
+| thesis | here |
+| --- | --- |
+| y_i | 1 at the row's class, -1/(K-1) elsewhere |
+| w_i, exp(-y_i' F / K) | exp(-F[i, y_i] / (K-1)): the same, since the scores of a row sum to 0 |
+| g_k | the leaf's weighted mean response of class k |
+| r_k, f | K (K-1) g_k / ((K-2) g_k + 1), then centred over classes |
+| delta | K / (K-1) |
+
+The loss, the mean of w_i, need not fall from round to round for K >= 7 and does not bound the error for K > 2. For K = 2 each
+step is twice that of Gentle AdaBoost: learning_rate 1/2 is equal to it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import softmax
+
+from distboost.algorithms.base import Algorithm, Learner
+from distboost.rows import Losses, Rows
+from distboost.weak import gains
+from distboost.weak.tree import TreeGrower
+from distboost.weighting import ClassSums, ResponseWeights
+
+
+class GAMBLE(Algorithm):
+    """GAMBLE (Algorithm 3)."""
+
+    name: ClassVar[str] = "gamble"
+
+    def __init__(self, n_classes: int):
+        self.weighting = ResponseWeights(1 / (n_classes - 1))
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Learner:
+        K = rows.n_classes
+        δ = K / (K - 1)
+        tree = grow(gains.LEAST_SQUARES)
+        C = ClassSums.normalised(rows.sums(ClassSums(self.weighting.s), tree.leaves))
+        W = C.sum(axis=1, keepdims=True)
+        # The least-squares fit of the response: its weighted mean in the leaf.
+        g = np.divide(δ * C - W / (K - 1), W, out=np.zeros_like(C), where=W > 0)
+        g = np.clip(g, -1 / (K - 1), 1.0)
+        # The transformed response, centred so that the scores of a row sum to 0.
+        r = K * (K - 1) * g / ((K - 2) * g + 1)
+        f = r - r.mean(axis=1, keepdims=True)
+        return Learner(tree, f, separates=False)
+
+    def loss(self, losses: Losses) -> float:
+        return losses.weight
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        return softmax(F / (F.shape[1] - 1), axis=1)

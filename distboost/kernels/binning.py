@@ -1,0 +1,103 @@
+"""From raw numbers to bins."""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+
+
+@kernel
+def bin_rows(X, edges, edge_offsets, out):
+    """out[i, d] = how many of feature d's edges lie below X[i, d]; a missing value goes to the bin after the last.
+
+    In NumPy, for one feature: ``np.searchsorted(edges, x, side="left")``, so that x <= edges[b] exactly when bin <= b.
+    """
+    # IN: X (n, D) float; edges of feature d, ascending: edges[edge_offsets[d]:edge_offsets[d + 1]]
+    # OUT: out (n, D) uint8
+    for d in range(X.shape[1]):
+        first, last = edge_offsets[d], edge_offsets[d + 1]
+        for i in range(X.shape[0]):
+            x = np.float64(X[i, d])
+            if np.isnan(x):
+                out[i, d] = last - first + 1
+                continue
+            # Halving without a branch: `low` is the number of edges known to lie below x.
+            low = first
+            length = last - first
+            while length > 0:
+                half = length // 2
+                below = edges[low + half] < x
+                low = low + half + 1 if below else low
+                length = length - half - 1 if below else half
+            out[i, d] = low - first
+
+
+@kernel
+def distinct_values(X, weights, limit, table, used, counts, infinite):
+    """Collects each feature's distinct values, up to `limit` of them; counts[d] = limit + 1 means there are more.
+
+    A hash table per feature with open addressing. Rows of weight 0 are left out; missing values are not values.
+    """
+    # IN: X (n, D) float; weights (n,) float64; limit < table.shape[1] / 2, table.shape[1] a power of two
+    # OUT: table (D, size) float64, used (D, size) bool, counts (D,) int64; infinite (2,) int64: row and column of the
+    #      first infinite value, -1 if there is none
+    size = table.shape[1]
+    mask = np.uint64(size - 1)
+    bits = np.empty(1)
+    for d in range(X.shape[1]):
+        for i in range(X.shape[0]):
+            x = np.float64(X[i, d])
+            if np.isinf(x):
+                if infinite[0] < 0 or i < infinite[0]:
+                    infinite[0], infinite[1] = i, d
+                break
+            if counts[d] > limit or weights[i] == 0.0 or np.isnan(x):
+                continue
+            bits[0] = x + 0.0  # -0.0 and 0.0 are one value
+            h = bits.view(np.uint64)[0] * np.uint64(0x9E3779B97F4A7C15)
+            slot = (h >> np.uint64(40)) & mask
+            while used[d, slot] and table[d, slot] != x:
+                slot = (slot + np.uint64(1)) & mask
+            if not used[d, slot]:
+                counts[d] += 1
+                if counts[d] <= limit:
+                    used[d, slot] = True
+                    table[d, slot] = x + 0.0
+
+
+@kernel
+def quantile_edges(values, weights, max_bins, out):
+    """Cuts a feature's sorted distinct values into bins of about equal weight; out holds the edges, returned is their number.
+
+    A value as heavy as a whole bin gets a bin of its own and the rest is shared out among the bins left (after LightGBM's
+    greedy binning). Edges lie midway between neighbouring values.
+    """
+    # IN: values (m,) float64 ascending and distinct; weights (m,) float64 > 0
+    # OUT: out (max_bins - 1,) float64
+    m = values.shape[0]
+    total = weights.sum()
+    heavy = weights >= total / max_bins
+    n_rest = max_bins - heavy.sum()
+    rest = weights[~heavy].sum()
+    share = rest / n_rest if n_rest > 0 else np.inf
+    n_edges = 0
+    filled = 0.0
+    for j in range(m - 1):
+        filled += weights[j]
+        if not heavy[j]:
+            rest -= weights[j]
+        full = heavy[j] or filled >= share or (heavy[j + 1] and filled >= max(1.0, share / 2))
+        if full and n_edges < max_bins - 1:
+            out[n_edges] = midpoint(values[j], values[j + 1])
+            n_edges += 1
+            filled = 0.0
+            if not heavy[j]:
+                n_rest -= 1
+                share = rest / n_rest if n_rest > 0 else np.inf
+    return n_edges
+
+
+@kernel
+def midpoint(a, b):
+    """The number midway between a < b, never b itself: x <= midpoint parts them."""
+    middle = 0.5 * a + 0.5 * b
+    return middle if a <= middle < b else a

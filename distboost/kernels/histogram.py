@@ -1,0 +1,60 @@
+"""Sums of row statistics per node, feature and bin: where boosting spends its time.
+
+Bins of all features lie one after another: feature d owns `offsets[d]:offsets[d + 1]`, its last bin holds missing values.
+The last channel in use counts rows.
+"""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+from distboost.kernels.lanes import LANES, add_lanes
+
+_LANES = np.uintp(LANES)
+
+
+@kernel
+def clear(features, offsets, slots, pool):
+    """pool[slots, offsets[d]:offsets[d + 1]] = 0 for each feature d."""
+    for slot in slots:
+        for d in features:
+            pool[slot, offsets[d] : offsets[d + 1]] = 0
+
+
+@kernel
+def dense_histogram(bins, order, start, stop, statistics, features, offsets, slots, pool):
+    """pool[slots[m], offsets[d] + bins[i, d], :] += statistics[i, :] for the rows i of node m and each feature d.
+
+    In NumPy: ``np.add.at(pool[slots[m]], offsets[d] + bins[rows, d], statistics[rows])``.
+    """
+    # IN: bins (n, D) uint8; order (n,) int32, the rows by node; start, stop (m,) the nodes' spans in order;
+    #     statistics (n, C) int32, C a multiple of 8; features: which to sum; slots (m,)
+    # OUT: pool (slots, total bins, C) int64, added to
+    n_channels = np.uintp(statistics.shape[1])
+    for m in range(slots.shape[0]):
+        sums = pool[slots[m]]
+        for j in range(start[m], stop[m]):
+            i = np.uintp(order[j])
+            for d in features:
+                b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
+                for c in range(np.uintp(0), n_channels, _LANES):
+                    add_lanes(sums, b, c, statistics, i)
+
+
+@kernel
+def class_histogram(bins, order, start, stop, labels, weights, count, features, offsets, slots, pool):
+    """pool[slots[m], offsets[d] + bins[i, d], y_i] += weights[i], and 1 more row in channel `count`.
+
+    For statistics that are one number per row, kept apart by class.
+    """
+    # IN: labels (n,) int32; weights (n,) int64; the rest as in dense_histogram
+    # OUT: pool (slots, total bins, C) int64, added to
+    for m in range(slots.shape[0]):
+        sums = pool[slots[m]]
+        for j in range(start[m], stop[m]):
+            i = np.uintp(order[j])
+            y = np.uintp(labels[i])
+            w = weights[i]
+            for d in features:
+                b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
+                sums[b, y] += w
+                sums[b, np.uintp(count)] += 1

@@ -1,0 +1,47 @@
+"""Arithmetic on eight neighbouring class channels at once.
+
+Numba's loop vectoriser does not see through the short loop over classes inside the loop over rows, so the vector
+instructions are asked for by name. LLVM lowers them to whatever the processor has; integer sums are the same on all.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 8
+
+
+def padded(n_channels: int) -> int:
+    """The number of channels, rounded up to whole groups of eight.
+
+    >>> padded(11)
+    16
+    """
+    return -(-n_channels // LANES) * LANES
+
+
+def _pointer(context, builder, typ, array, row, column, lane_type):
+    """Address of array[row, column] as a pointer to eight lanes; the array is C-contiguous."""
+    view = cgutils.create_struct_proxy(typ)(context, builder, array)
+    width = cgutils.unpack_tuple(builder, view.shape)[1]
+    offset = builder.add(builder.mul(row, width), column)
+    return builder.bitcast(builder.gep(view.data, [offset]), ir.VectorType(lane_type, LANES).as_pointer())
+
+
+@intrinsic
+def add_lanes(typingctx, total, i, column, rows, j):
+    """total[i, column:column+8] += rows[j, column:column+8] for int64 totals and int32 rows, both C-contiguous."""
+    index = types.uintp
+    signature = types.void(total, index, index, rows, index)
+
+    def codegen(context, builder, signature, args):
+        total_value, i_value, column_value, rows_value, j_value = args
+        i64, i32 = ir.IntType(64), ir.IntType(32)
+        target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64)
+        source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, i32)
+        addend = builder.sext(builder.load(source, align=4), ir.VectorType(i64, LANES))
+        builder.store(builder.add(builder.load(target, align=8), addend), target, align=8)
+        return context.get_dummy_value()
+
+    return signature, codegen

@@ -1,0 +1,141 @@
+"""Rows weighted by their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
+
+Every kernel works with e scaled down by `exp(shift)`, which keeps a row's total at most 1, and rounds it to a multiple of
+`1 / scale`; the sums are then integers and exact. A row's weight multiplies after the rounding, so that an integer weight
+is the row repeated.
+"""
+
+import numpy as np
+
+from distboost.kernels._jit import inlined, kernel
+from distboost.kernels.exponential import exp
+
+
+@inlined
+def times(weight, q):
+    """weight * q as an integer: exact for an integer weight, else rounded."""
+    whole = np.int64(weight)
+    if whole == weight:
+        return whole * np.int64(q)
+    return np.int64(np.rint(weight * q))
+
+
+@inlined
+def margin_weights(scores, y, s, shift, scale, e):
+    """e[k] = exp(-s (F[y] - F[k]) - shift) as a whole multiple of 1/scale (stored times scale); e[y] = 0."""
+    own = scores[y]
+    for k in range(scores.shape[0]):
+        e[k] = np.rint(exp(s * (scores[k] - own) - shift) * scale)
+    e[y] = 0.0
+
+
+@kernel
+def residuals(scores, labels, weights, order, s, shift, scale, out):
+    """out[i] = (V[i, 0], ..., V[i, K-1], 1, 0...): V[i, y_i] = sum_k e[i, k], V[i, k] = -e[i, k] otherwise."""
+    # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use
+    # OUT: out (n, C) int32, C > K
+    n_classes = scores.shape[1]
+    e = np.empty(n_classes)
+    for j in range(order.shape[0]):
+        i = order[j]
+        y = labels[i]
+        margin_weights(scores[i], y, s, shift, scale, e)
+        total = np.int64(0)
+        for k in range(n_classes):
+            q = times(weights[i], e[k])
+            out[i, k] = -q
+            total += q
+        out[i, y] = total
+        out[i, n_classes] = 1
+
+
+@kernel
+def class_pairs(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
+    """out[l, y, k] = sum of e[i, k] over the rows i of class y in leaf l."""
+    # OUT: out (leaves, K, K) int64
+    n_classes = scores.shape[1]
+    e = np.empty(n_classes)
+    for m in range(leaves.shape[0]):
+        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
+            i = order[j]
+            y = labels[i]
+            margin_weights(scores[i], y, s, shift, scale, e)
+            for k in range(n_classes):
+                out[m, y, k] += times(weights[i], e[k])
+
+
+@kernel
+def hits_and_misses(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
+    """out[l, 0, c] = sum over rows of class c in leaf l of sum_k e[i, k]; out[l, 1, c] = sum over the other rows of e[i, c].
+
+    What a leaf that votes for class c gets right and wrong.
+    """
+    # OUT: out (leaves, 2, K) int64
+    n_classes = scores.shape[1]
+    e = np.empty(n_classes)
+    for m in range(leaves.shape[0]):
+        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
+            i = order[j]
+            y = labels[i]
+            margin_weights(scores[i], y, s, shift, scale, e)
+            for k in range(n_classes):
+                q = times(weights[i], e[k])
+                out[m, 1, k] += q
+                out[m, 0, y] += q
+
+
+@kernel
+def line_slopes(scores, labels, weights, order, spans, leaves, s, shift, scale, values, steps, out):
+    """The slope and curvature, at each trial step, of the risk along a tree's leaf values.
+
+    out[a, 0] = sum e[i, k] p,  out[a, 1] = sum e[i, k] p d,  out[a, 2] = sum e[i, k] p d^2  over rows and classes, with
+    d = -(v[y_i] - v[k]) of the row's leaf and p = exp(s steps[a] d) / exp(s steps[a] D), D the largest d that any leaf has.
+    """
+    # IN: values (leaves, K) float64; steps (A,) float64
+    # OUT: out (A, 3) int64, in units of 1/scale; d is divided by D, hence at most 1 in size
+    n_classes = scores.shape[1]
+    e = np.empty(n_classes)
+    largest = 0.0
+    for m in range(leaves.shape[0]):
+        largest = max(largest, values[m].max() - values[m].min())
+    for m in range(leaves.shape[0]):
+        v = values[m]
+        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
+            i = order[j]
+            y = labels[i]
+            margin_weights(scores[i], y, s, shift, scale, e)
+            for a in range(steps.shape[0]):
+                for k in range(n_classes):
+                    d = (v[k] - v[y]) / largest
+                    p = e[k] * exp(s * steps[a] * largest * (d - 1.0))
+                    out[a, 0] += times(weights[i], np.rint(p))
+                    out[a, 1] += times(weights[i], np.rint(p * d))
+                    out[a, 2] += times(weights[i], np.rint(p * d * d))
+
+
+@kernel
+def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
+    """Adds the rows' total margin weight to out[0] and their classification errors, in units of 1/unit, to out[1].
+
+    largest[0] becomes the largest total sum_k e[i, k] of one row. The prediction is the first class of largest score.
+    """
+    # OUT: out (2,) int64; largest (1,) float64
+    n_classes = scores.shape[1]
+    e = np.empty(n_classes)
+    for i in range(scores.shape[0]):
+        if weights[i] == 0.0:
+            continue
+        y = labels[i]
+        own = scores[i, y]
+        total = 0.0
+        wrong = False
+        for k in range(n_classes):
+            e[k] = exp(s * (scores[i, k] - own) - shift)
+        e[y] = 0.0
+        for k in range(n_classes):
+            total += e[k]
+            wrong |= scores[i, k] > own or (scores[i, k] == own and k < y)
+        largest[0] = max(largest[0], total)
+        out[0] += times(weights[i], np.rint(total * scale))
+        if wrong:
+            out[1] += np.int64(np.rint(weights[i] * unit))

@@ -1,0 +1,54 @@
+"""Which node of the growing tree each row is in."""
+
+import numpy as np
+
+from distboost.kernels._jit import inlined, kernel
+
+
+@inlined
+def goes_left(b, split_bin, missing_bin, missing_left):
+    """Whether a row whose bin is b goes left: bins up to split_bin do; the missing bin goes where it was told to."""
+    return missing_left if b == missing_bin else b <= split_bin
+
+
+@kernel
+def split_spans(bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, scratch):
+    """Parts the span of each split node between its children, keeping the order of the rows.
+
+    In NumPy, for one node: ``rows = order[a:b]; order[a:b] = concatenate([rows[goes_left], rows[~goes_left]])``.
+    """
+    # IN: bins (n, D) uint8; missing_bin (D,); node, feature, split_bin, missing_left, left, right (m,)
+    # OUT: order (n,) int32; spans (nodes, 2) int32; scratch (n,) int32
+    for m in range(node.shape[0]):
+        a, b = spans[node[m], 0], spans[node[m], 1]
+        d, threshold, toleft = feature[m], split_bin[m], missing_left[m]
+        missing = missing_bin[d]
+        n_left = a
+        n_right = 0
+        for j in range(a, b):
+            i = order[j]
+            # Both writes, one kept: no branch that the processor could guess wrong.
+            is_left = goes_left(np.int64(bins[i, d]), threshold, missing, toleft)
+            order[n_left] = i
+            scratch[n_right] = i
+            n_left += is_left
+            n_right += not is_left
+        for j in range(n_right):
+            order[n_left + j] = scratch[j]
+        spans[left[m], 0], spans[left[m], 1] = a, n_left
+        spans[right[m], 0], spans[right[m], 1] = n_left, b
+
+
+@kernel
+def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, rows, out):
+    """out[j] = the leaf that row rows[j] falls into, by the row's bins. Children below 0 are leaves: ~child."""
+    # IN: the tree's inner nodes (m,); rows (r,) int32
+    # OUT: out (r,) int32
+    for j in range(rows.shape[0]):
+        i = rows[j]
+        node = 0 if feature.shape[0] else -1
+        while node >= 0:
+            d = feature[node]
+            is_left = goes_left(np.int64(bins[i, d]), split_bin[node], missing_bin[d], missing_left[node])
+            node = left[node] if is_left else right[node]
+        out[j] = ~node

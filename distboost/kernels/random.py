@@ -1,0 +1,48 @@
+"""Random numbers that depend on (seed, stream, round, position) alone: never on an order of calls."""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+# Streams keep the draws of different purposes apart.
+BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE = 1, 2, 3
+
+
+def _mix(z: int) -> int:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def key(seed: int, stream: int, round: int = 0) -> np.uint64:
+    """The key of one draw: all positions share it.
+
+    >>> int(key(0, ROW_SUBSAMPLE, 7)) == int(key(0, ROW_SUBSAMPLE, 7))
+    True
+    """
+    z = _mix((seed & _MASK) + _GOLDEN & _MASK)
+    z = _mix(z + stream * _GOLDEN & _MASK)
+    return np.uint64(_mix(z + round * _GOLDEN & _MASK))
+
+
+@kernel
+def uniform(draw, first, out):
+    """out[j] = the number in [0, 1) that belongs to position first + j under the key `draw`."""
+    # OUT: out (n,) float64
+    for j in range(out.shape[0]):
+        z = draw + np.uint64(first + j + 1) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+        out[j] = np.float64(z >> np.uint64(11)) * 2.0**-53
+
+
+def uniforms(draw: np.uint64, first: int, n: int) -> np.ndarray:
+    """The numbers in [0, 1) of positions first .. first + n - 1, shape (n,)."""
+    out = np.empty(n)
+    uniform(draw, first, out)
+    return out

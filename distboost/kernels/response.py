@@ -1,0 +1,62 @@
+"""Rows weighted by the score of their own class: w_i = exp(-F[i, y_i] / (K - 1)), as GAMBLE does.
+
+Scaled by `exp(-shift)`, rounded to multiples of `1 / scale`, then multiplied by the row's weight: see `margin`.
+"""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+from distboost.kernels.exponential import exp
+from distboost.kernels.margin import times
+
+WINDOW = 32  # bits of magnitude that share an accumulator
+WINDOWS = 16
+LN2 = 0.6931471805599453
+
+
+@kernel
+def response_weights(scores, labels, weights, order, s, shift, scale, out):
+    """out[i] = w_i = exp(-s F[i, y_i] - shift)."""
+    # OUT: out (n,) int64
+    for j in range(order.shape[0]):
+        i = order[j]
+        w = np.rint(exp(-s * scores[i, labels[i]] - shift) * scale)
+        out[i] = times(weights[i], w)
+
+
+@kernel
+def class_sums(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
+    """Sums of w_i per leaf and class, kept apart by magnitude, so that a leaf of small weights loses no digits.
+
+    out[l, b, c] = sum of 2^(WINDOW b) exp(-s F[i, c] - shift) over the rows i of class c in leaf l whose weight lies between
+    2^-(WINDOW (b + 1)) and 2^-(WINDOW b).
+    """
+    # OUT: out (leaves, windows, K) int64, in units of 1/scale
+    last = out.shape[1] - 1
+    for m in range(leaves.shape[0]):
+        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
+            i = order[j]
+            y = labels[i]
+            exponent = -s * scores[i, y] - shift
+            b = min(max(np.int64(-exponent / (WINDOW * LN2)), 0), last)
+            w = np.rint(exp(exponent + b * (WINDOW * LN2)) * scale)
+            out[m, b, y] += times(weights[i], w)
+
+
+@kernel
+def response_risk(scores, labels, weights, s, shift, scale, unit, out, largest):
+    """Adds the rows' weights to out[0], their errors to out[1]; largest[0] becomes the largest weight: see margin.risk."""
+    # OUT: out (2,) int64; largest (1,) float64
+    for i in range(scores.shape[0]):
+        if weights[i] == 0.0:
+            continue
+        y = labels[i]
+        own = scores[i, y]
+        w = exp(-s * own - shift)
+        wrong = False
+        for k in range(scores.shape[1]):
+            wrong |= scores[i, k] > own or (scores[i, k] == own and k < y)
+        largest[0] = max(largest[0], w)
+        out[0] += times(weights[i], np.rint(w * scale))
+        if wrong:
+            out[1] += np.int64(np.rint(weights[i] * unit))

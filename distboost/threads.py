@@ -1,0 +1,39 @@
+"""A small pool of threads for kernels that release the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+
+def available_cores() -> int:
+    """The number of cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Threads:
+    """Runs functions over items on `n` threads, the calling one included; with one thread it is a plain loop."""
+
+    def __init__(self, n: int | None = None):
+        self.n = n or available_cores()
+        self._pool = ThreadPoolExecutor(self.n - 1, "distboost") if self.n > 1 else None
+
+    def map(self, function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
+        items = list(items)
+        if self._pool is None or len(items) < 2:
+            return [function(item) for item in items]
+        futures = [self._pool.submit(function, item) for item in items[1:]]
+        # The first item runs here: no thread is woken for it.
+        return [function(items[0]), *(future.result() for future in futures)]
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.close()

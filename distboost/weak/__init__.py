@@ -1,0 +1,1 @@
+"""Weak learners, chosen from sums: no rows here."""
