@@ -174,6 +174,10 @@ class Rows(ABC):
         """The combined answers of all shards' methods named `kind`."""
 
     @abstractmethod
+    def passes(self) -> dict[str, int]:
+        """Rows visited so far by all shards, by kind of loop."""
+
+    @abstractmethod
     def close(self) -> None:
         """Frees what the rows hold: blocks, threads, actors."""
 

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-
-class BinnedRows(NamedTuple):
-    """What is kept of the raw data: made once by ingest, never changed afterwards."""
-
-    first: int  # global number of the first row
-    bins: np.ndarray  # (n, D) uint8
-    labels: np.ndarray  # (n,) int32: class index
-    weights: np.ndarray  # (n,) float64: scaled to at most 2^WEIGHT_BITS; 0: the row is not there
+from distboost.data.blocks import BinnedRows
 
 
 class Block:

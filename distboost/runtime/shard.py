@@ -17,7 +17,8 @@ from distboost.rows import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.runtime.block import BinnedRows, Block
+from distboost.data.blocks import BinnedRows
+from distboost.runtime.block import Block
 from distboost.threads import Threads
 
 

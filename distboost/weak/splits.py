@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distboost.kernels import lanes
 from distboost.kernels._jit import kernel
 from distboost.threads import Threads
 from distboost.weak.gains import own_value, pair_value
@@ -17,9 +18,10 @@ class Histograms:
     Bins of all features lie one after another; feature d has `n_bins[d]` bins and one for missing values.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_channels: int):
+    def __init__(self, n_bins: np.ndarray, n_sums: int):
+        self.n_used = n_sums + 1  # the last one counts rows
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        self.pool = np.zeros((0, int(self.offsets[-1]), n_channels), np.int64)
+        self.pool = np.zeros((0, int(self.offsets[-1]), lanes.padded(self.n_used)), np.int64)
         self._free: list[int] = []
 
     def take(self, n: int) -> list[int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import lanes, random
+from distboost.kernels import random
 from distboost.rows import BinnedTree, Rows, Splits, Subsample
 from distboost.weak.splits import Candidates, Histograms, search
 
@@ -27,6 +27,11 @@ class GrowthLimits:
     subsample: float = 1.0
     max_features: float | int = 1.0
     seed: int = 0
+
+    @property
+    def same_every_round(self) -> bool:
+        """Whether every round sees all rows and features: a tree that fails once then fails for ever."""
+        return self.subsample >= 1.0 and self.max_features == 1.0
 
 
 class Tree(NamedTuple):
@@ -56,7 +61,7 @@ class TreeGrower:
         self.rows = rows
         self.limits = limits
         self.n_sums = n_sums
-        self.histograms = Histograms(rows.n_bins, lanes.padded(n_sums + 1))
+        self.histograms = Histograms(rows.n_bins, n_sums)
 
     def __call__(self, kind: int) -> Tree:
         """The tree of the next round, its splits chosen by gain `kind` (see `gains`)."""

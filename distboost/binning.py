@@ -1,0 +1,63 @@
+"""Bin once, train many times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distboost.data.dataset import RawDataset
+from distboost.data.store import write_store
+from distboost.runtime.choose import runtime
+
+
+def bin(
+    X: Any,
+    y: Any,
+    out: str,
+    *,
+    sample_weight: Any = None,
+    max_bins: int = 255,
+    random_state: int = 0,
+    missing_chunks: str = "warn",
+    client: Any = None,
+) -> str:
+    """Writes a binned store, which `fit` takes in place of X and y.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        What `fit` takes.
+    out : str
+        Path or URL of the store to write.
+    max_bins : int, default=255
+    random_state : int, default=0
+        Seed of the sample whose quantiles become bin edges.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+    client : distributed.Client or None, default=None
+        Where to run; found as for `fit` if not given.
+
+    Returns
+    -------
+    out : str
+
+    Examples
+    --------
+    >>> import tempfile, distboost
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> store = distboost.bin(X, y, tempfile.mkdtemp() + "/iris.binned")
+    >>> model = distboost.GDMCBoostClassifier(n_estimators=5).fit(store)
+    >>> model.n_features_in_
+    4
+    """
+    data = RawDataset.of(X, y, sample_weight)
+    warn_all(data.missing_chunks(missing_chunks))
+    with runtime(client, None) as where:
+        write_store(data, out, max_bins, random_state, where)
+    return out
+
+
+def warn_all(messages: list[str]) -> None:
+    import warnings
+
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=3)

@@ -1,0 +1,24 @@
+"""What is kept of the raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class BinnedRows(NamedTuple):
+    """Some rows, binned: made once by ingest, never changed afterwards."""
+
+    first: int  # global number of the first row
+    bins: np.ndarray  # (n, D) uint8
+    labels: np.ndarray  # (n,) int32: class index
+    weights: np.ndarray  # (n,) float64: scaled to at most 2^WEIGHT_BITS; 0: the row is not there
+
+
+class BinnedSet(NamedTuple):
+    """The training or the evaluation rows: function(*call) makes the binned rows of one block."""
+
+    function: Callable[..., BinnedRows]
+    calls: list[tuple]

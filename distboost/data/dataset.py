@@ -1,0 +1,59 @@
+"""Labelled rows that a model can be trained on: raw arrays, or a binned store."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from distboost.data.blocks import BinnedSet
+from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, spans, take_profile
+from distboost.data.profile import Profile, WeightRule
+from distboost.data.sources import as_source, check_chunks
+
+
+class Dataset(Protocol):
+    """What training asks of labelled rows."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:
+        """Classes, weights and bin edges."""
+
+    def missing_chunks(self, policy: str) -> list[str]:
+        """Warnings about chunks that were never written; raises if the policy says so."""
+
+    def binned(self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int) -> BinnedSet:
+        """The rows, binned by the profile's edges. Without class weights, all rows weigh as they were given."""
+
+
+class RawDataset:
+    """Arrays of features, labels and weights, wherever they are."""
+
+    def __init__(self, sources: Labelled):
+        sources.check()
+        self.sources = sources
+        self.place = sources.x.place
+        self.n_rows, self.n_features = sources.x.shape
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any, prefix: str = "") -> RawDataset:
+        weights = None if sample_weight is None else as_source(sample_weight, f"{prefix}sample_weight")
+        return cls(Labelled(as_source(X, f"{prefix}X"), as_source(y, f"{prefix}y"), weights))
+
+    def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:
+        return take_profile(self.sources, max_bins, seed, work)
+
+    def missing_chunks(self, policy: str) -> list[str]:
+        found = [check_chunks(source, policy) for source in self.sources if source is not None]
+        return [message for message in found if message]
+
+    def binned(self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int) -> BinnedSet:
+        if class_weight is None:
+            rule = WeightRule(np.ones(len(profile.classes)), 1.0)
+        else:
+            rule = WeightRule.of(class_weight, profile.class_scans)
+        options = BinOptions.of(profile, rule, self.sources)
+        cuts = spans(self.sources.x, n_parallel)
+        return BinnedSet(bin_rows, [(*self.sources.parts(a, b), a, options) for a, b in cuts])

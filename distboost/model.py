@@ -1,0 +1,223 @@
+"""The fitted ensemble, and the file it lives in.
+
+The file is safetensors (arrays only) whose one metadata entry is a JSON header. Nothing in it is run, and every size is checked
+against the file's own before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import fsspec
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from distboost.errors import DataError, ModelFormatError
+from distboost.kernels import predict
+from distboost.rows import BinnedTree
+from distboost.threads import Threads
+
+FORMAT_VERSION = 1
+_ROWS_AT_ONCE = 4096
+
+# Node arrays and leaf arrays of all trees, one tree after another; `roots` and `value_offsets` say where each begins.
+_ARRAYS = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "missing_left": np.bool_,
+    "left": np.int32,
+    "right": np.int32,
+    "gain": np.float64,
+    "roots": np.int64,
+    "values": np.float64,
+    "value_offsets": np.int64,
+}
+
+
+class Ensemble:
+    """Trees whose leaves add K values to the scores, in a fixed order.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    """
+
+    def __init__(self, n_features: int, n_classes: int):
+        self.n_features = n_features
+        self.n_classes = n_classes
+        self._trees: list[dict[str, np.ndarray]] = []
+        self._joined: dict[str, np.ndarray] | None = None
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+    def append(self, tree: BinnedTree, gain: np.ndarray, values: np.ndarray, edges: list[np.ndarray]) -> None:
+        """Adds a tree; its thresholds are the edges of its bins (infinity where only missing values go right)."""
+        threshold = [
+            edges[d][b] if b < len(edges[d]) else np.inf for d, b in zip(tree.feature, tree.bin, strict=True)
+        ]
+        self._trees.append(
+            {
+                "feature": tree.feature,
+                "threshold": np.array(threshold, np.float64),
+                "missing_left": tree.missing_left,
+                "left": tree.left,
+                "right": tree.right,
+                "gain": gain,
+                "values": values,
+            }
+        )
+        self._joined = None
+
+    def truncate(self, n_trees: int) -> None:
+        """Keeps the first trees."""
+        del self._trees[n_trees:]
+        self._joined = None
+
+    def binned(self, number: int, edges: list[np.ndarray]) -> tuple[BinnedTree, np.ndarray]:
+        """Tree `number` as it decides by bins with these edges, and its leaves' values."""
+        tree = self._trees[number]
+        bins = [np.searchsorted(edges[d], x) for d, x in zip(tree["feature"], tree["threshold"], strict=True)]
+        binned = BinnedTree(
+            tree["feature"], np.array(bins, np.int32), tree["missing_left"], tree["left"], tree["right"]
+        )
+        return binned, tree["values"]
+
+    def scores(self, X: np.ndarray, threads: Threads, first: int = 0, scores: np.ndarray | None = None, last=None):
+        """F of the rows X (n, D), shape (n, K): trees first .. last - 1 added to `scores` (zeros if not given)."""
+        if X.shape[1] != self.n_features:
+            raise DataError(
+                f"X has {X.shape[1]} features, but the model is expecting {self.n_features} features as input."
+            )
+        a = self.arrays()
+        F = np.zeros((len(X), self.n_classes)) if scores is None else scores
+        last = len(self) if last is None else last
+
+        def add(start: int) -> None:
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            predict.add_trees(
+                X[rows], a["feature"], a["threshold"], a["missing_left"], a["left"], a["right"], a["roots"],
+                a["values"], a["value_offsets"], first, last, F[rows],
+            )  # fmt: skip
+
+        threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
+        return F
+
+    def feature_gains(self) -> np.ndarray:
+        """Total gain of the splits on each feature, shape (n_features,)."""
+        a = self.arrays()
+        return np.bincount(a["feature"], weights=a["gain"], minlength=self.n_features)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All trees, one after another."""
+        if self._joined is None:
+            joined = {
+                name: np.concatenate(
+                    [np.empty((0, self.n_classes) if name == "values" else 0, dtype), *(t[name] for t in self._trees)]
+                ).astype(dtype)
+                for name, dtype in _ARRAYS.items()
+                if name not in ("roots", "value_offsets")
+            }
+            joined["roots"] = np.cumsum([0, *(len(t["feature"]) for t in self._trees)], dtype=np.int64)
+            joined["value_offsets"] = np.cumsum([0, *(len(t["values"]) for t in self._trees)], dtype=np.int64)
+            self._joined = joined
+        return self._joined
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_features: int, n_classes: int) -> Ensemble:
+        """The ensemble of these arrays; raises ModelFormatError unless they describe trees."""
+        _check_trees(arrays, n_features, n_classes)
+        ensemble = cls(n_features, n_classes)
+        for a, b, c, d in zip(
+            arrays["roots"], arrays["roots"][1:], arrays["value_offsets"], arrays["value_offsets"][1:], strict=False
+        ):
+            nodes = {
+                name: arrays[name][a:b]
+                for name in ("feature", "threshold", "missing_left", "left", "right", "gain")
+            }
+            ensemble._trees.append({**nodes, "values": arrays["values"][c:d]})
+        return ensemble
+
+
+def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int) -> None:
+    def require(true: bool, what: str) -> None:
+        if not true:
+            raise ModelFormatError(f"the model's trees are damaged: {what}. Get the file again from where it was saved.")
+
+    for name, dtype in _ARRAYS.items():
+        require(name in arrays and arrays[name].dtype == dtype, f"array {name!r} is not there or not {np.dtype(dtype)}")
+    roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
+    n_nodes = len(arrays["feature"])
+    for name in ("threshold", "missing_left", "left", "right", "gain"):
+        require(arrays[name].shape == (n_nodes,), f"array {name!r} has not one entry per node")
+    require(values.ndim == 2 and values.shape[1] == n_classes, "leaf values are not one per class")
+    for index, size in ((roots, n_nodes), (offsets, len(values))):
+        require(index.ndim == 1 and len(index) >= 1 and len(index) == len(roots), "trees are not counted alike")
+        require(index[0] == 0 and index[-1] == size and bool((np.diff(index) >= 0).all()), "tree offsets")
+    inner = np.diff(roots)
+    require(bool((np.diff(offsets) == inner + 1).all()), "a tree has not one leaf more than inner nodes")
+    require(bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()), "a feature number")
+    require(not np.isnan(arrays["threshold"]).any(), "a threshold is NaN")
+    require(bool(np.isfinite(values).all()), "a leaf value is not finite")
+    number = np.arange(n_nodes) - np.repeat(roots[:-1], inner)
+    size = np.repeat(inner, inner)
+    for child in (arrays["left"].astype(np.int64), arrays["right"].astype(np.int64)):
+        # A child comes after its parent, so that following children always ends.
+        require(bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()), "a child")
+
+
+# Files.
+
+
+def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Writes a model file: the same header and arrays give the same bytes."""
+    header = {"format": "distboost", "version": FORMAT_VERSION, **header}
+    header["checksum"] = _checksum(header, arrays)
+    content = safetensors.numpy.save(
+        {name: np.ascontiguousarray(a) for name, a in arrays.items()},
+        metadata={"distboost": json.dumps(header, sort_keys=True)},
+    )
+    filesystem, path = fsspec.core.url_to_fs(url)
+    # Whoever reads the file sees the old one or the new one, never a part.
+    with filesystem.transaction, filesystem.open(path, "wb") as file:
+        file.write(content)
+
+
+def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a model file; raises ModelFormatError for anything else."""
+    with fsspec.open(url, "rb") as file:
+        content = file.read()
+    where = f"{url} ({len(content)} bytes)"
+    try:
+        length = int.from_bytes(content[:8], "little")
+        if len(content) < 8 or length > len(content) - 8:
+            raise ValueError("its header is cut off")
+        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["distboost"])
+        version = header["version"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFormatError(f"{where} is not a distboost model, or is truncated: {error}.") from error
+    if version != FORMAT_VERSION:
+        raise ModelFormatError(
+            f"{where} has format version {version!r}; this library reads version {FORMAT_VERSION}. Install a newer distboost."
+        )
+    try:
+        arrays = safetensors.numpy.load(content)
+        checksum = header.pop("checksum", None)
+        intact = checksum == _checksum(header, arrays)
+    except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise ModelFormatError(f"{where} is truncated or damaged: {error}.") from error
+    if not intact:
+        raise ModelFormatError(f"{where} was altered: its checksum does not match. Get it again from where it was saved.")
+    return header, arrays
+
+
+def _checksum(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,90 @@
+"""Estimators to and from model files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from distboost.errors import DataError, ModelFormatError
+from distboost.model import Ensemble, read_file, write_file
+from distboost.training import History
+
+_HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
+
+
+def save_estimator(estimator: Any, url: str) -> None:
+    """Writes a fitted estimator: what it learned and the parameters that decide it, nothing of where or how it ran."""
+    parameters = {
+        name: _plain(name, value)
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in estimator._RUN_PARAMETERS
+    }
+    parameters["random_state"] = estimator._seed()
+    header = {
+        "algorithm": estimator.algorithm_name,
+        "parameters": parameters,
+        "classes": estimator.classes_.tolist(),
+        "class_dtype": estimator.classes_.dtype.str,
+        "n_features": estimator.n_features_in_,
+        "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
+        "outcome": estimator.outcome_,
+    }
+    arrays = dict(estimator._ensemble.arrays())
+    for name in _HISTORIES:
+        if hasattr(estimator, f"{name}_"):
+            arrays[name] = getattr(estimator, f"{name}_")
+    write_file(url, header, arrays)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON has it. Keys of a dict need not be text: it becomes a list of pairs."""
+    if isinstance(value, Mapping):
+        return [[_plain(name, key), _plain(name, item)] for key, item in value.items()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if name == "random_state":
+        return None
+    try:
+        json.dumps(value)
+    except TypeError as error:
+        raise DataError(f"the parameter {name}={value!r} cannot be kept in a model file: {error}.") from error
+    return value
+
+
+def load_into(url: str, estimators: Mapping[str, type]) -> Any:
+    """The estimator in a model file."""
+    header, arrays = read_file(url)
+    try:
+        cls = estimators[header["algorithm"]]
+        parameters = dict(header["parameters"])
+        if isinstance(parameters.get("class_weight"), list):
+            parameters["class_weight"] = {key: value for key, value in parameters["class_weight"]}
+        estimator = cls(**parameters)
+        estimator._validate_params()
+        classes = np.array(header["classes"], dtype=np.dtype(header["class_dtype"]))
+        n_features = int(header["n_features"])
+        ensemble = Ensemble.from_arrays(arrays, n_features, len(classes))
+        names = header["feature_names"]
+        if names is not None and len(names) != n_features:
+            raise ModelFormatError(f"{url}: {len(names)} feature names for {n_features} features.")
+        histories = {name: _history(arrays[name]) for name in _HISTORIES if name in arrays}
+        history = History(**histories, outcome=str(header["outcome"]))
+    except ModelFormatError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFormatError(f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}.") from error
+    estimator.classes_ = classes
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator._set_learned(ensemble, history)
+    return estimator
+
+
+def _history(values: np.ndarray) -> list[float]:
+    if values.ndim != 1 or values.dtype != np.float64:
+        raise ModelFormatError("a history is not a list of numbers.")
+    return values.tolist()

@@ -1,0 +1,31 @@
+"""How much memory a training takes, reckoned before the first row is read."""
+
+from __future__ import annotations
+
+from dask.utils import format_bytes, parse_bytes
+
+from distboost.errors import LimitError
+from distboost.kernels import lanes
+
+
+def resident_bytes(n_rows: int, n_features: int, n_classes: int, score_bytes: int) -> int:
+    """Bytes that the rows of one process take while they train."""
+    bins = n_features
+    label_and_weight = 4 + 8
+    scores = n_classes * score_bytes
+    statistics = 4 * lanes.padded(n_classes + 1)
+    order = 3 * 4
+    return n_rows * (bins + label_and_weight + scores + statistics + order)
+
+
+def check_budget(memory_limit: int | str | None, n_rows: int, n_features: int, n_classes: int, score_bytes: int) -> None:
+    """Raises LimitError if the rows of one process do not fit the limit (bytes, or a text such as "2GB")."""
+    if memory_limit is None:
+        return
+    limit = parse_bytes(memory_limit)
+    needed = resident_bytes(n_rows, n_features, n_classes, score_bytes)
+    if needed > limit:
+        raise LimitError(
+            f"memory_limit is {format_bytes(limit)} per process, but {n_rows} rows of {n_features} features and {n_classes} classes "
+            f"take {format_bytes(needed)}. Raise the limit, use more workers, or set score_dtype='float32'."
+        )

@@ -1,0 +1,28 @@
+"""Who gets which rows, and how many they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distboost.rows import ERROR_UNIT, RowCounts
+from distboost.data.blocks import BinnedRows
+
+
+def count_rows(rows: BinnedRows) -> RowCounts:
+    """The rows of weight above 0 and their total weight."""
+    units = np.rint(rows.weights * ERROR_UNIT).astype(np.int64)
+    return RowCounts(int((rows.weights > 0).sum()), int(units.sum()))
+
+
+def total(counts: list[RowCounts]) -> RowCounts:
+    return RowCounts(sum(c.n_rows for c in counts), sum(c.weight_units for c in counts))
+
+
+def shares(n_blocks: int, capacities: list[int]) -> list[range]:
+    """Contiguous runs of blocks, one per worker, in proportion to the workers' capacities.
+
+    >>> shares(6, [1, 2])
+    [range(0, 2), range(2, 6)]
+    """
+    ends = np.rint(np.cumsum([0, *capacities]) / sum(capacities) * n_blocks).astype(int)
+    return [range(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)]
