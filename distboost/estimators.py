@@ -56,6 +56,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
         The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
     max_features : float or int, default=1.0
@@ -90,6 +92,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "min_samples_leaf": [_POSITIVE],
+        "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
         "subsample": [_FRACTION],
         "max_features": [Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -241,6 +244,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         limits = GrowthLimits(
             **self._tree_size(),
             min_samples_leaf=self.min_samples_leaf,
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             subsample=self.subsample,
             max_features=self.max_features,
             seed=self._seed(),
@@ -434,6 +438,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         learning_rate=1.0,
         max_bins=255,
         min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
         subsample=1.0,
         max_features=1.0,
         class_weight=None,
@@ -491,6 +496,7 @@ class GAMBLEClassifier(BoostingClassifier):
         learning_rate=1.0,
         max_bins=255,
         min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
         subsample=1.0,
         max_features=1.0,
         class_weight=None,

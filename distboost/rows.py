@@ -60,6 +60,7 @@ class RootQuestion:
     weighting: Weighting
     scale: Scale
     subsample: Subsample | None
+    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
 
 
 @dataclass(frozen=True)
@@ -190,15 +191,17 @@ class Rows(ABC):
 
     # A round.
 
-    def start_round(self, features: np.ndarray, subsample: Subsample | None = None) -> None:
-        """The next histogram is that of the root of a new tree, over `features`."""
+    def start_round(
+        self, features: np.ndarray, subsample: Subsample | None = None, weight_unit: float = 0.0
+    ) -> None:
+        """The next histogram is that of the root of a new tree, over `features`; a weight_unit adds the rows' own weights."""
         self.round += 1
         self._features = features.astype(np.int64)
         fine = self._fine_scale()
         bits = self.weighting.histogram_bits
         scale = fine if bits is None else Scale(fine.shift, min(bits, fine.bits))
         self.histogram_scale = scale
-        self._root = RootQuestion(self.round, self.weighting, scale, subsample)
+        self._root = RootQuestion(self.round, self.weighting, scale, subsample, weight_unit)
         self._queue = Splits.empty()
 
     def split(self, splits: Splits) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22
 
+LEAF_WEIGHT_UNIT = 2.0**20  # rows' own weights are summed in units of 1/LEAF_WEIGHT_UNIT where a leaf must hold some weight
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -60,13 +62,14 @@ class MarginWeights:
         """The most by which an update by `values` can raise the logarithm of any row's total weight."""
         return self.s * float((values.max(axis=1) - values.min(axis=1)).max(initial=0.0))
 
-    def statistics(self, block: Block, rows: np.ndarray, scale: Scale) -> None:
-        out = block.buffer("statistics", (block.n_rows, lanes.padded(block.n_classes + 1)), np.int32)
+    def statistics(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+        n_channels = lanes.padded(block.n_classes + 1 + (weight_unit > 0))
+        out = block.buffer("statistics", (block.n_rows, n_channels), np.int32)
         margin.residuals(
-            block.scores, block.labels, block.weights, rows, self.s, scale.shift, scale.factor, out
+            block.scores, block.labels, block.weights, rows, self.s, scale.shift, scale.factor, weight_unit, out
         )
 
-    def histogram(self, block: Block, spans, features, offsets, slots, pool) -> None:
+    def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
         statistics = block.buffers["statistics"]
         histogram.dense_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], statistics, features, offsets, slots, pool
@@ -92,16 +95,16 @@ class ResponseWeights:
     def growth(self, values: np.ndarray) -> float:
         return self.s * float((-values).max(initial=0.0))
 
-    def statistics(self, block: Block, rows: np.ndarray, scale: Scale) -> None:
+    def statistics(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         out = block.buffer("statistics", (block.n_rows,), np.int64)
         response.response_weights(
             block.scores, block.labels, block.weights, rows, self.s, scale.shift, scale.factor, out
         )
 
-    def histogram(self, block: Block, spans, features, offsets, slots, pool) -> None:
+    def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
         histogram.class_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.labels, block.buffers["statistics"],
-            block.n_classes, features, offsets, slots, pool,
+            block.weights, weight_unit, block.n_classes, features, offsets, slots, pool,
         )  # fmt: skip
 
     def risk(self, block: Block, scale: Scale, unit: float, out: np.ndarray, largest: np.ndarray) -> None:
@@ -138,18 +141,18 @@ class HitsAndMisses:
 
 @dataclass(frozen=True)
 class LineSlopes:
-    """Risk, slope and curvature along `values` at each of `steps`, each scaled to its largest term: see the kernel."""
+    """Slope and curvature of the risk along `values` after `step`, up to a positive factor: see the kernel."""
 
     s: float
     values: np.ndarray
-    steps: np.ndarray
+    step: float
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        return len(self.steps), 3
+        return (2,)
 
     def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.line_slopes(
-            *block.partition(leaves), self.s, scale.shift, scale.factor, self.values, self.steps, out
+            *block.partition(leaves), self.s, scale.shift, scale.factor, self.values, self.step, out
         )
 
 

@@ -41,20 +41,26 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
 
 
 @kernel
-def class_histogram(bins, order, start, stop, labels, weights, count, features, offsets, slots, pool):
-    """pool[slots[m], offsets[d] + bins[i, d], y_i] += weights[i], and 1 more row in channel `count`.
+def class_histogram(
+    bins, order, start, stop, labels, statistics, weights, weight_unit, count, features, offsets, slots, pool
+):
+    """pool[slots[m], offsets[d] + bins[i, d], y_i] += statistics[i], and 1 more row in channel `count`.
 
-    For statistics that are one number per row, kept apart by class.
+    For statistics that are one number per row, kept apart by class. Channel `count + 1` sums the rows' own weights, in units of
+    1/weight_unit, unless that is 0.
     """
-    # IN: labels (n,) int32; weights (n,) int64; the rest as in dense_histogram
+    # IN: labels (n,) int32; statistics (n,) int64; weights (n,) float64; the rest as in dense_histogram
     # OUT: pool (slots, total bins, C) int64, added to
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
         for j in range(start[m], stop[m]):
             i = np.uintp(order[j])
             y = np.uintp(labels[i])
-            w = weights[i]
+            w = statistics[i]
+            mass = np.int64(np.rint(weights[i] * weight_unit))
             for d in features:
                 b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
                 sums[b, y] += w
                 sums[b, np.uintp(count)] += 1
+                if weight_unit > 0.0:
+                    sums[b, np.uintp(count + 1)] += mass

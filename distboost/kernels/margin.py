@@ -30,10 +30,13 @@ def margin_weights(scores, y, s, shift, scale, e):
 
 
 @kernel
-def residuals(scores, labels, weights, order, s, shift, scale, out):
-    """out[i] = (V[i, 0], ..., V[i, K-1], 1, 0...): V[i, y_i] = sum_k e[i, k], V[i, k] = -e[i, k] otherwise."""
+def residuals(scores, labels, weights, order, s, shift, scale, weight_unit, out):
+    """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = sum_k e[i, k], V[i, k] = -e[i, k] otherwise.
+
+    The row's own weight, in units of 1/weight_unit, is left out where weight_unit is 0.
+    """
     # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use
-    # OUT: out (n, C) int32, C > K
+    # OUT: out (n, C) int32, C > K (C > K + 1 with the weight)
     n_classes = scores.shape[1]
     e = np.empty(n_classes)
     for j in range(order.shape[0]):
@@ -47,6 +50,8 @@ def residuals(scores, labels, weights, order, s, shift, scale, out):
             total += q
         out[i, y] = total
         out[i, n_classes] = 1
+        if weight_unit > 0.0:
+            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
 
 
 @kernel
@@ -85,32 +90,38 @@ def hits_and_misses(scores, labels, weights, order, spans, leaves, s, shift, sca
 
 
 @kernel
-def line_slopes(scores, labels, weights, order, spans, leaves, s, shift, scale, values, steps, out):
-    """The slope and curvature, at each trial step, of the risk along a tree's leaf values.
+def line_slopes(scores, labels, weights, order, spans, leaves, s, shift, scale, values, step, out):
+    """Slope and curvature of the risk along a tree's leaf values, after a step.
 
-    out[a, 0] = sum e[i, k] p,  out[a, 1] = sum e[i, k] p d,  out[a, 2] = sum e[i, k] p d^2  over rows and classes, with
-    d = -(v[y_i] - v[k]) of the row's leaf and p = exp(s steps[a] d) / exp(s steps[a] D), D the largest d that any leaf has.
+    With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and p = exp(s step D (d - 1)):
+    out[0] = sum of e[i, k] p d and out[1] = sum of e[i, k] p d^2 over rows and classes.
     """
-    # IN: values (leaves, K) float64; steps (A,) float64
-    # OUT: out (A, 3) int64, in units of 1/scale; d is divided by D, hence at most 1 in size
+    # IN: values (leaves, K) float64
+    # OUT: out (2,) int64, in units of 1/scale
     n_classes = scores.shape[1]
     e = np.empty(n_classes)
+    u, z = np.empty(n_classes), np.empty(n_classes)
     largest = 0.0
     for m in range(leaves.shape[0]):
         largest = max(largest, values[m].max() - values[m].min())
     for m in range(leaves.shape[0]):
-        v = values[m]
+        v = (values[m] - values[m].min()) / largest
+        # The exponential factorises: p = u[y] z[k], with neither factor above 1.
+        for k in range(n_classes):
+            u[k] = exp(-s * step * largest * v[k])
+            z[k] = exp(s * step * largest * (v[k] - 1.0))
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
             margin_weights(scores[i], y, s, shift, scale, e)
-            for a in range(steps.shape[0]):
-                for k in range(n_classes):
-                    d = (v[k] - v[y]) / largest
-                    p = e[k] * exp(s * steps[a] * largest * (d - 1.0))
-                    out[a, 0] += times(weights[i], np.rint(p))
-                    out[a, 1] += times(weights[i], np.rint(p * d))
-                    out[a, 2] += times(weights[i], np.rint(p * d * d))
+            first = 0.0
+            second = 0.0
+            for k in range(n_classes):
+                d = v[k] - v[y]
+                first += e[k] * z[k] * d
+                second += e[k] * z[k] * d * d
+            out[0] += times(weights[i], np.rint(u[y] * first))
+            out[1] += times(weights[i], np.rint(u[y] * second))
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,7 @@ class ClusterRuntime:
                 f"the scheduler at {self.client.scheduler.address} had no worker within {WORKERS_DEADLINE:.0f} s. "
                 "Start some: dask worker <scheduler address>."
             ) from error
-        info = self.client.scheduler_info(n_workers=-1)["workers"]
-        return {address: worker["nthreads"] for address, worker in sorted(info.items())}
+        return dict(sorted(self.client.nthreads().items()))
 
     def map(self, function: Callable[..., Any], calls: Iterable[tuple]) -> list[Any]:
         window: list[Future] = []
@@ -206,7 +206,7 @@ class ClusterRows(Rows):
 
     def close(self) -> None:
         """Ends the actors' threads; the actors go when the last reference to them does."""
-        for _ in self._ask("close"):
-            pass
+        with suppress(ClusterError):  # a worker that is gone has nothing left to end
+            list(self._ask("close"))
         self._actors = {}
         self.threads.close()

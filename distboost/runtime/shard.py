@@ -71,7 +71,9 @@ class Shard:
             histogram.clear(features, self.offsets, slots, pool)
             for block in self.blocks:
                 spans = block.spans[question.build]
-                self._weighting.histogram(block, spans, features, self.offsets, slots, pool)
+                self._weighting.histogram(
+                    block, spans, features, self.offsets, self._weight_unit, slots, pool
+                )
 
         self.threads.map(sum_features, groups)
         self.passes["histogram"] += sum(
@@ -79,11 +81,11 @@ class Shard:
         )
 
     def _start_round(self, root: RootQuestion) -> None:
-        self._weighting = root.weighting
+        self._weighting, self._weight_unit = root.weighting, root.weight_unit
 
         def start(block: Block) -> None:
             block.start_tree(_drawn(block, root.subsample))
-            root.weighting.statistics(block, block.order, root.scale)
+            root.weighting.statistics(block, block.order, root.scale, root.weight_unit)
 
         self.threads.map(start, self.blocks)
         self.passes["statistics"] += sum(len(block.order) for block in self.blocks)

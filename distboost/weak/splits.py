@@ -18,8 +18,8 @@ class Histograms:
     Bins of all features lie one after another; feature d has `n_bins[d]` bins and one for missing values.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_sums: int):
-        self.n_used = n_sums + 1  # the last one counts rows
+    def __init__(self, n_bins: np.ndarray, n_channels: int):
+        self.n_used = n_channels
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
         self.pool = np.zeros((0, int(self.offsets[-1]), lanes.padded(self.n_used)), np.int64)
         self._free: list[int] = []
@@ -75,12 +75,13 @@ def subtract(pool, built, parent, features, offsets):
 
 
 @kernel
-def best_splits(pool, slots, features, offsets, n_sums, kind, min_rows, out):
+def best_splits(pool, slots, features, offsets, n_sums, kind, min_rows, min_weight, out):
     """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left."""
-    # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, per bin
+    # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, then their weight if min_weight > 0
     # OUT: out: Candidates
     gain, value, feature, split_bin, missing_left, n_left, n_right = out
-    size = n_sums + 1
+    size = n_sums + 1 + (min_weight > 0)
+    weight = size - 1  # the last channel: compared with 0 where there is no weight
     P, L, R = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
@@ -88,7 +89,7 @@ def best_splits(pool, slots, features, offsets, n_sums, kind, min_rows, out):
         for j in range(offsets[features[0]], offsets[features[0] + 1]):
             for c in range(size):
                 P[c] += sums[j, c]
-        if P[n_sums] < 2 * min_rows:
+        if P[n_sums] < 2 * min_rows or P[weight] < 2 * min_weight:
             continue
         own, noise = own_value(kind, P, n_sums)
         best = own + noise
@@ -107,14 +108,15 @@ def best_splits(pool, slots, features, offsets, n_sums, kind, min_rows, out):
                 if R[n_sums] < min_rows:
                     break
                 right_value = -np.inf
-                if L[n_sums] >= min_rows:
+                if L[n_sums] >= min_rows and L[weight] >= min_weight and R[weight] >= min_weight:
                     right_value = pair_value(kind, L, R, n_sums)
                 left_value = -np.inf
                 if n_missing > 0 and R[n_sums] - n_missing >= min_rows:
                     for c in range(size):
                         L[c] += missing[c]
                         R[c] -= missing[c]
-                    left_value = pair_value(kind, L, R, n_sums)
+                    if L[weight] >= min_weight and R[weight] >= min_weight:
+                        left_value = pair_value(kind, L, R, n_sums)
                     for c in range(size):
                         L[c] -= missing[c]
                         R[c] += missing[c]
@@ -137,6 +139,7 @@ def search(
     n_sums: int,
     kind: int,
     min_rows: int,
+    min_weight: int,
     threads: Threads,
 ) -> Candidates:
     """The best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
@@ -147,7 +150,7 @@ def search(
         found = Candidates.none(len(slots))
         if len(parents_):
             subtract(histograms.pool, built_, parents_, group, histograms.offsets)
-        best_splits(histograms.pool, slots, group, histograms.offsets, n_sums, kind, min_rows, found)
+        best_splits(histograms.pool, slots, group, histograms.offsets, n_sums, kind, min_rows, min_weight, found)
         return found
 
     groups = [g for g in np.array_split(features, threads.n) if len(g)]

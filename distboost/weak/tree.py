@@ -12,6 +12,7 @@ import numpy as np
 from distboost.kernels import random
 from distboost.rows import BinnedTree, Rows, Splits, Subsample
 from distboost.weak.splits import Candidates, Histograms, search
+from distboost.weighting import LEAF_WEIGHT_UNIT
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class GrowthLimits:
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
     min_samples_leaf: int = 1
+    min_weight_fraction_leaf: float = 0.0
     subsample: float = 1.0
     max_features: float | int = 1.0
     seed: int = 0
@@ -61,7 +63,9 @@ class TreeGrower:
         self.rows = rows
         self.limits = limits
         self.n_sums = n_sums
-        self.histograms = Histograms(rows.n_bins, n_sums)
+        self.weight_unit = LEAF_WEIGHT_UNIT if limits.min_weight_fraction_leaf > 0 else 0.0
+        self.histograms = Histograms(rows.n_bins, n_sums + 1 + (self.weight_unit > 0))
+        self.min_weight = 0
 
     def __call__(self, kind: int) -> Tree:
         """The tree of the next round, its splits chosen by gain `kind` (see `gains`)."""
@@ -69,7 +73,7 @@ class TreeGrower:
         round = rows.round + 1
         self.kind = kind
         self.features = _draw_features(rows.n_features, limits, round)
-        rows.start_round(self.features, _draw_rows(limits, round))
+        rows.start_round(self.features, _draw_rows(limits, round), self.weight_unit)
         self.split_nodes: list[_Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
@@ -77,6 +81,7 @@ class TreeGrower:
         if self._may_split(root):
             root.slot = self.histograms.take(1)[0]
             rows.histogram([0], self.histograms, [root.slot])
+            self.min_weight = self._least_leaf_weight(root)
             self._search([root], [])
             if limits.max_leaf_nodes is None:
                 self._grow_by_level(root)
@@ -103,6 +108,14 @@ class TreeGrower:
         self.histograms.give_back([node.slot for _, _, node in heap])
 
     # Steps.
+
+    def _least_leaf_weight(self, root: _Node) -> int:
+        """The weight that a leaf must hold: a fraction of that of all rows in the tree."""
+        if not self.weight_unit:
+            return 0
+        first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
+        total = int(self.histograms.pool[root.slot, first:last, self.n_sums + 1].sum())
+        return max(1, int(np.ceil(self.limits.min_weight_fraction_leaf * total)))
 
     def _may_split(self, node: _Node) -> bool:
         limits = self.limits
@@ -145,6 +158,7 @@ class TreeGrower:
             self.n_sums,
             self.kind,
             self.limits.min_samples_leaf,
+            self.min_weight,
             self.rows.threads,
         )
         for node, split in zip([*built, *siblings], _by_node(found), strict=True):
