@@ -254,7 +254,7 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
     if y.ndim != 1:
         raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).")
     if y.dtype.kind == "T":
-        y = y.astype(str)
+        y = np.array(y.tolist(), dtype=str)
     missing = _missing(y)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future, get_worker, wait
+from distributed import Client, Future, get_worker
 
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
@@ -147,9 +147,9 @@ class ClusterRuntime:
             )
             for number, address in enumerate(addresses)
         ]
-        wait(futures, timeout=INGEST_DEADLINE)
-        actors = [self._result(future) for future in futures]
-        return ClusterRows(actors, addresses, n_bins, n_classes, tuple(counts))
+        with self.client.as_current():  # an actor binds to the current client, and there may be others
+            actors = [self._result(future) for future in futures]
+        return ClusterRows(self.client, futures, actors, addresses, n_bins, n_classes, tuple(counts))
 
     def close(self) -> None:
         """The client and its workers are the caller's."""
@@ -160,6 +160,8 @@ class ClusterRows(Rows):
 
     def __init__(
         self,
+        client: Client,
+        futures: list[Future],
         actors: list[Any],
         addresses: list[str],
         n_bins: np.ndarray,
@@ -167,11 +169,14 @@ class ClusterRows(Rows):
         counts: tuple[RowCounts, ...],
     ):
         super().__init__(n_bins, n_classes, counts, Threads())
+        self._client = client
+        self._futures = futures
         self._actors = dict(zip(addresses, actors, strict=True))
 
     def _ask(self, method: str, *arguments: Any) -> Iterable[Any]:
         """The answers of all actors, in the order they were started; all of them work at once."""
-        futures = {address: getattr(actor, method)(*arguments) for address, actor in self._actors.items()}
+        with self._client.as_current():
+            futures = {address: getattr(actor, method)(*arguments) for address, actor in self._actors.items()}
         for address, future in futures.items():
             try:
                 yield future.result(timeout=CALL_DEADLINE)
@@ -205,8 +210,9 @@ class ClusterRows(Rows):
         return dict(sum(self._ask("passes"), Counter()))
 
     def close(self) -> None:
-        """Ends the actors' threads; the actors go when the last reference to them does."""
+        """Ends the actors: now, not when the last reference to them happens to go."""
         with suppress(ClusterError):  # a worker that is gone has nothing left to end
             list(self._ask("close"))
-        self._actors = {}
+        self._client.cancel(self._futures, force=True)
+        self._actors, self._futures = {}, []
         self.threads.close()
