@@ -240,7 +240,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _train(self, rows, profile, resume: bool) -> None:
         algorithm = self._algorithm(len(profile.classes))
-        ensemble = self._ensemble if resume else Ensemble(profile.n_features, len(profile.classes))
+        if resume:
+            ensemble = self._ensemble.copy()  # until all went well, the model stays what it was
+        else:
+            ensemble = Ensemble(profile.n_features, len(profile.classes))
         limits = GrowthLimits(
             **self._tree_size(),
             min_samples_leaf=self.min_samples_leaf,

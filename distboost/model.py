@@ -72,6 +72,12 @@ class Ensemble:
         )
         self._joined = None
 
+    def copy(self) -> Ensemble:
+        """An ensemble of the same trees, to which others can be added."""
+        other = Ensemble(self.n_features, self.n_classes)
+        other._trees = list(self._trees)
+        return other
+
     def truncate(self, n_trees: int) -> None:
         """Keeps the first trees."""
         del self._trees[n_trees:]

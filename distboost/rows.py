@@ -134,6 +134,11 @@ class RowCounts(NamedTuple):
     def weight(self) -> float:
         return self.weight_units / ERROR_UNIT
 
+    @property
+    def weighted(self) -> bool:
+        """Whether some row weighs other than 1."""
+        return self.weight_units != self.n_rows * ERROR_UNIT
+
 
 class Rows(ABC):
     """The training rows (and evaluation rows) of one training, wherever they are.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22
 
-LEAF_WEIGHT_UNIT = 2.0**20  # rows' own weights are summed in units of 1/LEAF_WEIGHT_UNIT where a leaf must hold some weight
+LEAF_WEIGHT_UNIT = 2.0**20  # rows' own weights are summed in units of 1/LEAF_WEIGHT_UNIT
 
 
 @dataclass(frozen=True)

@@ -75,13 +75,16 @@ def subtract(pool, built, parent, features, offsets):
 
 
 @kernel
-def best_splits(pool, slots, features, offsets, n_sums, kind, min_rows, min_weight, out):
-    """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left."""
-    # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, then their weight if min_weight > 0
+def best_splits(pool, slots, features, offsets, n_sums, weighted, kind, min_rows, min_weight, out):
+    """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
+
+    Where a node has no missing value, one that comes later goes to the heavier side.
+    """
+    # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, then their weight if `weighted`
     # OUT: out: Candidates
     gain, value, feature, split_bin, missing_left, n_left, n_right = out
-    size = n_sums + 1 + (min_weight > 0)
-    weight = size - 1  # the last channel: compared with 0 where there is no weight
+    size = n_sums + 1 + weighted
+    weight = size - 1  # where rows are not weighted, their number is their weight
     P, L, R = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
@@ -128,7 +131,7 @@ def best_splits(pool, slots, features, offsets, n_sums, kind, min_rows, min_weig
                     to_left = left_value >= right_value
                     n_left[m] = L[n_sums] + (n_missing if to_left else 0)
                     n_right[m] = P[n_sums] - n_left[m]
-                    missing_left[m] = to_left if n_missing > 0 else n_left[m] >= n_right[m]
+                    missing_left[m] = to_left if n_missing > 0 else L[weight] >= R[weight]
 
 
 def search(
@@ -140,6 +143,7 @@ def search(
     kind: int,
     min_rows: int,
     min_weight: int,
+    weighted: bool,
     threads: Threads,
 ) -> Candidates:
     """The best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
@@ -150,7 +154,7 @@ def search(
         found = Candidates.none(len(slots))
         if len(parents_):
             subtract(histograms.pool, built_, parents_, group, histograms.offsets)
-        best_splits(histograms.pool, slots, group, histograms.offsets, n_sums, kind, min_rows, min_weight, found)
+        best_splits(histograms.pool, slots, group, histograms.offsets, n_sums, weighted, kind, min_rows, min_weight, found)
         return found
 
     groups = [g for g in np.array_split(features, threads.n) if len(g)]

@@ -63,8 +63,8 @@ class TreeGrower:
         self.rows = rows
         self.limits = limits
         self.n_sums = n_sums
-        self.weight_unit = LEAF_WEIGHT_UNIT if limits.min_weight_fraction_leaf > 0 else 0.0
-        self.histograms = Histograms(rows.n_bins, n_sums + 1 + (self.weight_unit > 0))
+        self.weighted = rows.counts[0].weighted
+        self.histograms = Histograms(rows.n_bins, n_sums + 1 + self.weighted)
         self.min_weight = 0
 
     def __call__(self, kind: int) -> Tree:
@@ -73,7 +73,7 @@ class TreeGrower:
         round = rows.round + 1
         self.kind = kind
         self.features = _draw_features(rows.n_features, limits, round)
-        rows.start_round(self.features, _draw_rows(limits, round), self.weight_unit)
+        rows.start_round(self.features, _draw_rows(limits, round), LEAF_WEIGHT_UNIT if self.weighted else 0.0)
         self.split_nodes: list[_Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
@@ -111,11 +111,9 @@ class TreeGrower:
 
     def _least_leaf_weight(self, root: _Node) -> int:
         """The weight that a leaf must hold: a fraction of that of all rows in the tree."""
-        if not self.weight_unit:
-            return 0
         first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
-        total = int(self.histograms.pool[root.slot, first:last, self.n_sums + 1].sum())
-        return max(1, int(np.ceil(self.limits.min_weight_fraction_leaf * total)))
+        total = int(self.histograms.pool[root.slot, first:last, self.n_sums + self.weighted].sum())
+        return int(np.ceil(self.limits.min_weight_fraction_leaf * total))
 
     def _may_split(self, node: _Node) -> bool:
         limits = self.limits
@@ -159,6 +157,7 @@ class TreeGrower:
             self.kind,
             self.limits.min_samples_leaf,
             self.min_weight,
+            self.weighted,
             self.rows.threads,
         )
         for node, split in zip([*built, *siblings], _by_node(found), strict=True):

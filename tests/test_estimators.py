@@ -1,0 +1,282 @@
+"""What users rely on: stopping, resuming, weights, staged and lazy output."""
+
+from __future__ import annotations
+
+import pickle
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.metrics import accuracy_score
+
+import distboost
+from distboost import GAMBLEClassifier, GDMCBoostClassifier
+
+ESTIMATORS = [GDMCBoostClassifier, GAMBLEClassifier]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:1200], y[:1200], X[1200:], y[1200:]
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda cls: cls.algorithm_name)
+def make(request):
+    return request.param
+
+
+def saved(model, folder) -> bytes:
+    model.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
+def test_learns(make, digits):
+    X, y, Xt, yt = digits
+    model = make(n_estimators=30).fit(X, y)
+    assert model.score(Xt, yt) > 0.88
+    assert model.n_iter_ == model.best_iteration_ == 30
+    assert model.outcome_ == "rounds"
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_[0] == 0  # a border pixel that is always empty
+
+
+def test_losses_and_errors_are_exact(make, digits):
+    X, y, Xt, yt = digits
+    model = make(n_estimators=8).fit(X, y, eval_set=(Xt, yt))
+    s = 0.5 if make is GDMCBoostClassifier else 1 / 9
+    for rows, labels, losses, errors in (
+        (X, y, model.train_loss_, model.train_error_),
+        (Xt, yt, model.eval_loss_, model.eval_error_),
+    ):
+        for t, F in enumerate(model.staged_scores(rows)):
+            own = np.take_along_axis(F, labels[:, None], 1)
+            if make is GDMCBoostClassifier:
+                loss = np.exp(-s * (own - F)).sum(axis=1).mean()
+            else:
+                loss = np.exp(-s * own).mean()
+            assert losses[t] == pytest.approx(loss, rel=1e-9)
+            assert errors[t] == (F.argmax(axis=1) != labels).mean()
+
+
+def test_gd_mcboost_loss_falls(digits):
+    X, y, _, _ = digits
+    for leaf in ("direction", "codeword"):
+        model = GDMCBoostClassifier(n_estimators=30, leaf=leaf, max_depth=2).fit(X, y)
+        assert (np.diff(model.train_loss_) < 0).all()
+
+
+def adaboost(X, signs, n_rounds) -> np.ndarray:
+    """Textbook AdaBoost with exhaustive stumps: the margin scores of the rows."""
+    F = np.zeros(len(X))
+    stumps = np.concatenate([np.where(x <= np.unique(x)[:-1, None], 1.0, -1.0) for x in X.T])
+    for _ in range(n_rounds):
+        w = np.exp(-signs * F)
+        edges = stumps @ (w * signs) / w.sum()
+        best = np.argmax(np.abs(edges))
+        F += np.arctanh(edges[best]) * stumps[best]
+    return F
+
+
+def test_two_classes_with_codewords_are_adaboost():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(300, 4)), 1)  # few enough values to be binned exactly
+    y = (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=300) > 0.5).astype(int)
+    model = GDMCBoostClassifier(n_estimators=15, leaf="codeword", max_depth=1).fit(X, y)
+    assert_allclose(model.decision_function(X) / 2, adaboost(X, 2 * y - 1, 15), rtol=1e-9)
+
+
+def test_gamble_of_one_round_has_bounded_scores(digits):
+    X, y, _, _ = digits
+    F = GAMBLEClassifier(n_estimators=1).fit(X, y).scores(X)
+    assert_allclose(F.sum(axis=1), 0, atol=1e-9)
+    assert np.abs(F).max() <= 10 * 9 * 2
+
+
+def test_early_stopping_keeps_the_best_round(make, digits, tmp_path):
+    X, y, Xt, yt = digits
+    model = make(n_estimators=200, early_stopping_rounds=5).fit(X, y, eval_set=(Xt, yt))
+    assert model.outcome_ == "early stopping"
+    assert model.n_iter_ == model.best_iteration_ + 5 == len(model.eval_error_)
+    assert model.eval_error_.min() == model.eval_error_[model.best_iteration_ - 1]
+    assert 1 - model.score(Xt, yt) == pytest.approx(model.eval_error_.min())
+    assert len(list(model.staged_predict(Xt))) == model.best_iteration_
+    again = distboost.load(_file(model, tmp_path))
+    assert (again.n_iter_, again.best_iteration_, again.outcome_) == (
+        model.n_iter_,
+        model.best_iteration_,
+        "early stopping",
+    )
+
+
+def _file(model, folder) -> str:
+    model.save(folder / "model")
+    return str(folder / "model")
+
+
+def test_callbacks_are_told_and_can_stop(make, digits):
+    X, y, Xt, yt = digits
+    seen = []
+    model = make(n_estimators=20, callbacks=[seen.append, lambda progress: progress.round == 4])
+    model.fit(X, y, eval_set=(Xt, yt))
+    assert [progress.round for progress in seen] == [1, 2, 3, 4]
+    assert model.outcome_ == "callback"
+    assert [progress.train_loss for progress in seen] == model.train_loss_.tolist()
+    assert [progress.eval_error for progress in seen] == model.eval_error_.tolist()
+
+
+def test_progress_bar(make, digits, capsys):
+    X, y, _, _ = digits
+    make(n_estimators=3, verbose=1).fit(X, y)
+    assert "3/3" in capsys.readouterr().out
+
+
+def test_resume_is_the_uninterrupted_training(make, digits, tmp_path):
+    X, y, Xt, yt = digits
+    whole = make(n_estimators=9, subsample=0.7, max_features=0.5, random_state=4).fit(X, y, eval_set=(Xt, yt))
+    part = clone(whole).set_params(n_estimators=4).fit(X, y, eval_set=(Xt, yt))
+    loaded = distboost.load(_file(part, tmp_path))
+    for model in (part, loaded):
+        model.set_params(n_estimators=9).fit(X, y, eval_set=(Xt, yt), resume=True)
+        assert saved(model, tmp_path) == saved(whole, tmp_path)
+
+
+def test_perfect_separation_ends_with_a_named_outcome(make):
+    X = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
+    y = np.repeat([0, 1, 2], 20)
+    model = make(n_estimators=50).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert np.isfinite(model.scores(X)).all()
+    if make is GDMCBoostClassifier:
+        assert model.outcome_ == "separated"
+        assert model.n_iter_ == 1
+
+
+def test_no_split_ends_with_a_named_outcome():
+    X, y = np.zeros((20, 2)), np.arange(20) % 2
+    model = GDMCBoostClassifier().fit(X, y)
+    assert model.outcome_ == "no split"
+    assert_array_equal(model.predict(X), 0)
+
+
+def test_missing_values_take_a_learned_side(make):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[y == 1, 0] = np.where(rng.random((y == 1).sum()) < 0.5, np.nan, X[y == 1, 0])
+    model = make(n_estimators=5).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.predict([[np.nan, 0.0]]) == [1]
+    # Training saw no missing value in feature 1: one may still come.
+    assert np.isfinite(model.predict_proba([[0.5, np.nan]])).all()
+
+
+def test_a_weight_of_two_is_the_row_twice(make, tmp_path):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 3, 200)
+    weights = rng.integers(0, 4, 200)
+    weighted = make(n_estimators=6).fit(X, y, sample_weight=weights)
+    repeated = make(n_estimators=6).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert saved(weighted, tmp_path) == saved(repeated, tmp_path)
+
+
+def test_balanced_classes_weigh_alike(make):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2))
+    y = np.where(rng.random(600) < 0.95, 0, 1)
+    X[y == 1] += 0.5
+    plain, balanced = (
+        make(n_estimators=3, max_depth=2, class_weight=weight).fit(X, y).predict(X) for weight in (None, "balanced")
+    )
+    assert (balanced == 1).sum() > 2 * (plain == 1).sum()
+
+
+def test_small_leaves_are_refused(digits):
+    X, y, _, _ = digits
+    for parameters in ({"min_samples_leaf": 200}, {"min_weight_fraction_leaf": 200 / 1200}):
+        model = GDMCBoostClassifier(n_estimators=1, max_depth=None, **parameters).fit(X, y)
+        _, sizes = np.unique(model.scores(X), axis=0, return_counts=True)
+        assert len(sizes) > 1
+        assert sizes.min() >= 200
+
+
+def test_predictions_on_any_array_agree(make, digits, tmp_path):
+    X, y, Xt, yt = digits
+    names = np.array([f"digit {k}" for k in range(10)])
+    model = make(n_estimators=5).fit(X, names[y])
+    url = str(tmp_path / "x")
+    zarr.create_array(url, data=Xt, chunks=(100, 30))
+    lazy = da.from_array(Xt, chunks=(77, 64))
+    for method in ("predict", "predict_proba", "scores", "decision_function"):
+        expected = getattr(model, method)(Xt)
+        for data in (url, zarr.open_array(url), lazy):
+            got = getattr(model, method)(data)
+            assert dask.is_dask_collection(got)
+            assert got.shape == expected.shape
+            assert got.dtype == expected.dtype
+            assert_array_equal(got.compute(), expected)
+    assert_array_equal(model.predict(pd.DataFrame(Xt)), model.predict(Xt))
+    assert accuracy_score(names[yt], model.predict(Xt)) == model.score(Xt, names[yt])
+
+
+def test_probabilities_are_probabilities(make, digits):
+    X, y, Xt, _ = digits
+    model = make(n_estimators=5).fit(X, y)
+    P = model.predict_proba(Xt)
+    assert_allclose(P.sum(axis=1), 1)
+    assert (P >= 0).all()
+    assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(Xt))
+
+
+def test_staged_output_ends_with_the_final_one(make, digits):
+    X, y, Xt, _ = digits
+    model = make(n_estimators=4).fit(X, y)
+    stages = list(model.staged_scores(Xt))
+    assert len(stages) == 4
+    assert_array_equal(stages[-1], model.scores(Xt))
+    assert_array_equal(list(model.staged_predict(Xt))[-1], model.predict(Xt))
+
+
+def test_a_client_is_neither_cloned_nor_pickled(make, digits):
+    X, y, Xt, _ = digits
+    model = make(n_estimators=2).fit(X, y)
+    model.client = object()
+    assert clone(model).client is None
+    again = pickle.loads(pickle.dumps(model))
+    assert again.client is None
+    assert_array_equal(again.predict(Xt), model.predict(Xt))
+
+
+def test_feature_names_are_kept_and_checked(digits, tmp_path):
+    X, y, _, _ = digits
+    frame = pd.DataFrame(X[:, 10:14], columns=list("abcd"))
+    model = GDMCBoostClassifier(n_estimators=2).fit(frame, y)
+    again = distboost.load(_file(model, tmp_path))
+    assert again.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(frame[list("dcba")])
+
+
+def test_float32_scores(make, digits):
+    X, y, Xt, yt = digits
+    model = make(n_estimators=20, score_dtype="float32").fit(X, y)
+    assert model.score(Xt, yt) > 0.85
+
+
+def test_examples_in_docstrings():
+    import doctest
+
+    from distboost import binning, estimators
+    from distboost.kernels import lanes, random
+    from distboost.runtime import placement
+
+    for module in (binning, estimators, lanes, random, placement):
+        results = doctest.testmod(module)
+        assert results.attempted > 0
+        assert results.failed == 0
