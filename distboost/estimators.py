@@ -1,387 +1,17 @@
-"""The scikit-learn face: one class per algorithm, all fitted, saved and asked alike."""
+"""The scikit-learn face: one class per algorithm."""
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import ClassVar
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    assert_all_finite,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.gamble import GAMBLE
 from distboost.algorithms.mcboost import GDMCBoost
-
-from distboost.data.dataset import Dataset, RawDataset
-from distboost.data.sources import is_lazy
-from distboost.data.store import BinnedStore
-from distboost.errors import DataError
-from distboost.model import Ensemble
-from distboost.persistence import load_into, save_estimator
-from distboost.progress import progress_bar
-from distboost.runtime.budget import check_budget
-from distboost.runtime import lazy
-from distboost.runtime.choose import runtime
-from distboost.threads import Threads
-from distboost.training import train
-from distboost.weak.tree import GrowthLimits
-
-_POSITIVE = Interval(Integral, 1, None, closed="left")
-_FRACTION = Interval(Real, 0, 1, closed="right")
-
-
-class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """What all boosting classifiers share.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
-    learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it.
-    max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
-    min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
-    min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
-    subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
-    max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
-    early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
-    score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
-    missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written: zarr reads them as the fill value.
-    memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that the rows of one process may take. Checked before they are read.
-    n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core.
-    random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
-    verbose : int, default=0
-        1: a progress bar.
-    callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
-    """
-
-    # Where training runs, if not found otherwise: a `distributed.Client`. Not a parameter: a live client can't be cloned.
-    client: Any = None
-
-    algorithm_name: ClassVar[str]
-
-    _parameter_constraints: ClassVar[dict] = {
-        "n_estimators": [_POSITIVE],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "min_samples_leaf": [_POSITIVE],
-        "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
-        "subsample": [_FRACTION],
-        "max_features": [Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "early_stopping_rounds": [_POSITIVE, None],
-        "score_dtype": [StrOptions({"float64", "float32"})],
-        "missing_chunks": [StrOptions({"warn", "error", "ignore"})],
-        "memory_limit": [_POSITIVE, str, None],
-        "n_jobs": [_POSITIVE, Options(Integral, {-1}), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callbacks": [list, tuple, None],
-    }
-    # Parameters that say where and how training runs: they do not change the model and are not saved with it.
-    _RUN_PARAMETERS: ClassVar[frozenset] = frozenset(
-        {"missing_chunks", "memory_limit", "n_jobs", "verbose", "callbacks"}
-    )
-
-    # What an algorithm adds.
-
-    @abstractmethod
-    def _algorithm(self, n_classes: int) -> Algorithm:
-        """The algorithm with this estimator's parameters."""
-
-    def _tree_size(self) -> dict[str, int | None]:
-        """The size of the weak learners: GrowthLimits' max_depth and max_leaf_nodes."""
-        return {"max_depth": self.max_depth, "max_leaf_nodes": self.max_leaf_nodes}
-
-    # Fitting.
-
-    def fit(self, X, y=None, sample_weight=None, eval_set=None, resume=False):
-        """Trains the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
-            May hold NaN for missing values. The path or URL of a binned store (see `distboost.bin`) needs no y.
-        y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
-            Labels of any sortable type.
-        sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
-            Weights >= 0. A row of weight 2 counts as the row twice, a row of weight 0 is not there.
-        eval_set : (X, y) or None, default=None
-            Rows on which loss and error are measured after each round, exactly and over all of them.
-        resume : bool, default=False
-            Go on from what this estimator has learned, up to `n_estimators` rounds, on the same data.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        distboost.errors.DataError
-            If the data cannot be used; the message says where.
-        """
-        self._validate_params()
-        if resume:
-            check_is_fitted(self, msg="resume=True goes on from a fitted model, but this %(name)s is not fitted. Call fit first.")
-        if self.early_stopping_rounds is not None and eval_set is None:
-            raise DataError(
-                f"early_stopping_rounds={self.early_stopping_rounds} needs an eval_set to measure. Call fit(..., eval_set=(X, y))."
-            )
-        data = self._dataset(X, y, sample_weight)
-        evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
-        with runtime(self.client, _threads(self.n_jobs)) as where:
-            profile = data.profile(self.max_bins, self._seed(), where)
-            if resume:
-                self._check_same_task(profile)
-            rows = self._place(data, evaluation, profile, where)
-            try:
-                self._train(rows, profile, resume)
-            finally:
-                rows.close()
-        return self
-
-    def _dataset(self, X, y, sample_weight) -> Dataset:
-        if y is None and is_lazy(X) and BinnedStore.is_at(X):
-            self._set_features(None, BinnedStore.open(X).n_features)
-            return BinnedStore.open(X)
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
-            )
-        if is_lazy(X):
-            data = RawDataset.of(X, y, sample_weight)
-            self._set_features(None, data.n_features)
-        else:
-            X, y, sample_weight = self._validated(X, y, sample_weight)
-            data = RawDataset.of(X, y, sample_weight)
-        for message in data.missing_chunks(self.missing_chunks):
-            warnings.warn(message, UserWarning, stacklevel=3)
-        return data
-
-    def _validated(self, X, y, sample_weight):
-        """In-memory input as scikit-learn checks it. Values are checked later, where the row numbers are known."""
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite=False, order="C")
-        if not is_lazy(y):
-            y = column_or_1d(y, warn=True)
-        if sample_weight is not None and not is_lazy(sample_weight):
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return X, y, sample_weight
-
-    def _set_features(self, names, n_features: int) -> None:
-        self.n_features_in_ = n_features
-        if names is None and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _evaluation_dataset(self, eval_set) -> RawDataset:
-        pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-        if len(pairs) != 1 or len(pairs[0]) != 2:
-            raise DataError(f"eval_set holds {len(pairs)} items; expected one pair (X, y).")
-        X, y = pairs[0]
-        if not is_lazy(X):
-            X = validate_data(
-                self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False, order="C"
-            )
-        if not is_lazy(y):
-            y = column_or_1d(y, warn=True)
-        data = RawDataset.of(X, y, None, prefix="eval_set ")
-        if data.n_features != self.n_features_in_:
-            raise DataError(
-                f"{data.place} has {data.n_features} features, but the training rows have {self.n_features_in_}."
-            )
-        for message in data.missing_chunks(self.missing_chunks):
-            warnings.warn(message, UserWarning, stacklevel=3)
-        return data
-
-    def _check_same_task(self, profile) -> None:
-        if profile.n_features != self._ensemble.n_features or not np.array_equal(profile.classes, self.classes_):
-            raise DataError(
-                f"resume=True needs the data that the model was trained on: it knows {self._ensemble.n_features} features and the classes "
-                f"{self.classes_.tolist()}, the data have {profile.n_features} features and the classes {profile.classes.tolist()}."
-            )
-
-    def _place(self, data: Dataset, evaluation: RawDataset | None, profile, where):
-        """Bins the rows where they will stay."""
-        score_bytes = np.dtype(self.score_dtype).itemsize
-        n_rows = profile.n_rows + (0 if evaluation is None else evaluation.n_rows)
-        check_budget(
-            self.memory_limit, -(-n_rows // where.n_processes), profile.n_features, len(profile.classes), score_bytes
-        )
-        sets = [data.binned(profile, _class_weights(self.class_weight, profile), where.n_parallel)]
-        if evaluation is not None:
-            sets.append(evaluation.binned(profile, None, where.n_parallel))
-        return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype)
-
-    def _train(self, rows, profile, resume: bool) -> None:
-        algorithm = self._algorithm(len(profile.classes))
-        if resume:
-            ensemble = self._ensemble.copy()  # until all went well, the model stays what it was
-        else:
-            ensemble = Ensemble(profile.n_features, len(profile.classes))
-        limits = GrowthLimits(
-            **self._tree_size(),
-            min_samples_leaf=self.min_samples_leaf,
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            subsample=self.subsample,
-            max_features=self.max_features,
-            seed=self._seed(),
-        )
-        with ExitStack() as stack:
-            callbacks = list(self.callbacks or ())
-            if self.verbose:
-                callbacks.append(stack.enter_context(progress_bar(type(self).__name__)))
-            history = train(
-                algorithm,
-                rows,
-                limits,
-                ensemble,
-                profile.edges,
-                n_rounds=self.n_estimators,
-                learning_rate=self.learning_rate,
-                patience=self.early_stopping_rounds,
-                callbacks=callbacks,
-            )
-        self.classes_ = profile.classes
-        self._set_learned(ensemble, history)
-
-    def _set_learned(self, ensemble: Ensemble, history) -> None:
-        self._ensemble = ensemble
-        self.n_classes_ = len(self.classes_)
-        self.train_loss_ = np.array(history.train_loss)
-        self.train_error_ = np.array(history.train_error)
-        self.n_iter_ = len(self.train_loss_)
-        self.best_iteration_ = len(ensemble)
-        self.outcome_ = history.outcome
-        for name in ("eval_loss", "eval_error"):
-            if getattr(history, name):
-                setattr(self, f"{name}_", np.array(getattr(history, name)))
-            elif hasattr(self, f"{name}_"):
-                delattr(self, f"{name}_")
-
-    def _seed(self) -> int:
-        if self.random_state is None:
-            return 0
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31))
-
-    # Asking.
-
-    def scores(self, X):
-        """The ensemble's output F, whose largest entry is the prediction.
-
-        Parameters
-        ----------
-        X : as for `fit`
-
-        Returns
-        -------
-        F : ndarray of shape (n_samples, n_classes), float64
-            A lazy dask array if X is a dask or zarr array or the path or URL of one.
-        """
-        return self._apply(X, lambda F: F, (len(self._fitted().classes_),), np.float64)
-
-    def decision_function(self, X):
-        """The scores in scikit-learn's shapes: (n_samples, n_classes), for two classes F_1 - F_0 of shape (n_samples,)."""
-        if len(self._fitted().classes_) == 2:
-            return self._apply(X, _binary_decision, (), np.float64)
-        return self.scores(X)
-
-    def predict_proba(self, X):
-        """Class probabilities, (n_samples, n_classes): those of which the scores are the population minimiser."""
-        n_classes = len(self._fitted().classes_)
-        return self._apply(X, self._algorithm(n_classes).probabilities, (n_classes,), np.float64)
-
-    def predict(self, X):
-        """The class of largest score, (n_samples,); the first of equal ones."""
-        return self._apply(X, self._labels, (), self._fitted().classes_.dtype)
-
-    def staged_scores(self, X) -> Iterator[np.ndarray]:
-        """The scores after each round; X is loaded."""
-        self._fitted()
-        X = self._checked(lazy.loaded(X) if is_lazy(X) else X)
-        F = np.zeros((len(X), self.n_classes_))
-        with Threads(_threads(self.n_jobs)) as threads:
-            for t in range(len(self._ensemble)):
-                yield self._ensemble.scores(X, threads, t, F, t + 1).copy()
-
-    def staged_predict(self, X) -> Iterator[np.ndarray]:
-        """The predictions after each round; X is loaded."""
-        return (self._labels(F) for F in self.staged_scores(X))
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Total gain of the splits on each feature, as fractions of the sum, shape (n_features,)."""
-        gains = self._fitted()._ensemble.feature_gains()
-        total = gains.sum()
-        return gains / total if total > 0 else gains
-
-    def _fitted(self):
-        check_is_fitted(self, "classes_")
-        return self
-
-    def _labels(self, F: np.ndarray) -> np.ndarray:
-        return self.classes_[np.argmax(F, axis=1)]
-
-    def _checked(self, X) -> np.ndarray:
-        X = validate_data(
-            self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False, order="C"
-        )
-        assert_all_finite(X, allow_nan=True, input_name="X", estimator_name=type(self).__name__)
-        return X
-
-    def _apply(self, X, finish, shape: tuple[int, ...], dtype):
-        """finish(F) of the rows of X, now or lazily."""
-        self._fitted()
-        if is_lazy(X):
-            return lazy.map_rows(X, self._finished_scores, self.n_features_in_, finish, shape, dtype)
-        with Threads(_threads(self.n_jobs)) as threads:
-            return finish(self._ensemble.scores(self._checked(X), threads))
-
-    def _finished_scores(self, X: np.ndarray, finish) -> np.ndarray:
-        """One chunk: Dask runs several at once, so each takes one thread."""
-        assert_all_finite(X, allow_nan=True, input_name="X")
-        return finish(self._ensemble.scores(X, Threads(1)))
-
-    # Keeping.
-
-    def save(self, url: str) -> None:
-        """Writes the fitted model to a path or URL; `distboost.load` reads it. Equal models are equal files."""
-        save_estimator(self._fitted(), str(url))
-
-    def __getstate__(self):
-        return {key: value for key, value in super().__getstate__().items() if key != "client"}
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+from distboost.classifier import POSITIVE, BoostingClassifier, keep
+from distboost.persistence import load_into
 
 
 class GDMCBoostClassifier(BoostingClassifier):
@@ -392,7 +22,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     Parameters
     ----------
     leaf : {"direction", "codeword"}, default="direction"
-        Output of a leaf: any direction of the margin space (stronger), or one of the class codewords (the paper's; use `max_depth=2`).
+        Output of a leaf: any direction of the margin space (stronger), or one of the class codewords (the paper's; use
+        `max_depth=2`).
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
         If given, trees grow best first up to so many leaves, else level by level.
@@ -427,7 +58,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     _parameter_constraints: ClassVar[dict] = {
         **BoostingClassifier._parameter_constraints,
         "leaf": [StrOptions({"direction", "codeword"})],
-        "max_depth": [_POSITIVE, None],
+        "max_depth": [POSITIVE, None],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
     }
 
@@ -454,7 +85,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         verbose=0,
         callbacks=None,
     ):
-        _keep(self, locals())
+        keep(self, locals())
 
     def _algorithm(self, n_classes: int) -> Algorithm:
         return GDMCBoost(self.leaf)
@@ -463,9 +94,9 @@ class GDMCBoostClassifier(BoostingClassifier):
 class GAMBLEClassifier(BoostingClassifier):
     """GAMBLE: gentle adaptive multiclass boosting.
 
-    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 3. Weak learners are
-    least-squares trees grown best first. The loss need not fall in every round for 7 classes and more, and does not bound the error for
-    more than 2; with 2 classes, `learning_rate=0.5` is Gentle AdaBoost.
+    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 3. Weak learners
+    are least-squares trees grown best first. The loss need not fall in every round for 7 classes and more, and does not bound
+    the error for more than 2; with 2 classes, `learning_rate=0.5` is Gentle AdaBoost.
 
     Parameters
     ----------
@@ -487,7 +118,7 @@ class GAMBLEClassifier(BoostingClassifier):
     _parameter_constraints: ClassVar[dict] = {
         **BoostingClassifier._parameter_constraints,
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
-        "max_depth": [_POSITIVE, None],
+        "max_depth": [POSITIVE, None],
     }
 
     def __init__(
@@ -512,17 +143,10 @@ class GAMBLEClassifier(BoostingClassifier):
         verbose=0,
         callbacks=None,
     ):
-        _keep(self, locals())
+        keep(self, locals())
 
     def _algorithm(self, n_classes: int) -> Algorithm:
         return GAMBLE(n_classes)
-
-
-def _keep(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
-    """Stores constructor parameters as they are, as scikit-learn wants it."""
-    for name, value in parameters.items():
-        if name not in ("self", "__class__"):
-            setattr(estimator, name, value)
 
 
 ESTIMATORS: dict[str, type[BoostingClassifier]] = {
@@ -547,30 +171,3 @@ def load(url: str) -> BoostingClassifier:
         If the file is truncated, altered, of another version, or no model at all.
     """
     return load_into(str(url), ESTIMATORS)
-
-
-def _threads(n_jobs: int | None) -> int | None:
-    return None if n_jobs in (None, -1) else n_jobs
-
-
-def _binary_decision(F: np.ndarray) -> np.ndarray:
-    return F[:, 1] - F[:, 0]
-
-
-def _class_weights(class_weight: Mapping | str | None, profile) -> np.ndarray:
-    """The weight of each class, shape (n_classes,)."""
-    n = np.array([scan.n_rows for scan in profile.class_scans])
-    if class_weight is None:
-        return np.ones(len(n))
-    if class_weight == "balanced":
-        return n.sum() / (len(n) * n)
-    known = set(profile.classes.tolist())
-    unknown = [label for label in class_weight if label not in known]
-    if unknown:
-        raise DataError(
-            f"class_weight names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}."
-        )
-    weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise DataError(f"class_weight is {dict(class_weight)}: weights must be finite and at least 0.")
-    return weights

@@ -92,7 +92,9 @@ class Ensemble:
         )
         return binned, tree["values"]
 
-    def scores(self, X: np.ndarray, threads: Threads, first: int = 0, scores: np.ndarray | None = None, last=None):
+    def scores(
+        self, X: np.ndarray, threads: Threads, first: int = 0, scores: np.ndarray | None = None, last=None
+    ):
         """F of the rows X (n, D), shape (n, K): trees first .. last - 1 added to `scores` (zeros if not given)."""
         if X.shape[1] != self.n_features:
             raise DataError(
@@ -120,9 +122,12 @@ class Ensemble:
     def arrays(self) -> dict[str, np.ndarray]:
         """All trees, one after another."""
         if self._joined is None:
-            joined = {
+            joined: dict[str, np.ndarray] = {
                 name: np.concatenate(
-                    [np.empty((0, self.n_classes) if name == "values" else 0, dtype), *(t[name] for t in self._trees)]
+                    [
+                        np.empty((0, self.n_classes) if name == "values" else 0, dtype),
+                        *(t[name] for t in self._trees),
+                    ]
                 ).astype(dtype)
                 for name, dtype in _ARRAYS.items()
                 if name not in ("roots", "value_offsets")
@@ -138,7 +143,11 @@ class Ensemble:
         _check_trees(arrays, n_features, n_classes)
         ensemble = cls(n_features, n_classes)
         for a, b, c, d in zip(
-            arrays["roots"], arrays["roots"][1:], arrays["value_offsets"], arrays["value_offsets"][1:], strict=False
+            arrays["roots"],
+            arrays["roots"][1:],
+            arrays["value_offsets"],
+            arrays["value_offsets"][1:],
+            strict=False,
         ):
             nodes = {
                 name: arrays[name][a:b]
@@ -149,20 +158,27 @@ class Ensemble:
 
 
 def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int) -> None:
-    def require(true: bool, what: str) -> None:
+    def require(true: Any, what: str) -> None:
         if not true:
-            raise ModelFormatError(f"the model's trees are damaged: {what}. Get the file again from where it was saved.")
+            raise ModelFormatError(
+                f"the model's trees are damaged: {what}. Get the file again from where it was saved."
+            )
 
     for name, dtype in _ARRAYS.items():
-        require(name in arrays and arrays[name].dtype == dtype, f"array {name!r} is not there or not {np.dtype(dtype)}")
+        require(
+            name in arrays and arrays[name].dtype == dtype,
+            f"array {name!r} is not there or not {np.dtype(dtype)}",
+        )
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
     n_nodes = len(arrays["feature"])
     for name in ("threshold", "missing_left", "left", "right", "gain"):
         require(arrays[name].shape == (n_nodes,), f"array {name!r} has not one entry per node")
     require(values.ndim == 2 and values.shape[1] == n_classes, "leaf values are not one per class")
-    for index, size in ((roots, n_nodes), (offsets, len(values))):
-        require(index.ndim == 1 and len(index) >= 1 and len(index) == len(roots), "trees are not counted alike")
-        require(index[0] == 0 and index[-1] == size and bool((np.diff(index) >= 0).all()), "tree offsets")
+    for index, end in ((roots, n_nodes), (offsets, len(values))):
+        require(
+            index.ndim == 1 and len(index) >= 1 and len(index) == len(roots), "trees are not counted alike"
+        )
+        require(index[0] == 0 and index[-1] == end and (np.diff(index) >= 0).all(), "tree offsets")
     inner = np.diff(roots)
     require(bool((np.diff(offsets) == inner + 1).all()), "a tree has not one leaf more than inner nodes")
     require(bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()), "a feature number")
@@ -172,7 +188,9 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int)
     size = np.repeat(inner, inner)
     for child in (arrays["left"].astype(np.int64), arrays["right"].astype(np.int64)):
         # A child comes after its parent, so that following children always ends.
-        require(bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()), "a child")
+        require(
+            bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()), "a child"
+        )
 
 
 # Files.
@@ -216,7 +234,9 @@ def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
         raise ModelFormatError(f"{where} is truncated or damaged: {error}.") from error
     if not intact:
-        raise ModelFormatError(f"{where} was altered: its checksum does not match. Get it again from where it was saved.")
+        raise ModelFormatError(
+            f"{where} was altered: its checksum does not match. Get it again from where it was saved."
+        )
     return header, arrays
 
 

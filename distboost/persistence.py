@@ -61,7 +61,7 @@ def load_into(url: str, estimators: Mapping[str, type]) -> Any:
         cls = estimators[header["algorithm"]]
         parameters = dict(header["parameters"])
         if isinstance(parameters.get("class_weight"), list):
-            parameters["class_weight"] = {key: value for key, value in parameters["class_weight"]}
+            parameters["class_weight"] = dict(parameters["class_weight"])
         estimator = cls(**parameters)
         estimator._validate_params()
         classes = np.array(header["classes"], dtype=np.dtype(header["class_dtype"]))
@@ -75,7 +75,9 @@ def load_into(url: str, estimators: Mapping[str, type]) -> Any:
     except ModelFormatError:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFormatError(f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}.") from error
+        raise ModelFormatError(
+            f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}."
+        ) from error
     estimator.classes_ = classes
     estimator.n_features_in_ = n_features
     if names is not None:

@@ -1,7 +1,8 @@
 """What an algorithm sees of the training data: sums over rows, never the rows.
 
-`Rows` holds the coordinator's side of a round, the same for every runtime: the scale of the integer sums, the queue of splits, the
-losses. A runtime supplies two methods, `_histogram` and `_reduce`, that ask all its shards the same question and add the answers.
+`Rows` holds the coordinator's side of a round, the same for every runtime: the scale of the integer sums, the queue of
+splits, the losses. A runtime supplies two methods, `_histogram` and `_reduce`, that ask all its shards the same question and
+add the answers.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Splits(NamedTuple):
     def of(cls, rows: list[tuple]) -> Splits:
         if not rows:
             return cls.empty()
-        node, feature, bin, missing_left, left, right = zip(*rows, strict=True)
-        integers = (np.array(x, np.int64) for x in (node, feature, bin))
-        return cls(*integers, np.array(missing_left, bool), np.array(left, np.int64), np.array(right, np.int64))
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        node, feature, bin, missing_left, left, right = columns
+        return cls(node, feature, bin, missing_left.astype(bool), left, right)
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,8 @@ class Rows(ABC):
         self.calls["update"] += 1
         growth = self.weighting.growth(values)
         scales = tuple(
-            Scale.fine(shift + growth, count.weight) for shift, count in zip(self._shifts, self.counts, strict=True)
+            Scale.fine(shift + growth, count.weight)
+            for shift, count in zip(self._shifts, self.counts, strict=True)
         )
         question = UpdateQuestion(
             self.round, self._take_queue(), leaves, tree, values, self.weighting, scales
@@ -264,5 +266,3 @@ class Rows(ABC):
         self.round += 1
         self._queue = Splits.empty()
         return self.update(tree, np.zeros(0, np.int64), values)
-
-

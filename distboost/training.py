@@ -65,7 +65,9 @@ class History:
 
     def progress(self, n_rounds: int) -> Progress:
         evaluation = (self.eval_loss[-1], self.eval_error[-1]) if self.eval_error else (None, None)
-        return Progress(len(self.train_loss), n_rounds, self.train_loss[-1], self.train_error[-1], *evaluation)
+        return Progress(
+            len(self.train_loss), n_rounds, self.train_loss[-1], self.train_error[-1], *evaluation
+        )
 
 
 def train(
@@ -83,8 +85,8 @@ def train(
     """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
 
     The history's outcome names that reason: "rounds" (all were done), "early stopping" (`patience` rounds without a smaller
-    evaluation error), "callback" (one returned True), "separated" (the last weak learner made no error: its step was cut off), or "no split"
-    (no tree improves on a single leaf that changes nothing).
+    evaluation error), "callback" (one returned True), "separated" (the last weak learner made no error: its step was cut off),
+    or "no split" (no tree improves on a single leaf that changes nothing).
     """
     history = History()
     rows.begin(algorithm.weighting)
@@ -114,4 +116,3 @@ def train(
     if patience is not None:
         ensemble.truncate(history.best_round())
     return history
-

@@ -66,7 +66,15 @@ class MarginWeights:
         n_channels = lanes.padded(block.n_classes + 1 + (weight_unit > 0))
         out = block.buffer("statistics", (block.n_rows, n_channels), np.int32)
         margin.residuals(
-            block.scores, block.labels, block.weights, rows, self.s, scale.shift, scale.factor, weight_unit, out
+            block.scores,
+            block.labels,
+            block.weights,
+            rows,
+            self.s,
+            scale.shift,
+            scale.factor,
+            weight_unit,
+            out,
         )
 
     def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:

@@ -192,7 +192,8 @@ def test_balanced_classes_weigh_alike(make):
     y = np.where(rng.random(600) < 0.95, 0, 1)
     X[y == 1] += 0.5
     plain, balanced = (
-        make(n_estimators=3, max_depth=2, class_weight=weight).fit(X, y).predict(X) for weight in (None, "balanced")
+        make(n_estimators=3, max_depth=2, class_weight=weight).fit(X, y).predict(X)
+        for weight in (None, "balanced")
     )
     assert (balanced == 1).sum() > 2 * (plain == 1).sum()
 

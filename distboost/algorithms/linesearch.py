@@ -47,7 +47,10 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
 
 
 def exact_step_over_rows(rows: Rows, leaves: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
-    """`exact_step` where a K x K table per leaf would be too large: each slope is a reduction over the rows, 2 + NEWTON at the most."""
+    """`exact_step` where a K x K table per leaf would be too large.
+
+    Each slope is a reduction over the rows: 2 + NEWTON of them at the most.
+    """
     width = _width(V)
 
     def slope(α: float) -> tuple[float, float]:

@@ -37,7 +37,7 @@ class GDMCBoost(Algorithm):
     Parameters
     ----------
     leaf : {"direction", "codeword"}
-        A leaf's output: "codeword", one of the K codewords (the paper's weak learner), or "direction", any unit vector of R^(K-1).
+        A leaf's output: "codeword", one of the K codewords (the paper's weak learner), or "direction", any unit vector.
     """
 
     name: ClassVar[str] = "gd-mcboost"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from distboost.data.blocks import BinnedRows
 from distboost.data.profile import (
     Profile,
     Scan,
@@ -25,7 +26,6 @@ from distboost.data.profile import (
 from distboost.data.sources import Source, load
 from distboost.errors import DataError
 from distboost.kernels import binning
-from distboost.data.blocks import BinnedRows
 
 BLOCK_ROWS = 65_536  # the most rows of a block
 
@@ -53,7 +53,9 @@ class Labelled(NamedTuple):
                 f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features). Reshape your data."
             )
         if self.x.shape[1] == 0:
-            raise DataError(f"{self.x.place}: 0 feature(s) (shape={self.x.shape}) while a minimum of 1 is required.")
+            raise DataError(
+                f"{self.x.place}: 0 feature(s) (shape={self.x.shape}) while a minimum of 1 is required."
+            )
         for other in (self.y, self.weights):
             if other is not None and other.n_rows != self.x.n_rows:
                 raise DataError(
@@ -124,9 +126,7 @@ def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> BinnedRows:
     """Bins the rows of three parts."""
     X = as_numbers(load(x), options.x_place)
-    labels = encode_labels(
-        load_labels(y, options.y_place, first), options.classes, options.y_place, first
-    )
+    labels = encode_labels(load_labels(y, options.y_place, first), options.classes, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     bins = np.empty(X.shape, np.uint8)
     binning.bin_rows(X, options.edges, options.edge_offsets, bins)

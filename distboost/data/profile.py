@@ -1,12 +1,14 @@
 """The first pass over the raw data: its classes, its weights, and the edges of its bins.
 
-Spans of rows are scanned apart, in any order and anywhere; `Scan.merged` combines what was found, and `profile` draws the conclusions.
+Spans of rows are scanned apart, in any order and anywhere; `Scan.merged` combines what was found, and `profile` draws the
+conclusions.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -158,12 +160,14 @@ def profile(scan: Scan, options: ScanOptions, dtype: np.dtype) -> Profile:
     try:
         labels = sorted(scan.classes)
     except TypeError as error:
-        raise DataError(f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type.") from error
+        raise DataError(
+            f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type."
+        ) from error
     classes = np.array(labels, dtype=dtype)
     if dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise DataError(
-            f"Unknown label type: continuous. {options.y_place} holds {labels[0]!r}, {labels[1:2]!r}, ...: class labels are expected. "
-            "To train on ranges of a number, cut it into classes first."
+            f"Unknown label type: continuous. {options.y_place} holds {labels[0]!r} and others that are not whole: class labels "
+            "are expected. To train on ranges of a number, cut it into classes first."
         )
     if len(classes) < 2:
         raise DataError(
@@ -184,7 +188,7 @@ def _edges(scan: Scan, options: ScanOptions) -> list[np.ndarray]:
     edges = []
     for d, values in enumerate(scan.distinct):
         if values is not None:
-            edges.append(np.array([binning.midpoint(a, b) for a, b in zip(values, values[1:], strict=False)]))
+            edges.append(np.array([binning.midpoint(a, b) for a, b in pairwise(values)]))
             continue
         x = np.concatenate([X[:, d] for X, _ in spans]).astype(np.float64)
         known = ~np.isnan(x)
@@ -242,7 +246,9 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first.") from error
+            raise DataError(
+                f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
+            ) from error
     return np.ascontiguousarray(X)
 
 
@@ -268,7 +274,9 @@ def _missing(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
         infinite = np.isinf(y)
         if infinite.any():
-            raise DataError(f"a label is infinite (inf), in row {int(np.flatnonzero(infinite)[0])} of its block.")
+            raise DataError(
+                f"a label is infinite (inf), in row {int(np.flatnonzero(infinite)[0])} of its block."
+            )
         return np.isnan(y)
     if y.dtype.kind == "M":
         return np.isnat(y)
@@ -299,6 +307,7 @@ def encode_labels(labels: np.ndarray, classes: np.ndarray, place: str, first: in
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         raise DataError(
-            f"{place} has the label {labels[row]!r} in row {first + row}, which is not among the {len(classes)} classes trained on."
+            f"{place} has the label {labels[row]!r} in row {first + row}, which is not among the {len(classes)} classes "
+            "trained on."
         )
     return index.astype(np.int32)

@@ -1,15 +1,16 @@
 """The binned store: rows binned once, to be trained on many times.
 
-A zarr group of `bins` (n, D) uint8, `labels` (n,) and `weights` (n,), with the bin edges beside them. Every chunk is written whole, by one
-writer, with a checksum. The manifest, an attribute of the group, is written last: a store without one is incomplete. It holds a second
-checksum per block, for zarr reads a chunk that is not there as the fill value.
+A zarr group of `bins` (n, D) uint8, `labels` (n,) and `weights` (n,), with the bin edges beside them. Every chunk is written
+whole, by one writer, with a checksum. The manifest, an attribute of the group, is written last: a store without one is
+incomplete. It holds a second checksum per block, for zarr reads a chunk that is not there as the fill value.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 import zarr
@@ -36,7 +37,9 @@ def write_store(data: RawDataset, url: str, max_bins: int, seed: int, work: Work
     try:
         group = zarr.create_group(url)
     except (FileExistsError, zarr.errors.ContainsGroupError, zarr.errors.ContainsArrayError) as error:
-        raise DataError(f"there is something at {url!r} already: give another place, or remove it first.") from error
+        raise DataError(
+            f"there is something at {url!r} already: give another place, or remove it first."
+        ) from error
     profile = data.profile(max_bins, seed, work)
     arrays = _create_arrays(group, profile)
     # Labels and weights are kept as they are; class weights and scaling belong to a training.
@@ -95,7 +98,11 @@ def _bin_and_write(x, y, weights, first: int, options: BinOptions, arrays: dict[
     """Bins one block and writes its chunks; the checksum of what was written."""
     rows = bin_rows(x, y, weights, first, options)
     span = slice(first, first + len(rows.labels))
-    arrays["bins"][span], arrays["labels"][span], arrays["weights"][span] = rows.bins, rows.labels, rows.weights
+    arrays["bins"][span], arrays["labels"][span], arrays["weights"][span] = (
+        rows.bins,
+        rows.labels,
+        rows.weights,
+    )
     return _checksum(rows.bins, rows.labels, rows.weights)
 
 
@@ -111,7 +118,9 @@ def _read_block(
 ) -> BinnedRows:
     """One block of a store, checked."""
     try:
-        bins, labels, weights = (np.asarray(arrays[name][first:stop]) for name in ("bins", "labels", "weights"))
+        bins, labels, weights = (
+            np.asarray(arrays[name][first:stop]) for name in ("bins", "labels", "weights")
+        )
     except Exception as error:
         raise BinnedStoreError(
             f"rows {first} to {stop - 1} of the binned store {place} cannot be read: {error}. Bin the data again."
@@ -148,7 +157,7 @@ class BinnedStore:
         url = os.fspath(url)
         try:
             group = zarr.open_group(url, mode="r")
-            manifest = group.attrs[_MANIFEST]
+            manifest: Any = group.attrs[_MANIFEST]
         except Exception as error:
             raise BinnedStoreError(
                 f"{url!r} is no binned store, or binning was interrupted before its manifest was written. Bin the data again: "
@@ -160,6 +169,9 @@ class BinnedStore:
             )
         return cls(url, group, manifest)
 
+    def _array(self, name: str) -> zarr.Array:
+        return cast(zarr.Array, self._group[name])
+
     def missing_chunks(self, policy: str) -> list[str]:
         """None to warn of: a chunk that is missing here is an error when it is read."""
         return []
@@ -168,23 +180,26 @@ class BinnedStore:
         m = self._manifest
         if max_bins != m["max_bins"]:
             raise DataError(
-                f"the binned store {self.url!r} was made with max_bins={m['max_bins']}, not {max_bins}. Set max_bins={m['max_bins']}, or bin again."
+                f"the binned store {self.url!r} was made with max_bins={m['max_bins']}, not {max_bins}. "
+                f"Set max_bins={m['max_bins']}, or bin again."
             )
-        edges, offsets = (np.asarray(self._group[name][:]) for name in ("edges", "edge_offsets"))
+        edges, offsets = (np.asarray(self._array(name)[:]) for name in ("edges", "edge_offsets"))
         if _checksum(edges, offsets) != m["edges_checksum"]:
-            raise BinnedStoreError(f"the edges in the binned store {self.url!r} were altered. Bin the data again.")
+            raise BinnedStoreError(
+                f"the edges in the binned store {self.url!r} were altered. Bin the data again."
+            )
         return Profile(
             self.n_rows,
             np.array(m["classes"], dtype=m["class_dtype"]),
             [ClassScan(*scan) for scan in m["class_scans"]],
-            [edges[a:b] for a, b in zip(offsets, offsets[1:], strict=False)],
+            [edges[a:b] for a, b in pairwise(offsets)],
         )
 
     def binned(self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int) -> BinnedSet:
         if class_weight is None:
             class_weight = np.ones(len(profile.classes))
         rule = WeightRule.of(class_weight, profile.class_scans)
-        arrays = {name: self._group[name] for name in ("bins", "labels", "weights")}
+        arrays = {name: self._array(name) for name in ("bins", "labels", "weights")}
         size = self._manifest["block_rows"]
         calls = [
             (arrays, first, min(first + size, self.n_rows), checksum, rule, self.url)

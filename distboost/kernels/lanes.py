@@ -4,6 +4,8 @@ Numba's loop vectoriser does not see through the short loop over classes inside 
 instructions are asked for by name. LLVM lowers them to whatever the processor has; integer sums are the same on all.
 """
 
+from typing import Any
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -29,8 +31,7 @@ def _pointer(context, builder, typ, array, row, column, lane_type):
     return builder.bitcast(builder.gep(view.data, [offset]), ir.VectorType(lane_type, LANES).as_pointer())
 
 
-@intrinsic
-def add_lanes(typingctx, total, i, column, rows, j):
+def _add_lanes(typingctx, total, i, column, rows, j):
     """total[i, column:column+8] += rows[j, column:column+8] for int64 totals and int32 rows, both C-contiguous."""
     index = types.uintp
     signature = types.void(total, index, index, rows, index)
@@ -45,3 +46,6 @@ def add_lanes(typingctx, total, i, column, rows, j):
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+add_lanes: Any = intrinsic(_add_lanes)

@@ -12,7 +12,9 @@ def goes_left(b, split_bin, missing_bin, missing_left):
 
 
 @kernel
-def split_spans(bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, scratch):
+def split_spans(
+    bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, scratch
+):
     """Parts the span of each split node between its children, keeping the order of the rows.
 
     In NumPy, for one node: ``rows = order[a:b]; order[a:b] = concatenate([rows[goes_left], rows[~goes_left]])``.

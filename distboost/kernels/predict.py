@@ -6,7 +6,9 @@ from distboost.kernels._jit import kernel
 
 
 @kernel
-def add_trees(X, feature, threshold, missing_left, left, right, roots, values, value_offsets, first, last, scores):
+def add_trees(
+    X, feature, threshold, missing_left, left, right, roots, values, value_offsets, first, last, scores
+):
     """scores[i] += the value of the leaf that row i falls into, for the trees first .. last - 1, in their order.
 
     Node 0 of tree t is node roots[t] of the arrays; children are counted from it, and a child below 0 is leaf ~child.

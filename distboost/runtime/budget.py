@@ -18,7 +18,9 @@ def resident_bytes(n_rows: int, n_features: int, n_classes: int, score_bytes: in
     return n_rows * (bins + label_and_weight + scores + statistics + order)
 
 
-def check_budget(memory_limit: int | str | None, n_rows: int, n_features: int, n_classes: int, score_bytes: int) -> None:
+def check_budget(
+    memory_limit: int | str | None, n_rows: int, n_features: int, n_classes: int, score_bytes: int
+) -> None:
     """Raises LimitError if the rows of one process do not fit the limit (bytes, or a text such as "2GB")."""
     if memory_limit is None:
         return
@@ -26,6 +28,6 @@ def check_budget(memory_limit: int | str | None, n_rows: int, n_features: int, n
     needed = resident_bytes(n_rows, n_features, n_classes, score_bytes)
     if needed > limit:
         raise LimitError(
-            f"memory_limit is {format_bytes(limit)} per process, but {n_rows} rows of {n_features} features and {n_classes} classes "
-            f"take {format_bytes(needed)}. Raise the limit, use more workers, or set score_dtype='float32'."
+            f"memory_limit is {format_bytes(limit)} per process, but {n_rows} rows of {n_features} features and "
+            f"{n_classes} classes take {format_bytes(needed)}. Raise the limit, use more workers, or set score_dtype='float32'."
         )

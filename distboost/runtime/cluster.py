@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from distributed import Client, Future, get_worker
 
+from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows import HistogramQuestion, Partial, RowCounts, Rows, SumsQuestion, UpdateQuestion
-from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.runtime.placement import count_rows, shares, total
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
@@ -29,7 +29,9 @@ INGEST_DEADLINE = 3600.0
 class ShardActor:
     """A shard that lives on a worker and answers over the network."""
 
-    def __init__(self, training: list[BinnedRows], evaluation: list[BinnedRows], n_bins, n_classes, score_dtype):
+    def __init__(
+        self, training: list[BinnedRows], evaluation: list[BinnedRows], n_bins, n_classes, score_dtype
+    ):
         self._threads = Threads(get_worker().state.nthreads)
         self._shard = Shard(training, evaluation, n_bins, n_classes, score_dtype, self._threads)
 
@@ -58,13 +60,14 @@ class ClusterRuntime:
 
     def __init__(self, client: Client):
         self.client = client
+        self.address = client.scheduler.address if client.scheduler else "?"
         self.workers = self._workers()
         self.n_parallel = sum(self.workers.values())
         self.n_processes = len(self.workers)
         self.name = f"distboost-{uuid.uuid4().hex[:12]}"  # several trainings may share a cluster
 
     def __str__(self) -> str:
-        return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.client.scheduler.address})"
+        return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.address})"
 
     def _workers(self) -> dict[str, int]:
         """Address and number of threads of each worker."""
@@ -72,7 +75,7 @@ class ClusterRuntime:
             self.client.wait_for_workers(1, timeout=WORKERS_DEADLINE)
         except TimeoutError as error:
             raise ClusterError(
-                f"the scheduler at {self.client.scheduler.address} had no worker within {WORKERS_DEADLINE:.0f} s. "
+                f"the scheduler at {self.address} had no worker within {WORKERS_DEADLINE:.0f} s. "
                 "Start some: dask worker <scheduler address>."
             ) from error
         return dict(sorted(self.client.nthreads().items()))
@@ -115,13 +118,15 @@ class ClusterRuntime:
                 f"{future.key} was not done within {INGEST_DEADLINE:.0f} s. Look at the workers' logs."
             ) from error
         except Exception as error:
-            raise ClusterError(f"{future.key} failed on the cluster: {type(error).__name__}: {error}") from error
+            raise ClusterError(
+                f"{future.key} failed on the cluster: {type(error).__name__}: {error}"
+            ) from error
 
     def place(self, sets: list[BinnedSet], n_bins: np.ndarray, n_classes: int, score_dtype: str) -> Rows:
         """Bins the rows on the workers that will hold them, and starts an actor on each."""
         addresses = list(self.workers)
         counts = []
-        blocks: list[list[list[Future]]] = []  # [set][worker][block]
+        blocks: list[list[list[Future]]] = []  # of each set, worker by worker
         for part in sets:
             of_workers = [
                 [self._submit(part.function, part.calls[block], address) for block in share]
@@ -131,7 +136,8 @@ class ClusterRuntime:
             ]
             counts.append(total(self.map(count_rows, [(f,) for futures in of_workers for f in futures])))
             blocks.append(of_workers)
-        training, evaluation = [*blocks, [[] for _ in addresses]][:2]
+        none: list[list[Future]] = [[] for _ in addresses]
+        training, evaluation = [*blocks, none][:2]
         futures = [
             self.client.submit(
                 ShardActor,

@@ -28,8 +28,8 @@ def map_rows(
     array = as_dask(X)
     if array.ndim != 2 or array.shape[1] != n_features:
         raise DataError(
-            f"X has shape {array.shape}: {array.shape[1] if array.ndim > 1 else 0} features, but the model is expecting {n_features} "
-            "features as input."
+            f"X has {array.shape[1] if array.ndim > 1 else 0} features (its shape is {array.shape}), but the model is expecting "
+            f"{n_features} features as input."
         )
     array = array.rechunk({1: -1})
 

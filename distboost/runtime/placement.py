@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from distboost.rows import ERROR_UNIT, RowCounts
 from distboost.data.blocks import BinnedRows
+from distboost.rows import ERROR_UNIT, RowCounts
 
 
 def count_rows(rows: BinnedRows) -> RowCounts:
@@ -25,4 +27,4 @@ def shares(n_blocks: int, capacities: list[int]) -> list[range]:
     [range(0, 2), range(2, 6)]
     """
     ends = np.rint(np.cumsum([0, *capacities]) / sum(capacities) * n_blocks).astype(int)
-    return [range(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)]
+    return [range(int(a), int(b)) for a, b in pairwise(ends)]

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram, partition, random, update
 from distboost.rows import (
     ERROR_UNIT,
@@ -17,7 +18,6 @@ from distboost.rows import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.data.blocks import BinnedRows
 from distboost.runtime.block import Block
 from distboost.threads import Threads
 
@@ -49,7 +49,9 @@ class Shard:
         score_dtype: str,
         threads: Threads,
     ):
-        self.sets = [[Block(rows, n_classes, score_dtype) for rows in part] for part in (training, evaluation)]
+        self.sets = [
+            [Block(rows, n_classes, score_dtype) for rows in part] for part in (training, evaluation)
+        ]
         self.blocks = self.sets[0]
         self.missing_bin = n_bins.astype(np.int64)
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)

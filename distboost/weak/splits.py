@@ -154,7 +154,18 @@ def search(
         found = Candidates.none(len(slots))
         if len(parents_):
             subtract(histograms.pool, built_, parents_, group, histograms.offsets)
-        best_splits(histograms.pool, slots, group, histograms.offsets, n_sums, weighted, kind, min_rows, min_weight, found)
+        best_splits(
+            histograms.pool,
+            slots,
+            group,
+            histograms.offsets,
+            n_sums,
+            weighted,
+            kind,
+            min_rows,
+            min_weight,
+            found,
+        )
         return found
 
     groups = [g for g in np.array_split(features, threads.n) if len(g)]

@@ -45,15 +45,19 @@ class Tree(NamedTuple):
     n_leaves: int
 
 
+@dataclass(slots=True)
 class _Node:
     """A node of a growing tree with the best split found for it."""
 
-    __slots__ = ("bin", "depth", "feature", "gain", "id", "missing_left", "parent", "side", "slot", "sizes")
-
-    def __init__(self, id: int, depth: int, parent: int, side: int):
-        self.id, self.depth, self.parent, self.side = id, depth, parent, side
-        self.gain = 0.0
-        self.slot = -1
+    id: int
+    depth: int
+    slot: int = -1  # of its histogram
+    gain: float = 0.0
+    feature: int = 0
+    bin: int = 0
+    missing_left: bool = False
+    n_left: int = 0
+    n_right: int = 0
 
 
 class TreeGrower:
@@ -77,7 +81,7 @@ class TreeGrower:
         self.split_nodes: list[_Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
-        root = _Node(0, 0, -1, 0)
+        root = _Node(0, 0)
         if self._may_split(root):
             root.slot = self.histograms.take(1)[0]
             rows.histogram([0], self.histograms, [root.slot])
@@ -124,7 +128,7 @@ class TreeGrower:
         """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
         splits, built, siblings, frontier = [], [], [], []
         for node in nodes:
-            left, right = (_Node(self.n_nodes + side, node.depth + 1, node.id, side) for side in (0, 1))
+            left, right = (_Node(self.n_nodes + side, node.depth + 1) for side in (0, 1))
             self.n_nodes += 2
             self.children[node.id] = (left.id, right.id)
             self.split_nodes.append(node)
@@ -133,7 +137,7 @@ class TreeGrower:
                 self.histograms.give_back([node.slot])
                 continue
             # Only the smaller child is summed; the other is the parent less it, in the parent's slot.
-            smaller, larger = (left, right) if node.sizes[0] <= node.sizes[1] else (right, left)
+            smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
             larger.slot = node.slot
             built.append(smaller)
             siblings.append(larger)
@@ -161,7 +165,7 @@ class TreeGrower:
             self.rows.threads,
         )
         for node, split in zip([*built, *siblings], _by_node(found), strict=True):
-            node.gain, _, node.feature, node.bin, node.missing_left, *node.sizes = split
+            node.gain, _, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
         if not siblings and not built[0].gain > 0:
             self.histograms.give_back([built[0].slot])
 
@@ -169,7 +173,8 @@ class TreeGrower:
         """The split nodes numbered in order, all other nodes as leaves."""
         inner = {node.id: number for number, node in enumerate(self.split_nodes)}
         leaves: list[int] = [] if inner else [0]
-        left, right = [], []
+        left: list[int] = []
+        right: list[int] = []
         for node in self.split_nodes:
             for child, side in zip(self.children[node.id], (left, right), strict=True):
                 if child in inner:

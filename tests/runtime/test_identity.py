@@ -99,7 +99,10 @@ def test_chunks_of_a_dask_array(n_chunks, workers, data, expected, clients, tmp_
 def test_zarr_array_in_memory_on_a_cluster(data, expected, clients, tmp_path):
     X, y, weights, evaluation = data
     array = zarr.create_array(zarr.storage.MemoryStore(), data=X, chunks=(100, D))
-    assert trained(tmp_path, ESTIMATORS["gamble"], clients[2], array, y, weights, evaluation) == expected["gamble"]
+    assert (
+        trained(tmp_path, ESTIMATORS["gamble"], clients[2], array, y, weights, evaluation)
+        == expected["gamble"]
+    )
 
 
 def test_more_workers_than_rows(clients, tmp_path):

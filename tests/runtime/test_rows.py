@@ -140,8 +140,8 @@ def test_update_reports_both_sets_and_happens_once(runtime, problem):
 def test_round_trips_and_passes(runtime, problem, algorithm, limits, calls):
     """Level-wise trees cost depth + 2 questions a round, best-first trees leaves + 1.
 
-    Statistics, leaf sums and update visit every row once; histograms visit all rows once and then half of them, at the most, for each
-    further level.
+    Statistics, leaf sums and update visit every row once; histograms visit all rows once and then half of them, at the most,
+    for each further level.
     """
     X, y, _ = problem
     rows, profile = place(runtime, X, y)
