@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 from sklearn.utils.validation import (
@@ -27,14 +29,16 @@ from distboost.data.sources import is_lazy
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError
 from distboost.model import Ensemble
-from distboost.persistence import save_estimator
+from distboost.persistence import Learned, deciding_parameters, load_into, save_learned
 from distboost.progress import progress_bar
 from distboost.runtime import lazy
 from distboost.runtime.budget import check_budget
 from distboost.runtime.choose import runtime
 from distboost.threads import Threads
-from distboost.training import train
+from distboost.training import History, train
 from distboost.weak.tree import GrowthLimits
+
+CHECKPOINT_ROUNDS = 10
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _FRACTION = Interval(Real, 0, 1, closed="right")
@@ -69,6 +73,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         What to do about chunks of a zarr array that were never written: zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
         Bytes (or a text such as "2GB") that the rows of one process may take. Checked before they are read.
+    checkpoint : str or None, default=None
+        Path or URL of a model file that is written every 10 rounds and at the end. `fit(..., resume=True)` goes on from it.
     n_jobs : int or None, default=None
         Threads where training or prediction runs in this process; None or -1: one per core.
     random_state : int, RandomState instance or None, default=0
@@ -97,6 +103,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         "score_dtype": [StrOptions({"float64", "float32"})],
         "missing_chunks": [StrOptions({"warn", "error", "ignore"})],
         "memory_limit": [POSITIVE, str, None],
+        "checkpoint": [str, os.PathLike, None],
         "n_jobs": [POSITIVE, Options(Integral, {-1}), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -104,7 +111,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     }
     # Parameters that say where and how training runs: they do not change the model and are not saved with it.
     _RUN_PARAMETERS: ClassVar[frozenset] = frozenset(
-        {"missing_chunks", "memory_limit", "n_jobs", "verbose", "callbacks"}
+        {"missing_chunks", "memory_limit", "checkpoint", "n_jobs", "verbose", "callbacks"}
     )
 
     # What an algorithm adds.
@@ -133,7 +140,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         eval_set : (X, y) or None, default=None
             Rows on which loss and error are measured after each round, exactly and over all of them.
         resume : bool, default=False
-            Go on from what this estimator has learned, up to `n_estimators` rounds, on the same data.
+            Go on, up to `n_estimators` rounds, from what this estimator has learned, or else from its checkpoint, on the same
+            data. The model is that of the uninterrupted training.
 
         Returns
         -------
@@ -145,11 +153,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             If the data cannot be used; the message says where.
         """
         self._validate_params()
-        if resume:
-            check_is_fitted(
-                self,
-                msg="resume=True goes on from a fitted model, but this %(name)s is not fitted. Call fit first.",
-            )
+        earlier = self._earlier() if resume else None
         if self.early_stopping_rounds is not None and eval_set is None:
             raise DataError(
                 f"early_stopping_rounds={self.early_stopping_rounds} needs an eval_set to measure. "
@@ -159,11 +163,11 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs)) as where:
             profile = data.profile(self.max_bins, self._seed(), where)
-            if resume:
-                self._check_same_task(profile)
+            if earlier is not None:
+                _check_same_task(earlier, profile)
             rows = self._place(data, evaluation, profile, where)
             try:
-                self._train(rows, profile, resume)
+                self._train(rows, profile, earlier)
             finally:
                 rows.close()
         return self
@@ -220,16 +224,6 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             warnings.warn(message, UserWarning, stacklevel=3)
         return data
 
-    def _check_same_task(self, profile) -> None:
-        if profile.n_features != self._ensemble.n_features or not np.array_equal(
-            profile.classes, self.classes_
-        ):
-            raise DataError(
-                f"resume=True needs the data that the model was trained on: it knows {self._ensemble.n_features} features "
-                f"and the classes {self.classes_.tolist()}, the data have {profile.n_features} features and the classes "
-                f"{profile.classes.tolist()}."
-            )
-
     def _place(self, data: Dataset, evaluation: RawDataset | None, profile, where):
         """Bins the rows where they will stay."""
         score_bytes = np.dtype(self.score_dtype).itemsize
@@ -246,12 +240,12 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             sets.append(evaluation.binned(profile, None, where.n_parallel))
         return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype)
 
-    def _train(self, rows, profile, resume: bool) -> None:
+    def _train(self, rows, profile, earlier: Learned | None) -> None:
         algorithm = self._algorithm(len(profile.classes))
-        if resume:
-            ensemble = self._ensemble.copy()  # until all went well, the model stays what it was
-        else:
+        if earlier is None:
             ensemble = Ensemble(profile.n_features, len(profile.classes))
+        else:
+            ensemble = earlier.ensemble.copy()  # until all went well, the model stays what it was
         limits = GrowthLimits(
             **self._tree_size(),
             min_samples_leaf=self.min_samples_leaf,
@@ -274,11 +268,38 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 learning_rate=self.learning_rate,
                 patience=self.early_stopping_rounds,
                 callbacks=callbacks,
+                keep=lambda ensemble, history: self._write_checkpoint(profile.classes, ensemble, history),
             )
-        self.classes_ = profile.classes
-        self._set_learned(ensemble, history)
+        self._set_learned(Learned(profile.classes, ensemble, history))
+        if self.checkpoint is not None:
+            self.save(self.checkpoint)
 
-    def _set_learned(self, ensemble: Ensemble, history) -> None:
+    def _write_checkpoint(self, classes: np.ndarray, ensemble: Ensemble, history: History) -> None:
+        if self.checkpoint is not None and len(ensemble) % CHECKPOINT_ROUNDS == 0:
+            save_learned(self, Learned(classes, ensemble, history), os.fspath(self.checkpoint))
+
+    def _earlier(self) -> Learned:
+        """What there is to go on from."""
+        if hasattr(self, "_learned"):
+            return self._learned
+        if self.checkpoint is None:
+            raise NotFittedError(
+                f"resume=True goes on from a fitted model or from a checkpoint, but this {type(self).__name__} is not fitted and "
+                "has none. Call fit without it first."
+            )
+        kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)})
+        mine, theirs = deciding_parameters(self), deciding_parameters(kept)
+        for name in mine.keys() - {"n_estimators"}:
+            if mine[name] != theirs[name]:
+                raise DataError(
+                    f"the checkpoint {os.fspath(self.checkpoint)} was made with {name}={theirs[name]!r}, not {mine[name]!r}. "
+                    "Set it to that, or train anew."
+                )
+        return kept._learned
+
+    def _set_learned(self, learned: Learned) -> None:
+        self._learned = learned
+        self.classes_, ensemble, history = learned
         self._ensemble = ensemble
         self.n_classes_ = len(self.classes_)
         self.train_loss_ = np.array(history.train_loss)
@@ -381,7 +402,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def save(self, url: str) -> None:
         """Writes the fitted model to a path or URL; `distboost.load` reads it. Equal models are equal files."""
-        save_estimator(self._fitted(), str(url))
+        save_learned(self, self._fitted()._learned, os.fspath(url))
 
     def __getstate__(self):
         return {key: value for key, value in super().__getstate__().items() if key != "client"}
@@ -424,3 +445,13 @@ def _class_weights(class_weight: Any, profile) -> np.ndarray:
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise DataError(f"class_weight is {dict(class_weight)}: weights must be finite and at least 0.")
     return weights
+
+
+def _check_same_task(earlier: Learned, profile: Any) -> None:
+    """Raises unless the data can be those that `earlier` was learned from."""
+    n_features = earlier.ensemble.n_features
+    if profile.n_features != n_features or not np.array_equal(profile.classes, earlier.classes):
+        raise DataError(
+            f"resume=True needs the data that the model was trained on: it knows {n_features} features and the classes "
+            f"{earlier.classes.tolist()}, the data have {profile.n_features} features and the classes {profile.classes.tolist()}."
+        )

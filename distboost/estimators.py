@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
 from typing import ClassVar
 
@@ -80,6 +81,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         score_dtype="float64",
         missing_chunks="warn",
         memory_limit=None,
+        checkpoint=None,
         n_jobs=None,
         random_state=0,
         verbose=0,
@@ -138,6 +140,7 @@ class GAMBLEClassifier(BoostingClassifier):
         score_dtype="float64",
         missing_chunks="warn",
         memory_limit=None,
+        checkpoint=None,
         n_jobs=None,
         random_state=0,
         verbose=0,
@@ -170,4 +173,4 @@ def load(url: str) -> BoostingClassifier:
     distboost.errors.ModelFormatError
         If the file is truncated, altered, of another version, or no model at all.
     """
-    return load_into(str(url), ESTIMATORS)
+    return load_into(os.fspath(url), ESTIMATORS)

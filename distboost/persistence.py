@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,27 +15,40 @@ from distboost.training import History
 _HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
 
 
-def save_estimator(estimator: Any, url: str) -> None:
-    """Writes a fitted estimator: what it learned and the parameters that decide it, nothing of where or how it ran."""
+class Learned(NamedTuple):
+    """What a training has learned so far."""
+
+    classes: np.ndarray
+    ensemble: Ensemble
+    history: History
+
+
+def deciding_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that decide what is learned, as JSON has them."""
     parameters = {
         name: _plain(name, value)
         for name, value in estimator.get_params(deep=False).items()
         if name not in estimator._RUN_PARAMETERS
     }
     parameters["random_state"] = estimator._seed()
+    return parameters
+
+
+def save_learned(estimator: Any, learned: Learned, url: str) -> None:
+    """Writes what an estimator learned and the parameters that decide it, nothing of where or how it ran."""
     header = {
         "algorithm": estimator.algorithm_name,
-        "parameters": parameters,
-        "classes": estimator.classes_.tolist(),
-        "class_dtype": estimator.classes_.dtype.str,
+        "parameters": deciding_parameters(estimator),
+        "classes": learned.classes.tolist(),
+        "class_dtype": learned.classes.dtype.str,
         "n_features": estimator.n_features_in_,
         "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
-        "outcome": estimator.outcome_,
+        "outcome": learned.history.outcome,
     }
-    arrays = dict(estimator._ensemble.arrays())
+    arrays = dict(learned.ensemble.arrays())
     for name in _HISTORIES:
-        if hasattr(estimator, f"{name}_"):
-            arrays[name] = getattr(estimator, f"{name}_")
+        if getattr(learned.history, name):
+            arrays[name] = np.array(getattr(learned.history, name))
     write_file(url, header, arrays)
 
 
@@ -78,11 +91,10 @@ def load_into(url: str, estimators: Mapping[str, type]) -> Any:
         raise ModelFormatError(
             f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}."
         ) from error
-    estimator.classes_ = classes
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator._set_learned(ensemble, history)
+    estimator._set_learned(Learned(classes, ensemble, history))
     return estimator
 
 

@@ -81,12 +81,14 @@ def train(
     learning_rate: float,
     patience: int | None,
     callbacks: Sequence[Callback],
+    keep: Callable[[Ensemble, History], None] = lambda ensemble, history: None,
 ) -> History:
     """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
 
-    The history's outcome names that reason: "rounds" (all were done), "early stopping" (`patience` rounds without a smaller
-    evaluation error), "callback" (one returned True), "separated" (the last weak learner made no error: its step was cut off),
-    or "no split" (no tree improves on a single leaf that changes nothing).
+    `keep` is called after each round with what has been learned. The history's outcome names the reason: "rounds" (all were
+    done), "early stopping" (`patience` rounds without a smaller evaluation error), "callback" (one returned True),
+    "separated" (the last weak learner made no error: its step was cut off), or "no split" (no tree improves on a single leaf
+    that changes nothing).
     """
     history = History()
     rows.begin(algorithm.weighting)
@@ -103,6 +105,7 @@ def train(
         losses = rows.update(learner.tree.binned, learner.tree.leaves, values)
         ensemble.append(learner.tree.binned, learner.tree.gain, values, edges)
         history.add(algorithm, losses)
+        keep(ensemble, history)
         progress = history.progress(n_rounds)
         if any([callback(progress) is True for callback in callbacks]):  # noqa: C419 (every callback is told)
             history.outcome = "callback"

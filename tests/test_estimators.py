@@ -147,6 +147,24 @@ def test_resume_is_the_uninterrupted_training(make, digits, tmp_path):
         assert saved(model, tmp_path) == saved(whole, tmp_path)
 
 
+def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
+    X, y, _, _ = digits
+    whole = make(n_estimators=23, subsample=0.5).fit(X, y)
+    url = tmp_path / "checkpoint"
+
+    def die(progress):
+        if progress.round == 17:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(n_estimators=23, subsample=0.5, checkpoint=url, callbacks=[die]).fit(X, y)
+    assert distboost.load(url).n_iter_ == 10
+    rest = make(n_estimators=23, subsample=0.5, checkpoint=url).fit(X, y, resume=True)
+    assert saved(rest, tmp_path) == saved(whole, tmp_path) == url.read_bytes()
+    with pytest.raises(distboost.errors.DataError, match=r"subsample=0.5, not 0.6"):
+        make(n_estimators=23, subsample=0.6, checkpoint=url).fit(X, y, resume=True)
+
+
 def test_perfect_separation_ends_with_a_named_outcome(make):
     X = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
     y = np.repeat([0, 1, 2], 20)

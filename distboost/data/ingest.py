@@ -17,6 +17,7 @@ from distboost.data.profile import (
     WeightRule,
     as_numbers,
     encode_labels,
+    infinite_value,
     load_labels,
     load_weights,
     profile,
@@ -126,6 +127,10 @@ def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> BinnedRows:
     """Bins the rows of three parts."""
     X = as_numbers(load(x), options.x_place)
+    infinite = np.argwhere(np.isinf(X))
+    if len(infinite):
+        row, column = infinite[0]
+        raise infinite_value(options.x_place, first + row, column, X[row, column])
     labels = encode_labels(load_labels(y, options.y_place, first), options.classes, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     bins = np.empty(X.shape, np.uint8)

@@ -92,11 +92,7 @@ def scan_rows(x: Any, y: Any, weights: Any, first: int, options: ScanOptions) ->
     counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
     binning.distinct_values(X, w, options.max_bins, table, used, counts, infinite)
     if infinite[0] >= 0:
-        row, column = infinite
-        raise DataError(
-            f"{options.x_place} contains an infinite value (inf) in row {first + row}, column {column}: "
-            f"{X[row, column]}. Values must be finite, or NaN where they are missing."
-        )
+        raise infinite_value(options.x_place, first + infinite[0], infinite[1], X[tuple(infinite)])
     distinct = [
         np.sort(table[d, used[d]]) if counts[d] <= options.max_bins else None for d in range(n_features)
     ]
@@ -250,6 +246,13 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
                 f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
             ) from error
     return np.ascontiguousarray(X)
+
+
+def infinite_value(place: str, row: int, column: int, value: float) -> DataError:
+    return DataError(
+        f"{place} contains an infinite value (inf) in row {row}, column {column}: {value}. Values must be finite, or NaN where "
+        "they are missing."
+    )
 
 
 def load_labels(part: Any, place: str, first: int) -> np.ndarray:

@@ -13,22 +13,23 @@ def bin_rows(X, edges, edge_offsets, out):
     """
     # IN: X (n, D) float; edges of feature d, ascending: edges[edge_offsets[d]:edge_offsets[d + 1]]
     # OUT: out (n, D) uint8
+    padded = np.empty(256)
     for d in range(X.shape[1]):
-        first, last = edge_offsets[d], edge_offsets[d + 1]
+        n_edges = edge_offsets[d + 1] - edge_offsets[d]
+        padded[:n_edges] = edges[edge_offsets[d] : edge_offsets[d + 1]]
+        padded[n_edges:] = np.inf
         for i in range(X.shape[0]):
             x = np.float64(X[i, d])
-            if np.isnan(x):
-                out[i, d] = last - first + 1
-                continue
-            # Halving without a branch: `low` is the number of edges known to lie below x.
-            low = first
-            length = last - first
-            while length > 0:
-                half = length // 2
-                below = edges[low + half] < x
-                low = low + half + 1 if below else low
-                length = length - half - 1 if below else half
-            out[i, d] = low - first
+            # Halving in eight steps, whatever x is: `low` edges are known to lie below it. Nothing is below NaN.
+            low = 128 if padded[127] < x else 0
+            low += 64 if padded[low + 63] < x else 0
+            low += 32 if padded[low + 31] < x else 0
+            low += 16 if padded[low + 15] < x else 0
+            low += 8 if padded[low + 7] < x else 0
+            low += 4 if padded[low + 3] < x else 0
+            low += 2 if padded[low + 1] < x else 0
+            low += 1 if padded[low] < x else 0
+            out[i, d] = n_edges + 1 if np.isnan(x) else low
 
 
 @kernel

@@ -1,0 +1,240 @@
+"""The commands."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from typing import Any
+
+import click
+
+from distboost.cli.options import Command, Location, located, running, settings
+
+ALGORITHMS = (
+    "gd-mcboost",
+    "gamble",
+)  # a test keeps them equal to the estimators'; importing those takes seconds
+
+
+class Group(click.Group):
+    command_class = Command
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="distboost", prog_name="distboost")
+def main() -> None:
+    """Multiclass boosting on zarr arrays, in this process or on a Dask cluster.
+
+    Arrays are given by path or URL, such as data.zarr/x or s3://bucket/data.zarr/x.
+    """
+
+
+@main.command()
+@click.option(
+    "--algorithm", type=click.Choice(ALGORITHMS), help="What to train. With --resume: the model's own."
+)
+@located("--x", "Features, (rows, features); or a store that 'distboost bin' wrote, which needs no --y.")
+@located("--y", "Labels, (rows,).", required=False)
+@located("--model", "Model file to write.")
+@located("--sample-weight", "Weights of the rows, (rows,).", required=False)
+@located("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
+@located("--eval-y", "Labels of those rows.", required=False)
+@running
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times.",
+)
+@click.option(
+    "--resume", is_flag=True, help="Go on from the model file, up to n_estimators rounds, on the same data."
+)
+def train(
+    algorithm: str | None,
+    x: str,
+    y: str | None,
+    model: str,
+    sample_weight: str | None,
+    eval_x: str | None,
+    eval_y: str | None,
+    scheduler: str | None,
+    workers: int | None,
+    parameters: tuple[str, ...],
+    resume: bool,
+) -> None:
+    """Train a model and write it to a file."""
+    if (eval_x is None) != (eval_y is None):
+        raise click.UsageError("--eval-x and --eval-y go together.")
+    estimator = _estimator(algorithm, model, parameters, resume)
+    _check_folder(model)
+    from distboost.cli.where import cluster
+
+    _tell_where()
+    started = time.perf_counter()
+    with cluster(scheduler, workers) as client:
+        estimator.client = client
+        eval_set = None if eval_x is None else (eval_x, eval_y)
+        estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
+    estimator.save(model)
+    click.echo(_outcome(estimator, time.perf_counter() - started))
+    from distboost.cli.show import digest
+
+    click.echo(f"{model} sha256 {digest(model)}")
+
+
+def _estimator(algorithm: str | None, model: str, parameters: tuple[str, ...], resume: bool) -> Any:
+    """The estimator to fit: a new one, or the one to go on with."""
+    from distboost.estimators import ESTIMATORS, load
+
+    if resume:
+        estimator = load(model)
+        if algorithm not in (None, estimator.algorithm_name):
+            raise click.UsageError(f"{model} is a model of {estimator.algorithm_name}, not of {algorithm}.")
+    elif algorithm is None:
+        raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
+    else:
+        estimator = ESTIMATORS[algorithm]()
+    known = [
+        name for name in estimator.get_params(deep=False) if name != "callbacks"
+    ]  # those are Python functions
+    return estimator.set_params(**{"verbose": int(sys.stdout.isatty()), **settings(parameters, known)})
+
+
+def _check_folder(path: str) -> None:
+    """Raises now rather than after hours of training."""
+    folder = os.path.dirname(path)
+    if "://" in path:
+        return
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise click.ClickException(
+            f"cannot write {path}: the folder {folder} does not exist or is read-only."
+        )
+    if os.path.isdir(path):
+        raise click.ClickException(f"cannot write {path}: it is a folder. Give the path of a file.")
+
+
+def _tell_where() -> None:
+    """Shows what the core logs: where training runs."""
+    log = logging.getLogger("distboost")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)
+    log.setLevel(logging.INFO)
+
+
+def _outcome(estimator: Any, seconds: float) -> str:
+    rounds = f"{estimator.n_iter_} rounds in {seconds:.1f} s"
+    if estimator.outcome_ != "rounds":
+        rounds += f" (ended by: {estimator.outcome_})"
+    if not estimator.n_iter_:
+        return rounds
+    text = f"{rounds}: loss {estimator.train_loss_[-1]:.6g}, training error {estimator.train_error_[-1]:.2%}"
+    if hasattr(estimator, "eval_error_"):
+        text += f", evaluation error {estimator.eval_error_[estimator.best_iteration_ - 1]:.2%}"
+        if estimator.best_iteration_ != estimator.n_iter_:
+            text += f" after the best round, {estimator.best_iteration_}"
+    return text
+
+
+@main.command()
+@located("--model", "Model file.")
+@located("--x", "Features, (rows, features).")
+@located("--out", "Zarr array to write: one label per row, or one probability per row and class.")
+@click.option("--proba", is_flag=True, help="Write class probabilities.")
+@click.option("--overwrite", is_flag=True, help="Replace the array at --out.")
+@running
+def predict(
+    model: str, x: str, out: str, proba: bool, overwrite: bool, scheduler: str | None, workers: int | None
+) -> None:
+    """Predict the rows of an array into another, chunk by chunk."""
+    from distboost.cli.stream import write_predictions
+    from distboost.cli.where import cluster
+    from distboost.estimators import load
+
+    estimator = load(model)
+    with cluster(scheduler, workers) as client:
+        array = write_predictions(estimator, x, out, proba=proba, overwrite=overwrite, client=client)
+    click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
+
+
+@main.command()
+@located("--model", "Model file.")
+@located("--x", "Features, (rows, features).")
+@located("--y", "True labels, (rows,).")
+@located("--report", "HTML file to write.", required=False)
+@running
+def evaluate(
+    model: str, x: str, y: str, report: str | None, scheduler: str | None, workers: int | None
+) -> None:
+    """Compare a model's predictions with true labels."""
+    from distboost.cli.show import print_evaluation
+    from distboost.cli.stream import confusion
+    from distboost.cli.where import cluster
+    from distboost.estimators import load
+
+    if report is not None:
+        _check_folder(report)
+    estimator = load(model)
+    with cluster(scheduler, workers) as client:
+        found = confusion(estimator, x, y, client)
+    print_evaluation(found)
+    if report is not None:
+        from distboost.cli.report import write_report
+
+        write_report(report, estimator, found, f"{os.path.basename(model)} on {os.path.basename(x)}")
+        click.echo(f"report in {report}")
+
+
+@main.command("bin")
+@located("--x", "Features, (rows, features).")
+@located("--y", "Labels, (rows,).")
+@located("--sample-weight", "Weights of the rows, (rows,).", required=False)
+@located("--out", "Binned store to write; give it as --x to 'distboost train'.")
+@click.option(
+    "--max-bins", type=click.IntRange(2, 255), default=255, show_default=True, help="Most bins of a feature."
+)
+@click.option(
+    "--random-state", type=int, default=0, show_default=True, help="Seed of the sample that sets bin edges."
+)
+@running
+def bin_rows(
+    x: str,
+    y: str,
+    sample_weight: str | None,
+    out: str,
+    max_bins: int,
+    random_state: int,
+    scheduler: str | None,
+    workers: int | None,
+) -> None:
+    """Bin once, train many times."""
+    from distboost.binning import bin
+    from distboost.cli.where import cluster
+    from distboost.data.store import BinnedStore
+
+    with cluster(scheduler, workers) as client:
+        bin(
+            x,
+            y,
+            out,
+            sample_weight=sample_weight,
+            max_bins=max_bins,
+            random_state=random_state,
+            client=client,
+        )
+    store = BinnedStore.open(out)
+    click.echo(f"{store.n_rows} rows of {store.n_features} features binned in {out}")
+
+
+@main.command()
+@click.argument("model", type=Location())
+def inspect(model: str) -> None:
+    """Show what is in a model file."""
+    from distboost.cli.show import print_model
+    from distboost.estimators import load
+
+    print_model(load(model), model)

@@ -1,0 +1,103 @@
+"""What the commands share: paths, parameters, where to run, and how errors are shown."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
+
+
+class Command(click.Command):
+    """A command that shows an error as one line, unless asked for the traceback."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(
+                ["--debug"], is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."
+            )
+        )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from distboost.errors import DistboostError
+
+        with warnings.catch_warnings():
+            # The core's warnings are for the user; a line of our source beside them would not help.
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            try:
+                return super().invoke(ctx)
+            except click.exceptions.Exit:
+                raise
+            except (DistboostError, *EXPECTED) as error:
+                if ctx.meta.get("debug"):
+                    raise
+                raise click.ClickException(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta["debug"] = value
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    click.echo(f"Warning: {message}", err=True)
+
+
+class Location(click.ParamType):
+    """A path or URL. Paths are made absolute: workers need not share our working directory."""
+
+    name = "path or URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
+
+
+def located(name: str, text: str, required: bool = True) -> Callable:
+    """An option that takes a path or URL."""
+    return click.option(name, type=Location(), required=required, help=text)
+
+
+def running(command: Callable) -> Callable:
+    """Options that say where a command runs."""
+    scheduler = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Run on the Dask cluster of this scheduler, such as tcp://host:8786.",
+    )
+    workers = click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run on N worker processes of this machine.",
+    )
+    return scheduler(workers(command))
+
+
+def settings(texts: tuple[str, ...], known: list[str]) -> dict[str, Any]:
+    """Parameters given as name=value; the value is JSON, else a Python literal, else text."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set {text!r} is not of the form name=value.")
+        if name not in known:
+            raise click.ClickException(
+                f"unknown parameter {name!r} in --set {text}. Valid are: {', '.join(known)}."
+            )
+        found[name] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text

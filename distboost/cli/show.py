@@ -1,0 +1,101 @@
+"""What the commands print."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import fsspec
+import numpy as np
+from rich.console import Console
+from rich.table import Column, Table
+
+from distboost.cli.stream import Confusion
+
+MOST_CLASSES = 12  # of a confusion matrix that is printed whole
+MOST_NAMED = 20
+
+
+def digest(url: str) -> str:
+    """The sha256 digest of a file."""
+    sha = hashlib.sha256()
+    with fsspec.open(url, "rb") as file:
+        while block := file.read(2**20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def print_evaluation(found: Confusion) -> None:
+    """Accuracy, the metrics of each class, and the confusion matrix (its worst cells, if there are many classes)."""
+    console = Console()
+    n = int(found.counts.sum())
+    console.print(f"accuracy {found.accuracy:.4f} ({n} rows, {len(found.classes)} classes)", highlight=False)
+    if found.n_unknown:
+        console.print(
+            f"{found.n_unknown} rows have labels that the model does not know; they count as mistakes."
+        )
+    table = Table("class", *(_right(name) for name in ("precision", "recall", "F1", "rows")))
+    metrics = found.per_class()
+    for label, p, r, f, rows in zip(found.classes, *metrics.values(), strict=True):
+        table.add_row(str(label), f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(int(rows)))
+    console.print(table)
+    if len(found.classes) <= MOST_CLASSES:
+        console.print(_matrix(found))
+    elif found.worst(1):
+        worst = Table("true class", "predicted as", _right("rows"), title="most frequent mistakes")
+        for true, predicted, count in found.worst(10):
+            worst.add_row(true, predicted, str(count))
+        console.print(worst)
+
+
+def _matrix(found: Confusion) -> Table:
+    names = [str(label) for label in found.classes]
+    table = Table("true \\ predicted", *(_right(name) for name in names), title="confusion matrix")
+    for i, row in enumerate(np.asarray(found.counts.toarray())[: len(names)]):
+        cells = [f"[bold]{count}[/bold]" if i == j else str(count) for j, count in enumerate(row.tolist())]
+        table.add_row(names[i], *cells)
+    return table
+
+
+def _right(name: str) -> Column:
+    return Column(name, justify="right")
+
+
+def print_model(model: Any, url: str) -> None:
+    """What is in a model file."""
+    table = Table(show_header=False, box=None)
+    for name, value in _facts(model, url):
+        table.add_row(name, value)
+    Console().print(table)
+
+
+def _facts(model: Any, url: str) -> list[tuple[str, str]]:
+    parameters = model.get_params(deep=False)
+    kept = {name: value for name, value in parameters.items() if name not in model._RUN_PARAMETERS}
+    rounds = str(model.n_iter_)
+    if model.best_iteration_ != model.n_iter_:
+        rounds += f", the first {model.best_iteration_} kept"
+    facts = [
+        ("algorithm", model.algorithm_name),
+        ("parameters", ", ".join(f"{name}={value!r}" for name, value in kept.items())),
+        ("classes", f"{len(model.classes_)}: {_named([str(label) for label in model.classes_])}"),
+        ("features", str(model.n_features_in_)),
+        ("rounds", rounds),
+        ("outcome", model.outcome_),
+    ]
+    for part in ("train", "eval"):
+        losses, errors = getattr(model, f"{part}_loss_", []), getattr(model, f"{part}_error_", [])
+        if len(losses):
+            facts.append((f"{part} loss", f"{losses[-1]:.6g} after the last round, error {errors[-1]:.2%}"))
+    return [*facts, ("top features", _top_features(model)), ("sha256", digest(url))]
+
+
+def _top_features(model: Any) -> str:
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    gains = model.feature_importances_
+    first = [d for d in np.argsort(-gains, kind="stable")[:10] if gains[d] > 0]
+    return ", ".join(f"{names[d]} ({gains[d]:.1%})" for d in first) or "none"
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
