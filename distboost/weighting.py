@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from distboost.runtime.block import Block
 
 # Row weights are scaled to at most 2^8 (`rows.normal_weights`), histogram inputs to at most 2^22 before they are weighted:
-# |input| <= 2^30 fits int32, and 2^33 rows fit an int64 sum.
+# |input| <= 2^30 fits int32, and 2^32 rows fit an int64 sum.
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22
 

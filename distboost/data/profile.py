@@ -22,7 +22,7 @@ SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
 MAX_BINS = 255
 MAX_CLASSES = 2**16
-MAX_ROWS = 2**33  # `weighting`: sums of so many rows fit 64 bits
+MAX_ROWS = 2**32  # 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from distboost.kernels.lanes import LANES, add_lanes
 
 _LANES = np.uintp(LANES)
 
+TILE_ROWS = 2048
+TILE_BYTES = 2**18  # of sums: a part of the second-level cache
+
 
 @kernel
 def clear(features, offsets, slots, pool):
@@ -18,6 +21,19 @@ def clear(features, offsets, slots, pool):
     for slot in slots:
         for d in features:
             pool[slot, offsets[d] : offsets[d + 1]] = 0
+
+
+@kernel
+def tile_end(features, offsets, first, max_bins):
+    """The end of the run of features from `first` on that have at most max_bins bins together, or are one."""
+    last = first
+    n_bins = 0
+    while last < features.shape[0]:
+        n_bins += offsets[features[last] + 1] - offsets[features[last]]
+        if n_bins > max_bins and last > first:
+            break
+        last += 1
+    return last
 
 
 @kernel
@@ -32,12 +48,19 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
     n_channels = np.uintp(statistics.shape[1])
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
-        for j in range(start[m], stop[m]):
-            i = np.uintp(order[j])
-            for d in features:
-                b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
-                for c in range(np.uintp(0), n_channels, _LANES):
-                    add_lanes(sums, b, c, statistics, i)
+        # Some rows at a time by some features at a time: both the sums and the statistics stay in the cache.
+        for first_row in range(start[m], stop[m], TILE_ROWS):
+            last_row = min(first_row + TILE_ROWS, stop[m])
+            first = 0
+            while first < features.shape[0]:
+                last = tile_end(features, offsets, first, TILE_BYTES // (8 * statistics.shape[1]))
+                for j in range(first_row, last_row):
+                    i = np.uintp(order[j])
+                    for d in features[first:last]:
+                        b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
+                        for c in range(np.uintp(0), n_channels, _LANES):
+                            add_lanes(sums, b, c, statistics, i)
+                first = last
 
 
 @kernel
