@@ -72,7 +72,7 @@ def _newton(slope: Callable[[float], tuple[float, float]], largest: float, itera
     first, second = slope(0.0)
     if first >= 0:
         return Step(0.0, False)
-    if slope(largest)[0] < 0:
+    if slope(largest)[0] <= 0:  # 0: nothing is left of the few terms there are
         return Step(largest, True)
     low, high, α = 0.0, largest, 0.0
     for _ in range(iterations):

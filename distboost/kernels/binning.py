@@ -86,7 +86,7 @@ def quantile_edges(values, weights, max_bins, out):
         filled += weights[j]
         if not heavy[j]:
             rest -= weights[j]
-        full = heavy[j] or filled >= share or (heavy[j + 1] and filled >= max(1.0, share / 2))
+        full = heavy[j] or filled >= share or (heavy[j + 1] and filled >= share / 2)
         if full and n_edges < max_bins - 1:
             out[n_edges] = midpoint(values[j], values[j + 1])
             n_edges += 1

@@ -9,8 +9,8 @@ from distboost.kernels._jit import kernel
 from distboost.kernels.exponential import exp
 from distboost.kernels.margin import times
 
-WINDOW = 32  # bits of magnitude that share an accumulator
-WINDOWS = 16
+WINDOW = 16  # bits of magnitude that share an accumulator
+WINDOWS = 64
 LN2 = 0.6931471805599453
 
 
