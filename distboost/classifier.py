@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -13,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -162,6 +162,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         data = self._dataset(X, y, sample_weight)
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs)) as where:
+            self._check_budget(data, evaluation, 2, where)  # before a row is read, and again with all classes
             profile = data.profile(self.max_bins, self._seed(), where)
             if earlier is not None:
                 _check_same_task(earlier, profile)
@@ -220,25 +221,27 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise DataError(
                 f"{data.place} has {data.n_features} features, but the training rows have {self.n_features_in_}."
             )
+        if data.n_rows == 0:
+            raise DataError(
+                f"{data.place} has 0 rows: at least 1 is needed. Leave eval_set out, or give it rows."
+            )
         for message in data.missing_chunks(self.missing_chunks):
             warnings.warn(message, UserWarning, stacklevel=3)
         return data
 
     def _place(self, data: Dataset, evaluation: RawDataset | None, profile, where):
         """Bins the rows where they will stay."""
-        score_bytes = np.dtype(self.score_dtype).itemsize
-        n_rows = profile.n_rows + (0 if evaluation is None else evaluation.n_rows)
-        check_budget(
-            self.memory_limit,
-            -(-n_rows // where.n_processes),
-            profile.n_features,
-            len(profile.classes),
-            score_bytes,
-        )
+        self._check_budget(data, evaluation, len(profile.classes), where)
         sets = [data.binned(profile, _class_weights(self.class_weight, profile), where.n_parallel)]
         if evaluation is not None:
             sets.append(evaluation.binned(profile, None, where.n_parallel))
         return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype)
+
+    def _check_budget(self, data: Dataset, evaluation: RawDataset | None, n_classes: int, where) -> None:
+        n_rows = data.n_rows + (0 if evaluation is None else evaluation.n_rows)
+        share = -(-n_rows // where.n_processes)
+        score_bytes = np.dtype(self.score_dtype).itemsize
+        check_budget(self.memory_limit, share, data.n_features, n_classes, score_bytes)
 
     def _train(self, rows, profile, earlier: Learned | None) -> None:
         algorithm = self._algorithm(len(profile.classes))
@@ -318,7 +321,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             return 0
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31))
+        # From a copy: every call, and every save, is told the same seed.
+        return int(copy.deepcopy(self.random_state).randint(2**31))
 
     # Asking.
 

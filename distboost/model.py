@@ -171,7 +171,7 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int)
         )
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
     n_nodes = len(arrays["feature"])
-    for name in ("threshold", "missing_left", "left", "right", "gain"):
+    for name in ("feature", "threshold", "missing_left", "left", "right", "gain"):
         require(arrays[name].shape == (n_nodes,), f"array {name!r} has not one entry per node")
     require(values.ndim == 2 and values.shape[1] == n_classes, "leaf values are not one per class")
     for index, end in ((roots, n_nodes), (offsets, len(values))):

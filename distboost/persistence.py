@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ def save_learned(estimator: Any, learned: Learned, url: str) -> None:
     header = {
         "algorithm": estimator.algorithm_name,
         "parameters": deciding_parameters(estimator),
-        "classes": learned.classes.tolist(),
+        "classes": [_plain("classes", label) for label in learned.classes.tolist()],
         "class_dtype": learned.classes.dtype.str,
         "n_features": estimator.n_features_in_,
         "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
@@ -77,17 +78,29 @@ def load_into(url: str, estimators: Mapping[str, type]) -> Any:
             parameters["class_weight"] = dict(parameters["class_weight"])
         estimator = cls(**parameters)
         estimator._validate_params()
-        classes = np.array(header["classes"], dtype=np.dtype(header["class_dtype"]))
+        dtype = np.dtype(header["class_dtype"])
+        classes = np.array(header["classes"], dtype=object)
+        if classes.ndim != 1 or len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(classes)):
+            raise ModelFormatError(f"{url}: its classes are not a sorted list of at least 2.")
+        if dtype.kind == "U" and dtype != classes.astype(str).dtype:
+            raise ModelFormatError(f"{url}: its classes are not of type {dtype}.")
+        classes = classes.astype(dtype)
         n_features = int(header["n_features"])
         ensemble = Ensemble.from_arrays(arrays, n_features, len(classes))
         names = header["feature_names"]
         if names is not None and len(names) != n_features:
             raise ModelFormatError(f"{url}: {len(names)} feature names for {n_features} features.")
         histories = {name: _history(arrays[name]) for name in _HISTORIES if name in arrays}
+        lengths = {len(values) for values in histories.values()}
+        complete = "train_loss" in histories or not len(ensemble)
+        if not complete or len(lengths) > 1 or max(lengths, default=0) < len(ensemble):
+            raise ModelFormatError(
+                f"{url}: its histories have {sorted(lengths)} entries for {len(ensemble)} rounds."
+            )
         history = History(**histories, outcome=str(header["outcome"]))
     except ModelFormatError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFormatError(
             f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}."
         ) from error

@@ -79,17 +79,13 @@ def running(command: Callable) -> Callable:
     return scheduler(workers(command))
 
 
-def settings(texts: tuple[str, ...], known: list[str]) -> dict[str, Any]:
+def settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """Parameters given as name=value; the value is JSON, else a Python literal, else text."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"--set {text!r} is not of the form name=value.")
-        if name not in known:
-            raise click.ClickException(
-                f"unknown parameter {name!r} in --set {text}. Valid are: {', '.join(known)}."
-            )
         found[name] = _value(value)
     return found
 

@@ -16,6 +16,9 @@ class Dataset(Protocol):
     """What training asks of labelled rows."""
 
     @property
+    def n_rows(self) -> int: ...
+
+    @property
     def n_features(self) -> int: ...
 
     def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:

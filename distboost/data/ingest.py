@@ -131,8 +131,9 @@ def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> B
     if len(infinite):
         row, column = infinite[0]
         raise infinite_value(options.x_place, first + row, column, X[row, column])
-    labels = encode_labels(load_labels(y, options.y_place, first), options.classes, options.y_place, first)
-    w = load_weights(weights, len(labels), options.weight_place, first)
+    y = load_labels(y, options.y_place, first)
+    w = load_weights(weights, len(y), options.weight_place, first)
+    labels = encode_labels(y, w, options.classes, options.y_place, first)
     bins = np.empty(X.shape, np.uint8)
     binning.bin_rows(X, options.edges, options.edge_offsets, bins)
     return BinnedRows(first, bins, labels, options.weight_rule.apply(labels, w))

@@ -22,7 +22,8 @@ SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
 MAX_BINS = 255
 MAX_CLASSES = 2**16
-MAX_ROWS = 2**32  # 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
+# 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
+MAX_ROWS = 2**32
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def scan_rows(x: Any, y: Any, weights: Any, first: int, options: ScanOptions) ->
     counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
     binning.distinct_values(X, w, options.max_bins, table, used, counts, infinite)
     if infinite[0] >= 0:
-        raise infinite_value(options.x_place, first + infinite[0], infinite[1], X[tuple(infinite)])
+        row, column = infinite.tolist()
+        raise infinite_value(options.x_place, first + row, column, float(X[row, column]))
     distinct = [
         np.sort(table[d, used[d]]) if counts[d] <= options.max_bins else None for d in range(n_features)
     ]
@@ -100,7 +102,12 @@ def scan_rows(x: Any, y: Any, weights: Any, first: int, options: ScanOptions) ->
     if options.fraction < 1.0:
         key = random.key(options.seed, random.BIN_SAMPLE)
         sampled &= random.uniforms(key, first, n) < options.fraction
-    found, index = np.unique(labels[w > 0], return_inverse=True)
+    try:
+        found, index = np.unique(labels[w > 0], return_inverse=True)
+    except TypeError as error:
+        raise DataError(
+            f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type."
+        ) from error
     classes = {}
     for c, label in enumerate(found.tolist()):
         own = w[w > 0][index == c]
@@ -264,6 +271,11 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
         raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).")
     if y.dtype.kind == "T":
         y = np.array(y.tolist(), dtype=str)
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        row = int(np.flatnonzero(np.isinf(y))[0])
+        raise DataError(
+            f"{place} has an infinite label ({y[row]}) in row {first + row}. Leave unlabelled rows out."
+        )
     missing = _missing(y)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
@@ -275,11 +287,6 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
 
 def _missing(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
-        infinite = np.isinf(y)
-        if infinite.any():
-            raise DataError(
-                f"a label is infinite (inf), in row {int(np.flatnonzero(infinite)[0])} of its block."
-            )
         return np.isnan(y)
     if y.dtype.kind == "M":
         return np.isnat(y)
@@ -293,6 +300,10 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
     if part is None:
         return np.ones(n_rows)
     w = load(part).astype(np.float64)
+    if w.ndim == 2 and w.shape[1] == 1:
+        w = w[:, 0]
+    if w.ndim != 1:
+        raise DataError(f"{place} has shape {w.shape}, expected one weight per row: (rows,).")
     bad = ~(np.isfinite(w) & (w >= 0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -300,11 +311,16 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
     return w
 
 
-def encode_labels(labels: np.ndarray, classes: np.ndarray, place: str, first: int) -> np.ndarray:
-    """The index of each label among the sorted classes, int32; raises for a label that is not among them."""
+def encode_labels(
+    labels: np.ndarray, weights: np.ndarray, classes: np.ndarray, place: str, first: int
+) -> np.ndarray:
+    """The index of each label among the sorted classes, int32; raises for a label that is not among them.
+
+    A row of weight 0 is not there: its label may be any, and becomes some index.
+    """
     try:
-        index = np.searchsorted(classes, labels)
-        known = classes[np.minimum(index, len(classes) - 1)] == labels
+        index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        known = (classes[index] == labels) | (weights == 0)
     except TypeError as error:
         raise DataError(f"{place} holds labels of another type than the training labels: {error}.") from error
     if not known.all():

@@ -76,10 +76,11 @@ def _compressors() -> list:
 
 def _create_arrays(group: zarr.Group, profile: Profile) -> dict[str, zarr.Array]:
     n, chunk = profile.n_rows, min(BLOCK_ROWS, profile.n_rows)
-    layout: dict[str, tuple[tuple[int, ...], str]] = {
-        "bins": ((profile.n_features,), "uint8"),
-        "labels": ((), "int32"),
-        "weights": ((), "float64"),
+    # The fill values are ones that a chunk does not consist of: a chunk that is gone is noticed.
+    layout: dict[str, tuple[tuple[int, ...], str, int]] = {
+        "bins": ((profile.n_features,), "uint8", 255),
+        "labels": ((), "int32", -1),
+        "weights": ((), "float64", -1),
     }
     return {
         name: group.create_array(
@@ -87,10 +88,11 @@ def _create_arrays(group: zarr.Group, profile: Profile) -> dict[str, zarr.Array]
             shape=(n, *rest),
             chunks=(chunk, *rest),
             dtype=dtype,
+            fill_value=fill,
             compressors=_compressors(),
             config={"write_empty_chunks": True},
         )
-        for name, (rest, dtype) in layout.items()
+        for name, (rest, dtype, fill) in layout.items()
     }
 
 
@@ -183,7 +185,12 @@ class BinnedStore:
                 f"the binned store {self.url!r} was made with max_bins={m['max_bins']}, not {max_bins}. "
                 f"Set max_bins={m['max_bins']}, or bin again."
             )
-        edges, offsets = (np.asarray(self._array(name)[:]) for name in ("edges", "edge_offsets"))
+        try:
+            edges, offsets = (np.asarray(self._array(name)[:]) for name in ("edges", "edge_offsets"))
+        except Exception as error:
+            raise BinnedStoreError(
+                f"the edges in the binned store {self.url!r} cannot be read: {error}. Bin the data again."
+            ) from error
         if _checksum(edges, offsets) != m["edges_checksum"]:
             raise BinnedStoreError(
                 f"the edges in the binned store {self.url!r} were altered. Bin the data again."

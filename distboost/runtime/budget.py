@@ -24,7 +24,12 @@ def check_budget(
     """Raises LimitError if the rows of one process do not fit the limit (bytes, or a text such as "2GB")."""
     if memory_limit is None:
         return
-    limit = parse_bytes(memory_limit)
+    try:
+        limit = parse_bytes(memory_limit)
+    except ValueError as error:
+        raise LimitError(
+            f"memory_limit is {memory_limit!r}, expected a number of bytes or a text such as '2GB'."
+        ) from error
     needed = resident_bytes(n_rows, n_features, n_classes, score_bytes)
     if needed > limit:
         raise LimitError(

@@ -1,0 +1,146 @@
+"""The libraries that are compared: each is fitted with the time after every round, and asked about all afterwards."""
+
+from __future__ import annotations
+
+import io
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from typing import Any
+
+import lightgbm
+import numpy as np
+import xgboost
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+from distboost import GDMCBoostClassifier
+
+THREADS = 2
+
+
+class Clock:
+    """Seconds since the fit began, one entry per round."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+        self.seconds: list[float] = []
+
+    def round_done(self, *_: Any) -> None:
+        self.seconds.append(time.perf_counter() - self.start)
+
+
+class Contender(ABC):
+    """A library with its parameters; those not given are its defaults."""
+
+    name: str
+
+    @abstractmethod
+    def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        """Trains, binning included; the seconds until each round was done. Nothing is measured on the way."""
+
+    @abstractmethod
+    def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
+        """The predicted classes after each round."""
+
+    def accuracies(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        """Fraction of right predictions after each round."""
+        return np.array([np.mean(p == y) for p in self.predictions(X, n_rounds)])
+
+
+class Distboost(Contender):
+    name = "distboost"
+
+    def __init__(self, **setting: Any):
+        self.setting = setting
+
+    def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        clock = Clock()
+        self.model = GDMCBoostClassifier(
+            n_estimators=n_rounds, n_jobs=THREADS, callbacks=[clock.round_done], **self.setting
+        ).fit(X, y)
+        return np.array(clock.seconds)
+
+    def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
+        return self.model.staged_predict(X)
+
+
+class LightGBM(Contender):
+    name = "LightGBM"
+
+    def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        clock = Clock()
+        self.model = lightgbm.LGBMClassifier(n_estimators=n_rounds, n_jobs=THREADS, verbose=-1)
+        self.model.fit(X, y, callbacks=[clock.round_done])
+        return np.array(clock.seconds)
+
+    def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
+        # The booster, as the scikit-learn face misses the column names that an array has not.
+        scores = np.zeros((len(X), self.model.n_classes_))
+        for number in range(n_rounds):
+            scores += self.model.booster_.predict(X, start_iteration=number, num_iteration=1, raw_score=True)
+            yield np.argmax(scores, axis=1)
+
+
+class _RoundTimes(xgboost.callback.TrainingCallback):
+    def __init__(self, clock: Clock):
+        self.clock = clock
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+        self.clock.round_done()
+        return False
+
+
+class XGBoost(Contender):
+    def __init__(self, multi_strategy: str):
+        self.multi_strategy = multi_strategy
+        self.name = f"XGBoost {multi_strategy}"
+
+    def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        clock = Clock()
+        self.model = xgboost.XGBClassifier(
+            n_estimators=n_rounds,
+            n_jobs=THREADS,
+            tree_method="hist",
+            multi_strategy=self.multi_strategy,
+            callbacks=[_RoundTimes(clock)],
+        ).fit(X, y)
+        return np.array(clock.seconds)
+
+    def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
+        for number in range(1, n_rounds + 1):
+            yield self.model.predict(X, iteration_range=(0, number))
+
+
+class _RoundLines(io.TextIOBase):
+    """Takes what a verbose fit prints: one line with the number of leaves ends a round."""
+
+    def __init__(self, clock: Clock):
+        self.clock = clock
+
+    def write(self, text: str) -> int:
+        if "leaves" in text and "Fit " not in text:
+            self.clock.round_done()
+        return len(text)
+
+
+class ScikitLearn(Contender):
+    name = "HistGradientBoosting"
+
+    def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        model = HistGradientBoostingClassifier(max_iter=n_rounds, early_stopping=False, verbose=2)
+        with threadpool_limits(THREADS):
+            clock = Clock()
+            with redirect_stdout(_RoundLines(clock)):
+                self.model = model.fit(X, y)
+        return np.array(clock.seconds)
+
+    def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
+        return self.model.staged_predict(X)
+
+
+def first_round(accuracies: np.ndarray, wanted: float) -> int | None:
+    """The first round with the wanted accuracy, counted from 1; None if there is none."""
+    reached = np.flatnonzero(accuracies >= wanted)
+    return int(reached[0]) + 1 if len(reached) else None

@@ -1,0 +1,52 @@
+"""What tests share: small data sets, and what a model comes down to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples on every run, and none kept on disk.
+settings.register_profile("distboost", database=None, deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("distboost")
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """(X, y): 240 rows of 4 features and 3 classes, in no order, with some values missing."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    X = rng.normal(size=(240, 4)) + 1.2 * np.eye(3, 4)[y]
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X.flags.writeable = y.flags.writeable = False
+    return X, y
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """saved(model): the bytes of the model's file."""
+
+    def content(model) -> bytes:
+        path = tmp_path / "saved.model"
+        model.save(path)
+        return Path(path).read_bytes()
+
+    return content
+
+
+@pytest.fixture(scope="session")
+def assert_same_model():
+    """assert_same_model(a, b): two fitted estimators hold the same trees, losses and classes, to the last bit."""
+
+    def compare(a, b) -> None:
+        np.testing.assert_array_equal(a.classes_, b.classes_)
+        ours, theirs = a._ensemble.arrays(), b._ensemble.arrays()
+        assert ours.keys() == theirs.keys()
+        for name in ours:
+            np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+        np.testing.assert_array_equal(a.train_loss_, b.train_loss_)
+        np.testing.assert_array_equal(a.train_error_, b.train_error_)
+
+    return compare

@@ -1,0 +1,102 @@
+"""Rows parted between nodes, and rows sent down a tree."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distboost.kernels import partition
+
+
+def naive_split(bins, missing_bin, order, spans, splits):
+    """Each split node's rows: first those that go left, then the others, both in their old order."""
+    order, spans = order.copy(), spans.copy()
+    for node, d, split_bin, missing_left, left, right in splits:
+        a, b = spans[node]
+        rows = order[a:b].copy()
+        goes_left = np.where(bins[rows, d] == missing_bin[d], missing_left, bins[rows, d] <= split_bin)
+        order[a:b] = np.concatenate([rows[goes_left], rows[~goes_left]])
+        middle = a + int(goes_left.sum())
+        spans[left], spans[right] = (a, middle), (middle, b)
+    return order, spans
+
+
+def split(bins, missing_bin, order, spans, splits):
+    order, spans = order.copy(), spans.copy()
+    columns = [np.array(c) for c in zip(*splits, strict=True)]
+    partition.split_spans(bins, missing_bin, order, spans, *columns, np.full(len(order), -1, np.int32))
+    return order, spans
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 60), st.integers(1, 255))
+def test_split_spans(seed, n, n_bins):
+    rng = np.random.default_rng(seed)
+    missing_bin = np.array([n_bins, 1])
+    bins = np.column_stack([rng.integers(0, n_bins + 1, n), rng.integers(0, 2, n)]).astype(np.uint8)
+    order = rng.permutation(n).astype(np.int32)
+    spans = np.zeros((12, 2), np.int32)
+    spans[0] = (0, n)
+    # Two levels in two calls: a root, then both children (one of them may be empty) in one.
+    for splits in (
+        [(0, 0, int(rng.integers(0, n_bins)), bool(rng.integers(2)), 1, 2)],
+        [(1, 1, 0, True, 3, 4), (2, 0, int(rng.integers(0, n_bins)), bool(rng.integers(2)), 5, 6)],
+    ):
+        expected = naive_split(bins, missing_bin, order, spans, splits)
+        order, spans = split(bins, missing_bin, order, spans, splits)
+        np.testing.assert_array_equal(order, expected[0])
+        np.testing.assert_array_equal(spans, expected[1])
+
+
+@pytest.mark.parametrize("missing_left", [True, False])
+def test_missing_values_go_where_they_are_told_to(missing_left):
+    bins = np.array([[0], [3], [1], [3], [2]], np.uint8)
+    spans = np.array([[0, 5], [0, 0], [0, 0]], np.int32)
+    order, spans = split(
+        bins, np.array([3]), np.arange(5, dtype=np.int32), spans, [(0, 0, 0, missing_left, 1, 2)]
+    )
+    left = [0, 1, 3] if missing_left else [0]
+    assert order[slice(*spans[1])].tolist() == left
+    assert order[slice(*spans[2])].tolist() == [i for i in range(5) if i not in left]
+
+
+def naive_leaf(row, missing_bin, tree):
+    """Follow the children until one is a leaf."""
+    feature, split_bin, missing_left, left, right = tree
+    node = 0 if len(feature) else -1
+    while node >= 0:
+        b = row[feature[node]]
+        goes_left = missing_left[node] if b == missing_bin[feature[node]] else b <= split_bin[node]
+        node = left[node] if goes_left else right[node]
+    return ~node
+
+
+def random_tree(rng, n_inner, n_features, n_bins):
+    """Grown by splitting random leaves."""
+    left, right = np.full(n_inner, 0, np.int32), np.full(n_inner, 0, np.int32)
+    open_ends = [None]
+    for node in range(n_inner):
+        end = open_ends.pop(rng.integers(len(open_ends)))
+        if end is not None:
+            end[0][end[1]] = node
+        open_ends += [(left, node), (right, node)]
+    for leaf, (side, node) in enumerate(e for e in open_ends if e is not None):
+        side[node] = ~leaf
+    return (
+        rng.integers(0, n_features, n_inner).astype(np.int32),
+        rng.integers(0, n_bins, n_inner).astype(np.int32),
+        rng.random(n_inner) < 0.5,
+        left,
+        right,
+    )
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12))
+def test_leaf_of_binned(seed, n_inner):
+    rng = np.random.default_rng(seed)
+    missing_bin = np.array([6, 6, 6])
+    bins = rng.integers(0, 7, (30, 3)).astype(np.uint8)
+    tree = random_tree(rng, n_inner, 3, 6)
+    rows = rng.choice(30, 20, replace=False).astype(np.int32)
+    out = np.full(20, -1, np.int32)
+    partition.leaf_of_binned(bins, missing_bin, *tree, rows, out)
+    np.testing.assert_array_equal(out, [naive_leaf(bins[i], missing_bin, tree) for i in rows])

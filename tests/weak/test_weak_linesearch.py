@@ -1,0 +1,138 @@
+"""The exact step along a tree's leaf values, against SciPy."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from distboost.algorithms.linesearch import exact_step, exact_step_over_rows
+from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.runtime.local import LocalRuntime
+from distboost.weak import gains
+from distboost.weak.tree import GrowthLimits, TreeGrower
+from distboost.weighting import ClassPairs, MarginWeights
+
+LIMIT = np.log(2.0**40)
+
+
+def exponents(V):
+    """V[l, y] - V[l, k] for every leaf l and pair of classes."""
+    return V[:, :, None] - V[:, None, :]
+
+
+def risk(T, V, s, α):
+    return (T * np.exp(-s * α * exponents(V))).sum()
+
+
+def slopes(T, V, s, α):
+    return -s * exponents(V) * T * np.exp(-s * α * exponents(V))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("n_leaves", "n_classes", "s"), [(1, 2, 0.5), (4, 3, 1.0), (64, 26, 0.5)])
+def test_exact_step_is_the_minimiser(seed, n_leaves, n_classes, s):
+    rng = np.random.default_rng([seed, n_leaves])
+    V = rng.normal(size=(n_leaves, n_classes))
+    V -= V.mean(axis=1, keepdims=True)
+    # A class of larger value is the more frequent one, so that the risk falls at first; there are rows of every class.
+    T = 10.0 ** rng.uniform(-4, 0, (n_leaves, 1, 1)) * np.exp(0.8 * exponents(V))
+    T = T * rng.uniform(0.9, 1.1, (n_leaves, n_classes, n_classes)) * (1 + (exponents(V) > 0))
+    T[:, range(n_classes), range(n_classes)] = 0
+    step = exact_step(T, V, s, LIMIT)
+    assert not step.unbounded
+    assert step.step > 0
+    terms = slopes(T, V, s, step.step)
+    assert abs(terms.sum()) <= 1e-12 * np.abs(terms).sum()
+    bound = LIMIT / (s * (V.max(axis=1) - V.min(axis=1)).max())
+    oracle = minimize_scalar(
+        lambda α: risk(T, V, s, α), bounds=(0, bound), method="bounded", options={"xatol": 1e-12}
+    )
+    assert risk(T, V, s, step.step) <= oracle.fun * (1 + 1e-15)
+    assert step.step == pytest.approx(oracle.x, rel=1e-6)
+
+
+def test_two_classes_have_a_closed_form():
+    """1/2 ln(A / B) of AdaBoost."""
+    T = np.array([[[0.0, 9.0], [4.0, 0.0]]])
+    assert exact_step(T, np.array([[0.5, -0.5]]), 1.0, LIMIT).step == pytest.approx(
+        0.5 * np.log(9 / 4), rel=1e-15
+    )
+
+
+def test_without_errors_the_step_is_cut_off_at_the_limit():
+    V = np.array([[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5]])
+    T = np.zeros((2, 3, 3))
+    T[0, 0, 1:], T[1, 1, [0, 2]] = 3.0, 2.0
+    step = exact_step(T, V, 0.5, LIMIT)
+    assert step.unbounded
+    assert 0.5 * step.step * 1.5 == pytest.approx(LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("T", "V"),
+    [
+        ([[[0, 1.0], [4.0, 0]]], [[1.0, -1.0]]),  # the risk rises at once
+        ([[[0, 2.0], [2.0, 0]]], [[1.0, -1.0]]),  # it is level
+        ([[[0, 2.0], [1.0, 0]]], [[0.0, 0.0]]),  # the leaf adds nothing
+        ([[[0, 0.0], [0.0, 0]]], [[1.0, -1.0]]),  # no rows
+    ],
+)
+def test_no_step_where_the_risk_does_not_fall(T, V):
+    step = exact_step(np.array(T), np.array(V), 0.5, LIMIT)
+    assert step == (0.0, False)
+
+
+def trained_rows(n, weights, rounds):
+    """Rows of real boosting rounds and the leaves of a new tree: (rows, tree, leaf values)."""
+    rng = np.random.default_rng(n)
+    n_bins, n_classes = np.array([16, 16, 16]), 5
+    X = rng.integers(0, 16, (n, 3))
+    labels = (X.sum(axis=1) + rng.integers(0, 14, n)) // 12 % n_classes
+    parts = (0, X.astype(np.uint8), labels.astype(np.int32), weights(rng, n))
+    runtime = LocalRuntime(1)
+    rows = runtime.place([BinnedSet(BinnedRows, [parts])], n_bins, n_classes, "float64")
+    weighting = MarginWeights(0.5)
+    rows.begin(weighting)
+    grow = TreeGrower(rows, GrowthLimits(max_depth=3), n_classes)
+    for _ in range(rounds):
+        tree = grow(gains.DIRECTION)
+        T = rows.sums(ClassPairs(0.5), tree.leaves)
+        S = T.sum(axis=2) - T.sum(axis=1)
+        V = S / np.sqrt((S * S).sum(axis=1, keepdims=True))
+        rows.update(tree.binned, tree.leaves, exact_step(T, V, 0.5, LIMIT).step * V)
+    tree = grow(gains.DIRECTION)
+    return rows, tree.leaves
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [lambda rng, n: np.ones(n), lambda rng, n: rng.choice([0.0, 0.7, 3.0], n)],
+    ids=["ones", "fractions"],
+)
+@pytest.mark.parametrize("rounds", [0, 1, 6])
+def test_the_step_over_rows_is_the_step_from_the_table(weights, rounds):
+    rows, leaves = trained_rows(1200, weights, rounds)
+    T = rows.sums(ClassPairs(0.5), leaves)
+    S = T.sum(axis=2) - T.sum(axis=1)
+    norm = np.sqrt((S * S).sum(axis=1, keepdims=True))
+    V = np.divide(S, norm, out=np.zeros_like(S), where=norm > 0)
+    expected = exact_step(T, V, 0.5, LIMIT)
+    assert expected.step > 0
+    found = exact_step_over_rows(rows, leaves, V, 0.5, LIMIT)
+    assert found.unbounded == expected.unbounded
+    assert found.step == pytest.approx(expected.step, rel=1e-9)
+
+
+def test_the_step_over_rows_without_errors_is_cut_off():
+    labels = np.arange(60, dtype=np.int32) % 3
+    runtime = LocalRuntime(1)
+    parts = (0, labels[:, None].astype(np.uint8), labels, np.ones(60))
+    rows = runtime.place([BinnedSet(BinnedRows, [parts])], np.array([3]), 3, "float64")
+    rows.begin(MarginWeights(0.5))
+    leaves = TreeGrower(rows, GrowthLimits(max_depth=2), 3)(gains.DIRECTION).leaves
+    T = rows.sums(ClassPairs(0.5), leaves)
+    V = T.sum(axis=2) - T.sum(axis=1)
+    expected = exact_step(T, V, 0.5, LIMIT)
+    assert expected.unbounded
+    assert exact_step_over_rows(rows, leaves, V, 0.5, LIMIT) == expected
+    assert exact_step_over_rows(rows, leaves, -V, 0.5, LIMIT) == (0.0, False)
+    assert exact_step_over_rows(rows, leaves, 0 * V, 0.5, LIMIT) == (0.0, False)
