@@ -136,7 +136,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
             Labels of any sortable type.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
-            Weights >= 0. A row of weight 2 counts as the row twice, a row of weight 0 is not there.
+            Weights >= 0. A row of weight 2 counts as the row twice, a row of weight 0 is not there
+            (though its values must be valid).
         eval_set : (X, y) or None, default=None
             Rows on which loss and error are measured after each round, exactly and over all of them.
         resume : bool, default=False

@@ -126,19 +126,15 @@ class Losses(NamedTuple):
 
 
 class RowCounts(NamedTuple):
-    """The size of a set of rows: their number, and their total weight as an exact multiple of 1/ERROR_UNIT."""
+    """The size of a set of rows, those of weight 0 left out."""
 
     n_rows: int
-    weight_units: int
+    weight_units: int  # the total weight, in units of 1/ERROR_UNIT
+    weighted: bool  # some row weighs other than 1
 
     @property
     def weight(self) -> float:
         return self.weight_units / ERROR_UNIT
-
-    @property
-    def weighted(self) -> bool:
-        """Whether some row weighs other than 1."""
-        return self.weight_units != self.n_rows * ERROR_UNIT
 
 
 class Rows(ABC):

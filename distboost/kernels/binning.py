@@ -69,7 +69,7 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
 def quantile_edges(values, weights, max_bins, out):
     """Cuts a feature's sorted distinct values into bins of about equal weight; out holds the edges, returned is their number.
 
-    A value as heavy as a whole bin gets a bin of its own and the rest is shared out among the bins left (after LightGBM's
+    A value as heavy as a whole bin ends its bin, and the rest is shared out among the bins left (after LightGBM's
     greedy binning). Edges lie midway between neighbouring values.
     """
     # IN: values (m,) float64 ascending and distinct; weights (m,) float64 > 0

@@ -12,12 +12,15 @@ from distboost.rows import ERROR_UNIT, RowCounts
 
 def count_rows(rows: BinnedRows) -> RowCounts:
     """The rows of weight above 0 and their total weight."""
-    units = np.rint(rows.weights * ERROR_UNIT).astype(np.int64)
-    return RowCounts(int((rows.weights > 0).sum()), int(units.sum()))
+    weights = rows.weights[rows.weights > 0]
+    units = np.rint(weights * ERROR_UNIT).astype(np.int64)
+    return RowCounts(len(weights), int(units.sum()), bool((weights != 1).any()))
 
 
 def total(counts: list[RowCounts]) -> RowCounts:
-    return RowCounts(sum(c.n_rows for c in counts), sum(c.weight_units for c in counts))
+    return RowCounts(
+        sum(c.n_rows for c in counts), sum(c.weight_units for c in counts), any(c.weighted for c in counts)
+    )
 
 
 def shares(n_blocks: int, capacities: list[int]) -> list[range]:
