@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import uuid
+from contextlib import suppress
 from typing import Any
 
 import fsspec
 import numpy as np
 import safetensors
 import safetensors.numpy
+from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import DataError, ModelFormatError
 from distboost.kernels import predict
@@ -205,9 +209,25 @@ def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) 
         metadata={"distboost": json.dumps(header, sort_keys=True)},
     )
     filesystem, path = fsspec.core.url_to_fs(url)
-    # Whoever reads the file sees the old one or the new one, never a part.
-    with filesystem.transaction, filesystem.open(path, "wb") as file:
-        file.write(content)
+    if isinstance(filesystem, LocalFileSystem):
+        _publish(path, content)
+    else:
+        filesystem.pipe_file(path, content)  # an object store shows an object when it is whole
+
+
+def _publish(path: str, content: bytes) -> None:
+    """Writes a file beside its place and renames it: whoever reads sees the old one or the new one, never a part."""
+    beside = f"{path}.{uuid.uuid4().hex}.part"
+    try:
+        with open(beside, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
+        raise
 
 
 def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
