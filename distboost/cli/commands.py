@@ -50,7 +50,9 @@ def main() -> None:
     help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times.",
 )
 @click.option(
-    "--resume", is_flag=True, help="Go on from the model file, up to n_estimators rounds, on the same data."
+    "--resume",
+    is_flag=True,
+    help="Go on from MODEL.checkpoint, which an interrupted training leaves, or else from the model file.",
 )
 def train(
     algorithm: str | None,
@@ -68,39 +70,68 @@ def train(
     """Train a model and write it to a file."""
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
-    estimator = _estimator(algorithm, model, parameters, resume)
     _check_folder(model)
+    estimator = _estimator(algorithm, model, settings(parameters), resume)
+    from distboost.cli.show import digest
     from distboost.cli.where import cluster
 
     _tell_where()
     started = time.perf_counter()
-    with cluster(scheduler, workers) as client:
-        estimator.client = client
-        eval_set = None if eval_x is None else (eval_x, eval_y)
-        estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
+    eval_set = None if eval_x is None else (eval_x, eval_y)
+    try:
+        with cluster(scheduler, workers) as client:
+            estimator.client = client
+            estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
+    except KeyboardInterrupt:
+        if _exists(_checkpoint(model)):
+            click.echo(
+                f"Interrupted. The same command with --resume goes on from {_checkpoint(model)}.", err=True
+            )
+        raise
     estimator.save(model)
+    _remove(_checkpoint(model))
     click.echo(_outcome(estimator, time.perf_counter() - started))
-    from distboost.cli.show import digest
-
     click.echo(f"{model} sha256 {digest(model)}")
 
 
-def _estimator(algorithm: str | None, model: str, parameters: tuple[str, ...], resume: bool) -> Any:
+def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool) -> Any:
     """The estimator to fit: a new one, or the one to go on with."""
     from distboost.estimators import ESTIMATORS, load
 
+    checkpoint = parameters.setdefault("checkpoint", _checkpoint(model))
     if resume:
-        estimator = load(model)
+        estimator = load(checkpoint if checkpoint is not None and _exists(checkpoint) else model)
         if algorithm not in (None, estimator.algorithm_name):
             raise click.UsageError(f"{model} is a model of {estimator.algorithm_name}, not of {algorithm}.")
     elif algorithm is None:
         raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
     else:
         estimator = ESTIMATORS[algorithm]()
-    known = [
-        name for name in estimator.get_params(deep=False) if name != "callbacks"
-    ]  # those are Python functions
-    return estimator.set_params(**{"verbose": int(sys.stdout.isatty()), **settings(parameters, known)})
+    # Callbacks are Python functions: they can't be given here.
+    known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
+    for name in parameters:
+        if name not in known:
+            raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
+    return estimator.set_params(**{"verbose": int(sys.stdout.isatty()), **parameters})
+
+
+def _checkpoint(model: str) -> str:
+    return f"{model}.checkpoint"
+
+
+def _exists(url: str) -> bool:
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(url)
+    return filesystem.exists(path)
+
+
+def _remove(url: str) -> None:
+    import fsspec
+
+    filesystem, path = fsspec.core.url_to_fs(url)
+    if filesystem.exists(path):
+        filesystem.rm(path)
 
 
 def _check_folder(path: str) -> None:

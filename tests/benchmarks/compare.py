@@ -2,7 +2,8 @@
 
 Every library is fitted for 200 rounds with two threads, binning included. The time after each round is taken during the
 fit; accuracies are measured afterwards, so that nobody's time holds any evaluation. Each fit is repeated, the libraries
-taking turns, and the fastest time to each round counts: other work on the machine only ever adds to it.
+taking turns, and the fastest time to each round counts: other work on the machine only ever adds to it. The spread, median
+over fastest, says how much there was of it; a run with spreads far above 1 is worth repeating on a quieter machine.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Run(NamedTuple):
 
     seconds: np.ndarray
     accuracies: np.ndarray
+    spread: float  # the median repeat's time over the fastest's: far above 1 if other work got in the way
 
 
 class Race(NamedTuple):
@@ -62,7 +64,9 @@ def run_all(contenders: list[Contender], split: Split, repeats: int) -> list[Run
     n_rounds = max(CHECKPOINTS)
     times = np.array([[each.fit(split.X, split.y, n_rounds) for each in contenders] for _ in range(repeats)])
     accuracies = [each.accuracies(split.X_test, split.y_test, n_rounds) for each in contenders]
-    return [Run(*pair) for pair in zip(times.min(axis=0), accuracies, strict=True)]
+    totals = times[:, :, -1]
+    spreads = np.median(totals, axis=0) / totals.min(axis=0)
+    return [Run(*found) for found in zip(times.min(axis=0), accuracies, spreads, strict=True)]
 
 
 def race(distboost: Distboost, own: Run, rival: Run, split: Split) -> Race:
@@ -70,7 +74,7 @@ def race(distboost: Distboost, own: Run, rival: Run, split: Split) -> Race:
     goal = float(rival.accuracies[LIGHTGBM_ROUNDS - 1])
     if first_round(own.accuracies, goal) is None:  # a longer fit of the same model
         seconds = distboost.fit(split.X, split.y, LONGEST)
-        own = Run(seconds, distboost.accuracies(split.X_test, split.y_test, LONGEST))
+        own = Run(seconds, distboost.accuracies(split.X_test, split.y_test, LONGEST), own.spread)
     number = first_round(own.accuracies, goal)
     seconds_taken = float(own.seconds[number - 1]) if number else np.nan
     return Race(goal, float(rival.seconds[LIGHTGBM_ROUNDS - 1]), number, seconds_taken)
@@ -78,10 +82,10 @@ def race(distboost: Distboost, own: Run, rival: Run, split: Split) -> Race:
 
 def accuracy_table(name: str, split: Split, contenders: list[Contender], runs: list[Run]) -> Table:
     """Test accuracy and seconds at the checkpoints."""
-    table = Table("", *(f"{n} rounds" for n in CHECKPOINTS), title=f"{name}: {split}")
+    table = Table("", *(f"{n} rounds" for n in CHECKPOINTS), "spread", title=f"{name}: {split}")
     for contender, run in zip(contenders, runs, strict=True):
         cells = [f"{100 * run.accuracies[n - 1]:.2f} %  {run.seconds[n - 1]:5.2f} s" for n in CHECKPOINTS]
-        table.add_row(contender.name, *cells)
+        table.add_row(contender.name, *cells, f"{run.spread:.2f}")
     return table
 
 
