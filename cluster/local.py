@@ -45,7 +45,7 @@ def processes(n_workers: int, n_threads: int | None = None) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="dask-local-") as name, ExitStack() as stack:
         folder = Path(name)
         file = folder / "scheduler.json"  # the scheduler writes its address into it, workers read it
-        scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "0"]
+        scheduler = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
         worker = ["worker", "--host", "127.0.0.1", "--nthreads", str(n_threads)]
         # A worker without a scheduler ends itself, should nobody be left to end it.
         worker += ["--local-directory", str(folder), "--death-timeout", "60"]

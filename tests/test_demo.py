@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 
 def test_demo(tmp_path):
     command = [sys.executable, "-m", "examples.demo", "--rounds", "3", "--folder", str(tmp_path)]
@@ -24,3 +26,35 @@ def test_demo(tmp_path):
     assert len(digests) == 2
     assert digests[0] == digests[1]
     assert float(re.search(r"test accuracy +([\d.]+)%", done.stdout)[1]) > 60
+
+
+def runs(pid: int) -> bool:
+    try:
+        return (
+            psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        )  # ended, but not yet noticed by its parent
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_local_cluster_ends_with_its_command(tmp_path):
+    program = (
+        "import os, psutil; from distributed import Client\n"
+        "with Client(timeout=20) as client:\n"
+        "    assert len(client.nthreads()) == 1\n"
+        "print(*(p.pid for p in psutil.Process(os.getppid()).children(recursive=True) if p.pid != os.getpid()))\n"
+        "raise SystemExit(3)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "cluster.local", "--workers", "1", "--", sys.executable, "-c", program],
+        cwd=Path(__file__).parents[1],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 3, done.stdout + done.stderr
+    pids = [int(pid) for pid in done.stdout.splitlines()[-1].split()]
+    assert len(pids) >= 3  # the scheduler, the nanny, and its worker
+    assert not [pid for pid in pids if runs(pid)]

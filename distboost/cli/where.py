@@ -48,8 +48,10 @@ def _started(n_workers: int) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     n_threads = max(1, (os.cpu_count() or 1) // n_workers)
+    # No dashboard; the scheduler serves its health on some free port all the same, and 8787 may be taken.
+    quiet = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, dashboard_address=None) as local,
+        LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **quiet) as local,
         Client(local, timeout=CONNECT_DEADLINE) as client,
     ):
         try:
