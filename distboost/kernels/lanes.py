@@ -49,3 +49,38 @@ def _add_lanes(typingctx, total, i, column, rows, j):
 
 
 add_lanes: Any = intrinsic(_add_lanes)
+
+
+def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
+    """Eight channels on either side of a threshold that moves on by bin j.
+
+    left[0, lanes] += sums[j, lanes]; X[t, lanes] = left[0, lanes]; Y[t, lanes] = parent[0, lanes] - left[0, lanes], for
+    int64 sums, float64 X and Y, all C-contiguous.
+    """
+    index = types.uintp
+    signature = types.void(left, sums, index, index, parent, X, Y, index)
+
+    def codegen(context, builder, signature, args):
+        left_value, sums_value, j_value, column_value, parent_value, X_value, Y_value, t_value = args
+        types_ = signature.args
+        i64, f64 = ir.IntType(64), ir.DoubleType()
+
+        def lanes(position, value, row, lane_type):
+            return _pointer(context, builder, types_[position], value, row, column_value, lane_type)
+
+        zero = ir.Constant(ir.IntType(context.get_value_type(index).width), 0)
+        left_lanes = lanes(0, left_value, zero, i64)
+        L = builder.add(
+            builder.load(left_lanes, align=8), builder.load(lanes(1, sums_value, j_value, i64), align=8)
+        )
+        builder.store(L, left_lanes, align=8)
+        R = builder.sub(builder.load(lanes(4, parent_value, zero, i64), align=8), L)
+        for position, value, side in ((5, X_value, L), (6, Y_value, R)):
+            numbers = builder.sitofp(side, ir.VectorType(f64, LANES))
+            builder.store(numbers, lanes(position, value, t_value, f64), align=8)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+advance_lanes: Any = intrinsic(_advance_lanes)

@@ -139,14 +139,14 @@ def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
         y = labels[i]
         own = scores[i, y]
         total = 0.0
-        wrong = False
+        n_above = 0
         for k in range(n_classes):
             e[k] = exp(s * (scores[i, k] - own) - shift)
+            n_above += (scores[i, k] > own) | ((scores[i, k] == own) & (k < y))
         e[y] = 0.0
         for k in range(n_classes):
             total += e[k]
-            wrong |= scores[i, k] > own or (scores[i, k] == own and k < y)
         largest[0] = max(largest[0], total)
         out[0] += times(weights[i], np.rint(total * scale))
-        if wrong:
+        if n_above > 0:
             out[1] += np.int64(np.rint(weights[i] * unit))

@@ -21,6 +21,8 @@ from distboost.rows import (
 from distboost.runtime.block import Block
 from distboost.threads import Threads
 
+FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
+
 
 class Shard:
     """Blocks of training rows and of evaluation rows, held in this process.
@@ -104,7 +106,11 @@ class Shard:
                 splits.missing_left, splits.left, splits.right, scratch,
             )  # fmt: skip
 
-        self.threads.map(part, self.blocks)
+        if sum(len(block.order) for block in self.blocks) < FEW_ROWS:
+            for block in self.blocks:
+                part(block)
+        else:
+            self.threads.map(part, self.blocks)
 
     def sums(self, question: SumsQuestion) -> Partial:
         """The reduction over the leaves' rows."""

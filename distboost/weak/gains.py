@@ -7,7 +7,7 @@ import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 
-# The kinds of value. A new one is a constant here, its function below, and a line in `pair_value` and `own_value`.
+# The kinds of value. A new one is a constant here, its function below, and a line in `pair_values` and `own_value`.
 CODEWORD, DIRECTION, LEAST_SQUARES = 0, 1, 2
 
 
@@ -48,13 +48,31 @@ def least_squares_gain(L, R, n):
 
 
 @kernel
-def pair_value(kind, L, R, n):
-    """What two children are worth together."""
+def pair_values(kind, L, R, m, n, out):
+    """out[t] = what the two children with sums L[t] and R[t] are worth together."""
+    # IN: L, R (candidates, channels) float64: m candidates, n channels are in use
+    # OUT: out (candidates,) float64
     if kind == CODEWORD:
-        return codeword_value(L, n) + codeword_value(R, n)
-    if kind == DIRECTION:
-        return direction_value(L, n) + direction_value(R, n)
-    return least_squares_gain(L, R, n)
+        for t in range(m):
+            out[t] = codeword_value(L[t], n) + codeword_value(R[t], n)
+    elif kind == DIRECTION:
+        direction_pairs(L, R, m, n, out)
+    else:
+        for t in range(m):
+            out[t] = least_squares_gain(L[t], R[t], n)
+
+
+@inlined
+def direction_pairs(L, R, m, n, out):
+    """|L| + |R|; the roots are taken several at a time."""
+    for t in range(m):
+        left, right = 0.0, 0.0
+        for k in range(n):
+            left += L[t, k] * L[t, k]
+            right += R[t, k] * R[t, k]
+        L[t, 0], R[t, 0] = left, right
+    for t in range(m):
+        out[t] = np.sqrt(L[t, 0]) + np.sqrt(R[t, 0])
 
 
 @kernel
