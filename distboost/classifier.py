@@ -180,7 +180,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             return BinnedStore.open(X)
         if y is None:
             raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
+                "Give one label per row; only a binned store as X has its own."
             )
         if is_lazy(X):
             data = RawDataset.of(X, y, sample_weight)

@@ -148,18 +148,18 @@ class HitsAndMisses:
 
 
 @dataclass(frozen=True)
-class LineSlopes:
-    """Slope and curvature of the risk along `values` after `step`, up to a positive factor: see the kernel."""
+class LineSides:
+    """The falling and the rising part of the risk's slope along `values` after `step`: see the kernel."""
 
     s: float
     values: np.ndarray
     step: float
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        return (2,)
+        return (4,)
 
     def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
-        margin.line_slopes(
+        margin.line_sides(
             *block.partition(leaves), self.s, scale.shift, scale.factor, self.values, self.step, out
         )
 
@@ -188,4 +188,4 @@ class ClassSums:
 
 
 Weighting = MarginWeights | ResponseWeights
-Reduction = ClassPairs | HitsAndMisses | LineSlopes | ClassSums
+Reduction = ClassPairs | HitsAndMisses | LineSides | ClassSums

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -84,6 +86,15 @@ def sha256(path: Path) -> str:
 
 def test_algorithms_are_those_of_the_library():
     assert set(ALGORITHMS) == set(ESTIMATORS)
+
+
+def test_help_is_quick():
+    """What takes seconds to import is imported by the commands that need it."""
+    program = "import sys, distboost.cli; print({'numba', 'dask', 'sklearn', 'zarr'} & sys.modules.keys())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "set()\n"
 
 
 # train

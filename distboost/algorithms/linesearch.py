@@ -1,4 +1,9 @@
-"""Exact line searches along a tree: the step that minimises an exponential risk."""
+"""Exact line searches along a tree: the step that minimises an exponential risk.
+
+The slope of the risk has a falling part N, of the rows and classes that the tree gets right, and a rising part P, of those
+that it gets wrong. The best step makes them equal. ln N - ln P is nearly a straight line in the step (exactly one where all
+margins are alike, as in AdaBoost), so Newton's method takes few steps to its zero.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distboost.kernels import margin
 from distboost.rows import Rows
-from distboost.weighting import LineSlopes
+from distboost.weighting import LineSides
 
-# Newton steps, each of which costs a pass where the slope is summed over the rows. About 8 reach the last digit.
+# Newton steps, each of which costs a pass where N and P are summed over the rows. About 5 reach the last digit.
 NEWTON = 12
 
 
 class Step(NamedTuple):
     step: float
-    unbounded: bool  # the risk falls for ever: the step was cut off
+    unbounded: bool  # the risk falls on beyond it: the step was cut off
 
 
 def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
@@ -27,37 +33,36 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
     T : ndarray of shape (leaves, K, K)
         Sums of e[i, k] over the rows of class y in leaf l.
     V : ndarray of shape (leaves, K)
-        The leaves' values.
+        The leaves' values, centred over classes.
     s : float
         Margin scale.
     limit : float
         The largest exponent s α (V[l, y] - V[l, k]) that a step may reach.
     """
 
-    def slope(α: float) -> tuple[float, float]:
-        # The exponential factorises: u_l' T_l z_l with u = exp(-s α V), z = exp(s α V).
-        u, z = np.exp(-s * α * V), np.exp(s * α * V)
-        Tz, TVz, TVVz = ((T @ x[:, :, None])[:, :, 0] for x in (z, V * z, V * V * z))
-        first = u * (TVz - V * Tz)
-        second = u * (TVVz - 2 * V * TVz + V * V * Tz)
-        return s * float(first.sum()), s * s * float(second.sum())
+    def balance(α: float) -> tuple[float, float]:
+        sides = np.zeros(4)
+        margin.table_sides(T, V, s, α, sides)
+        N, dN, P, dP = sides
+        return _log_ratio(N, P), -s * (_ratio(dN, N) + _ratio(dP, P))
 
     width = _width(V)
-    return _newton(slope, limit / (s * width) if width > 0 else 0.0, 200)
+    return _zero(balance, limit / (s * width) if width > 0 else 0.0, 100)
 
 
 def exact_step_over_rows(rows: Rows, leaves: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
     """`exact_step` where a K x K table per leaf would be too large.
 
-    Each slope is a reduction over the rows: 2 + NEWTON of them at the most.
+    Each evaluation is a reduction over the rows: 2 + NEWTON of them at the most.
     """
     width = _width(V)
 
-    def slope(α: float) -> tuple[float, float]:
-        first, second = rows.sums(LineSlopes(s, V, α), leaves)
-        return float(first), s * width * float(second)  # both in units of s * width
+    def balance(α: float) -> tuple[float, float]:
+        N, dN, P, dP = rows.sums(LineSides(s, V, α), leaves)
+        # P came divided by e^(s α width), distances by width.
+        return _log_ratio(N, P) - s * α * width, -s * width * (_ratio(dN, N) + _ratio(dP, P))
 
-    return _newton(slope, limit / (s * width) if width > 0 else 0.0, NEWTON)
+    return _zero(balance, limit / (s * width) if width > 0 else 0.0, NEWTON)
 
 
 def _width(V: np.ndarray) -> float:
@@ -65,25 +70,40 @@ def _width(V: np.ndarray) -> float:
     return float((V.max(axis=1) - V.min(axis=1)).max(initial=0.0))
 
 
-def _newton(slope: Callable[[float], tuple[float, float]], largest: float, iterations: int) -> Step:
-    """The zero in [0, largest] of an increasing slope, by Newton's method kept within a shrinking bracket."""
+def _log_ratio(N: float, P: float) -> float:
+    """ln(N / P): infinite without P, minus infinity without N."""
+    if N <= 0:
+        return -np.inf
+    return float(np.log(N) - np.log(P)) if P > 0 else np.inf
+
+
+def _ratio(a: float, b: float) -> float:
+    return float(a / b) if b > 0 else 0.0
+
+
+def _zero(balance: Callable[[float], tuple[float, float]], largest: float, iterations: int) -> Step:
+    """The zero in [0, largest] of a falling function, by Newton's method kept within a shrinking bracket."""
     if largest == 0.0:
         return Step(0.0, False)
-    first, second = slope(0.0)
-    if first >= 0:
+    value, slope = balance(0.0)
+    if value <= 0:
         return Step(0.0, False)
-    if slope(largest)[0] <= 0:  # 0: nothing is left of the few terms there are
-        return Step(largest, True)
-    low, high, α = 0.0, largest, 0.0
+    low, high, α = 0.0, np.inf, 0.0
     for _ in range(iterations):
-        newton = α - first / second if second > 0 else np.inf
-        following = newton if low < newton < high else (low + high) / 2
-        if following in (low, high) or abs(following - α) <= 1e-16 * α:
-            break
+        following = α - value / slope if slope < 0 else np.inf
+        if following >= largest and high == np.inf:
+            following = largest  # is the zero beyond the end?
+        elif not low <= following <= high:
+            following = (low + high) / 2
+        last = abs(following - α) <= 1e-9 * α  # its error is the square of this one's
         α = following
-        first, second = slope(α)
-        if first < 0:
+        if last:
+            break
+        value, slope = balance(α)
+        if value > 0:
             low = α
         else:
             high = α
+        if low == largest:
+            return Step(largest, True)
     return Step(float(α), False)

@@ -90,38 +90,71 @@ def hits_and_misses(scores, labels, weights, order, spans, leaves, s, shift, sca
 
 
 @kernel
-def line_slopes(scores, labels, weights, order, spans, leaves, s, shift, scale, values, step, out):
-    """Slope and curvature of the risk along a tree's leaf values, after a step.
+def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, values, step, out):
+    """The falling and the rising part of the risk's slope along a tree's leaf values, after a step.
 
-    With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and p = exp(s step D (d - 1)):
-    out[0] = sum of e[i, k] p d and out[1] = sum of e[i, k] p d^2 over rows and classes.
+    With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and a = s step D, over rows and
+    classes: out[0] = sum of e[i, k] |d| exp(a d) where d < 0, out[1] = the same of d^2; out[2] = sum of e[i, k] d exp(a (d - 1))
+    where d > 0, out[3] = the same of d^2. No term is above e[i, k].
     """
     # IN: values (leaves, K) float64
-    # OUT: out (2,) int64, in units of 1/scale
+    # OUT: out (4,) int64, in units of 1/scale
     n_classes = scores.shape[1]
-    e = np.empty(n_classes)
-    u, z = np.empty(n_classes), np.empty(n_classes)
+    e, z = np.empty(n_classes), np.empty(n_classes)
     largest = 0.0
     for m in range(leaves.shape[0]):
         largest = max(largest, values[m].max() - values[m].min())
+    a = s * step * largest
     for m in range(leaves.shape[0]):
         v = (values[m] - values[m].min()) / largest
-        # The exponential factorises: p = u[y] z[k], with neither factor above 1.
         for k in range(n_classes):
-            u[k] = exp(-s * step * largest * v[k])
-            z[k] = exp(s * step * largest * (v[k] - 1.0))
+            z[k] = exp(a * (v[k] - 1.0))
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
             margin_weights(scores[i], y, s, shift, scale, e)
-            first = 0.0
-            second = 0.0
+            fall, fall2, rise, rise2 = 0.0, 0.0, 0.0, 0.0
             for k in range(n_classes):
                 d = v[k] - v[y]
-                first += e[k] * z[k] * d
-                second += e[k] * z[k] * d * d
-            out[0] += times(weights[i], np.rint(u[y] * first))
-            out[1] += times(weights[i], np.rint(u[y] * second))
+                term = e[k] * z[k] * d
+                if d < 0.0:
+                    fall -= term
+                    fall2 += term * d
+                else:
+                    rise += term
+                    rise2 += term * d
+            down, up = exp(a * (1.0 - v[y])), exp(-a * v[y])
+            out[0] += times(weights[i], np.rint(down * fall))
+            out[1] += times(weights[i], np.rint(down * fall2))
+            out[2] += times(weights[i], np.rint(up * rise))
+            out[3] += times(weights[i], np.rint(up * rise2))
+
+
+@kernel
+def table_sides(T, values, s, step, out):
+    """`line_sides` from the sums of e by leaf and pair of classes; d is not divided by D, nor the rising part by e^a."""
+    # IN: T (leaves, K, K) float64, as `class_pairs` gives it; values (leaves, K) float64
+    # OUT: out (4,) float64
+    n_classes = values.shape[1]
+    z = np.empty(n_classes)
+    for m in range(values.shape[0]):
+        v = values[m]
+        for k in range(n_classes):
+            z[k] = exp(s * step * v[k])
+        for y in range(n_classes):
+            fall, fall2, rise, rise2 = 0.0, 0.0, 0.0, 0.0
+            for k in range(n_classes):
+                d = v[k] - v[y]
+                term = T[m, y, k] * z[k] * d
+                fall -= min(term, 0.0)
+                fall2 += min(term, 0.0) * d
+                rise += max(term, 0.0)
+                rise2 += max(term, 0.0) * d
+            u = exp(-s * step * v[y])
+            out[0] += u * fall
+            out[1] += u * fall2
+            out[2] += u * rise
+            out[3] += u * rise2
 
 
 @kernel

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 from distributed import Client, Future, get_worker
+from distributed.client import _current_client
 
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.sources import is_dask
@@ -153,7 +154,7 @@ class ClusterRuntime:
             )
             for number, address in enumerate(addresses)
         ]
-        with self.client.as_current():  # an actor binds to the current client, and there may be others
+        with _current(self.client):  # an actor binds to the current client, and there may be others
             actors = [self._result(future) for future in futures]
         return ClusterRows(self.client, futures, actors, addresses, n_bins, n_classes, tuple(counts))
 
@@ -181,7 +182,7 @@ class ClusterRows(Rows):
 
     def _ask(self, method: str, *arguments: Any) -> Iterable[Any]:
         """The answers of all actors, in the order they were started; all of them work at once."""
-        with self._client.as_current():
+        with _current(self._client):
             futures = {address: getattr(actor, method)(*arguments) for address, actor in self._actors.items()}
         for address, future in futures.items():
             try:
@@ -222,3 +223,17 @@ class ClusterRows(Rows):
         self._client.cancel(self._futures, force=True)
         self._actors, self._futures = {}, []
         self.threads.close()
+
+
+@contextmanager
+def _current(client: Client) -> Iterator[None]:
+    """Makes the client this thread's current one.
+
+    `Client.as_current` also sets Dask's global configuration, and two trainings in two threads would leave it set: computations
+    of the user's without a client would then fail.
+    """
+    token = _current_client.set(client)
+    try:
+        yield
+    finally:
+        _current_client.reset(token)

@@ -19,7 +19,7 @@ from distboost.weighting import (
     ClassPairs,
     ClassSums,
     HitsAndMisses,
-    LineSlopes,
+    LineSides,
     MarginWeights,
     ResponseWeights,
     Scale,
@@ -248,18 +248,22 @@ def test_hits_and_misses(case):
 
 
 @pytest.mark.parametrize("step", [0.0, 0.7, 30.0])
-def test_line_slopes(case, step):
+def test_line_sides(case, step):
     """To the unit per row that rounding a sum taken in another order may cost."""
     V, s, bits = np.random.default_rng(1).normal(size=(3, case.block.n_classes)), 0.5, 40
     D = (V.max(axis=1) - V.min(axis=1)).max()
-    expected, slack = np.zeros(2), 0.0
+    expected, slack = np.zeros(4), 0.0
     for leaf in range(3):
         for i in case.rows(leaf):
             d = (V[leaf] - V[leaf, case.block.labels[i]]) / D
-            ep = np.rint(case.e(i, s) * 2.0**bits) * np.exp(s * step * D * (d - 1))
-            expected += case.block.weights[i] * np.array([(ep * d).sum(), (ep * d * d).sum()])
+            e = np.rint(case.e(i, s) * 2.0**bits)
+            right, wrong = d < 0, d > 0
+            falling = e * np.exp(s * step * D * d) * right
+            rising = e * np.exp(s * step * D * (d - 1)) * wrong
+            sides = [falling * -d, falling * d * d, rising * d, rising * d * d]
+            expected += case.block.weights[i] * np.array([side.sum() for side in sides])
             slack += case.block.weights[i] + 1
-    np.testing.assert_allclose(sums(case, LineSlopes(s, V, step), bits), expected, rtol=0, atol=slack)
+    np.testing.assert_allclose(sums(case, LineSides(s, V, step), bits), expected, rtol=1e-15, atol=slack)
 
 
 def test_class_sums(case):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -136,6 +137,9 @@ def test_trainings_share_a_cluster(data, expected, clients, tmp_path):
     for thread in threads:
         thread.join(timeout=100)
     assert got == expected
+    assert (
+        dask.config.get("scheduler", None) is None
+    )  # nothing is left behind for the user's own computations
 
 
 def test_nothing_stays_on_the_workers(data, clients):
