@@ -25,11 +25,12 @@ from sklearn.utils.validation import (
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.profile import class_weights
 from distboost.data.sources import is_lazy
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError
 from distboost.model import Ensemble
-from distboost.persistence import Learned, deciding_parameters, load_into, save_learned
+from distboost.persistence import Learned, check_same_task, deciding_parameters, load_into, save_learned
 from distboost.progress import progress_bar
 from distboost.runtime import lazy
 from distboost.runtime.budget import check_budget
@@ -166,7 +167,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_budget(data, evaluation, 2, where)  # before a row is read, and again with all classes
             profile = data.profile(self.max_bins, self._seed(), where)
             if earlier is not None:
-                _check_same_task(earlier, profile)
+                check_same_task(earlier, profile)
             rows = self._place(data, evaluation, profile, where)
             try:
                 self._train(rows, profile, earlier)
@@ -234,7 +235,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _place(self, data: Dataset, evaluation: RawDataset | None, profile, where):
         """Bins the rows where they will stay."""
         self._check_budget(data, evaluation, len(profile.classes), where)
-        sets = [data.binned(profile, _class_weights(self.class_weight, profile), where.n_parallel)]
+        sets = [data.binned(profile, class_weights(self.class_weight, profile), where.n_parallel)]
         if evaluation is not None:
             sets.append(evaluation.binned(profile, None, where.n_parallel))
         return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype)
@@ -432,32 +433,3 @@ def _threads(n_jobs: int | None) -> int | None:
 
 def _binary_decision(F: np.ndarray) -> np.ndarray:
     return F[:, 1] - F[:, 0]
-
-
-def _class_weights(class_weight: Any, profile) -> np.ndarray:
-    """The weight of each class, shape (n_classes,)."""
-    n = np.array([scan.n_rows for scan in profile.class_scans])
-    if class_weight is None:
-        return np.ones(len(n))
-    if class_weight == "balanced":
-        return n.sum() / (len(n) * n)
-    known = set(profile.classes.tolist())
-    unknown = [label for label in class_weight if label not in known]
-    if unknown:
-        raise DataError(
-            f"class_weight names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}."
-        )
-    weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise DataError(f"class_weight is {dict(class_weight)}: weights must be finite and at least 0.")
-    return weights
-
-
-def _check_same_task(earlier: Learned, profile: Any) -> None:
-    """Raises unless the data can be those that `earlier` was learned from."""
-    n_features = earlier.ensemble.n_features
-    if profile.n_features != n_features or not np.array_equal(profile.classes, earlier.classes):
-        raise DataError(
-            f"resume=True needs the data that the model was trained on: it knows {n_features} features and the classes "
-            f"{earlier.classes.tolist()}, the data have {profile.n_features} features and the classes {profile.classes.tolist()}."
-        )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
 from distboost.model import Ensemble, read_file, write_file
 from distboost.training import History
@@ -66,6 +67,16 @@ def _plain(name: str, value: Any) -> Any:
     except TypeError as error:
         raise DataError(f"the parameter {name}={value!r} cannot be kept in a model file: {error}.") from error
     return value
+
+
+def check_same_task(earlier: Learned, profile: Profile) -> None:
+    """Raises unless the data can be those that `earlier` was learned from."""
+    n_features = earlier.ensemble.n_features
+    if profile.n_features != n_features or not np.array_equal(profile.classes, earlier.classes):
+        raise DataError(
+            f"resume=True needs the data that the model was trained on: it knows {n_features} features and the classes "
+            f"{earlier.classes.tolist()}, the data have {profile.n_features} features and the classes {profile.classes.tolist()}."
+        )
 
 
 def load_into(url: str, estimators: Mapping[str, type]) -> Any:

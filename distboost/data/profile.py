@@ -204,6 +204,25 @@ def _edges(scan: Scan, options: ScanOptions) -> list[np.ndarray]:
     return edges
 
 
+def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
+    """The weight of each class, shape (n_classes,)."""
+    n = np.array([scan.n_rows for scan in profile.class_scans])
+    if class_weight is None:
+        return np.ones(len(n))
+    if class_weight == "balanced":
+        return n.sum() / (len(n) * n)
+    known = set(profile.classes.tolist())
+    unknown = [label for label in class_weight if label not in known]
+    if unknown:
+        raise DataError(
+            f"class_weight names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}."
+        )
+    weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise DataError(f"class_weight is {dict(class_weight)}: weights must be finite and at least 0.")
+    return weights
+
+
 @dataclass(frozen=True)
 class WeightRule:
     """The weight of a training row: its sample weight times its class's weight times a power of two.
