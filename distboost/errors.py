@@ -34,7 +34,3 @@ class LimitError(DistboostError, ValueError):
 
 class ClusterError(DistboostError, RuntimeError):
     """The cluster does not answer, or a worker was lost."""
-
-
-class TrainingError(DistboostError, RuntimeError):
-    """Training cannot go on."""

@@ -20,7 +20,6 @@ from distboost.weighting import WEIGHT_BITS
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
-MAX_BINS = 255
 MAX_CLASSES = 2**16
 # 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
