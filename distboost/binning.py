@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distboost.data.dataset import RawDataset
+from distboost.data.sources import warn_all
 from distboost.data.store import write_store
 from distboost.runtime.choose import runtime
 
@@ -50,14 +51,7 @@ def bin(
     4
     """
     data = RawDataset.of(X, y, sample_weight)
-    warn_all(data.missing_chunks(missing_chunks))
+    warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
     with runtime(client, None) as where:
         write_store(data, out, max_bins, random_state, where)
     return out
-
-
-def warn_all(messages: list[str]) -> None:
-    import warnings
-
-    for message in messages:
-        warnings.warn(message, UserWarning, stacklevel=3)

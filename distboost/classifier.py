@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -26,7 +25,7 @@ from sklearn.utils.validation import (
 from distboost.algorithms.base import Algorithm
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
-from distboost.data.sources import is_lazy
+from distboost.data.sources import is_lazy, warn_all
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError
 from distboost.model import Ensemble
@@ -36,7 +35,7 @@ from distboost.runtime import lazy
 from distboost.runtime.budget import check_budget
 from distboost.runtime.choose import runtime
 from distboost.threads import Threads
-from distboost.training import History, train
+from distboost.training import SEPARATED, History, train
 from distboost.weak.tree import GrowthLimits
 
 CHECKPOINT_ROUNDS = 10
@@ -190,8 +189,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             X, y, sample_weight = self._validated(X, y, sample_weight)
             data = RawDataset.of(X, y, sample_weight)
-        for message in data.missing_chunks(self.missing_chunks):
-            warnings.warn(message, UserWarning, stacklevel=3)
+        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
         return data
 
     def _validated(self, X, y, sample_weight):
@@ -228,8 +226,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise DataError(
                 f"{data.place} has 0 rows: at least 1 is needed. Leave eval_set out, or give it rows."
             )
-        for message in data.missing_chunks(self.missing_chunks):
-            warnings.warn(message, UserWarning, stacklevel=3)
+        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
         return data
 
     def _place(self, data: Dataset, evaluation: RawDataset | None, profile, where):
@@ -274,6 +271,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 learning_rate=self.learning_rate,
                 patience=self.early_stopping_rounds,
                 callbacks=callbacks,
+                ended=SEPARATED if earlier is not None and earlier.history.outcome == SEPARATED else None,
                 keep=lambda ensemble, history: self._write_checkpoint(profile.classes, ensemble, history),
             )
         self._set_learned(Learned(profile.classes, ensemble, history))

@@ -7,6 +7,7 @@ add the answers.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
@@ -242,14 +243,12 @@ class Rows(ABC):
         answer = self._reduce("update", question)
         losses = []
         for m, (scale, count) in enumerate(zip(scales, self.counts, strict=True)):
-            weight, errors = answer.sums[m]
-            losses.append(
-                Losses(
-                    float(scale.real(weight)) * np.exp(scale.shift) / count.weight,
-                    int(errors) / count.weight_units,
-                )
-            )
-            self._shifts[m] = scale.shift + float(np.log(answer.maxima[m]))
+            errors, *weights = answer.sums[m]
+            total = self.weighting.total(scale.real(np.array(weights)))
+            # By logarithms: e^shift alone may be beyond what a float holds.
+            mean = math.exp(math.log(total) + scale.shift - math.log(count.weight)) if total > 0 else 0.0
+            losses.append(Losses(mean, int(errors) / count.weight_units))
+            self._shifts[m] = scale.shift + self.weighting.log_largest(answer.maxima[m])
         return losses
 
     def _fine_scale(self) -> Scale:

@@ -41,6 +41,8 @@ class Progress(NamedTuple):
 
 Callback = Callable[[Progress], object]
 
+SEPARATED = "separated"
+
 
 @dataclass
 class History:
@@ -82,10 +84,12 @@ def train(
     patience: int | None,
     callbacks: Sequence[Callback],
     keep: Callable[[Ensemble, History], None] = lambda ensemble, history: None,
+    ended: str | None = None,
 ) -> History:
     """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
 
-    `keep` is called after each round with what has been learned. The history's outcome names the reason: "rounds" (all were
+    `keep` is called after each round with what has been learned; `ended` is the outcome of an ensemble that is not to be gone
+    on from. The history's outcome names the reason: "rounds" (all were
     done), "early stopping" (`patience` rounds without a smaller evaluation error), "callback" (one returned True),
     "separated" (the last weak learner made no error: its step was cut off), or "no split" (no tree improves on a single leaf
     that changes nothing).
@@ -95,8 +99,8 @@ def train(
     for number in range(len(ensemble)):
         history.add(algorithm, rows.replay(*ensemble.binned(number, edges)))
     grow = TreeGrower(rows, limits, rows.n_classes)
-    history.outcome = "rounds"
-    while len(ensemble) < n_rounds:
+    history.outcome = ended or "rounds"
+    while len(ensemble) < n_rounds and history.outcome == "rounds":
         learner = algorithm.learn(rows, grow)
         if not np.any(learner.values) and limits.same_every_round:
             history.outcome = "no split"
@@ -105,17 +109,14 @@ def train(
         losses = rows.update(learner.tree.binned, learner.tree.leaves, values)
         ensemble.append(learner.tree.binned, learner.tree.gain, values, edges)
         history.add(algorithm, losses)
+        if learner.separates:
+            history.outcome = SEPARATED
         keep(ensemble, history)
         progress = history.progress(n_rounds)
-        if any([callback(progress) is True for callback in callbacks]):  # noqa: C419 (every callback is told)
-            history.outcome = "callback"
-            break
-        if learner.separates:
-            history.outcome = "separated"
-            break
-        if patience is not None and len(history.eval_error) - history.best_round() >= patience:
-            history.outcome = "early stopping"
-            break
+        stopped = any([callback(progress) is True for callback in callbacks])  # noqa: C419 (every callback is told)
+        impatient = patience is not None and len(history.eval_error) - history.best_round() >= patience
+        if history.outcome == "rounds":
+            history.outcome = "callback" if stopped else "early stopping" if impatient else "rounds"
     if patience is not None:
         ensemble.truncate(history.best_round())
     return history

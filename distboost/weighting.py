@@ -17,7 +17,7 @@ from distboost.kernels import histogram, lanes, margin, response
 if TYPE_CHECKING:
     from distboost.runtime.block import Block
 
-# Row weights are scaled to at most 2^8 (`rows.normal_weights`), histogram inputs to at most 2^22 before they are weighted:
+# Row weights are scaled to at most 2^8 (`data.profile.WeightRule`), histogram inputs to at most 2^22 before they are weighted:
 # |input| <= 2^30 fits int32, and 2^32 rows fit an int64 sum.
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22
@@ -53,6 +53,7 @@ class MarginWeights:
     s: float
 
     histogram_bits: ClassVar[int] = HISTOGRAM_BITS
+    n_weight_sums: ClassVar[int] = 1
 
     def initial_shift(self, n_classes: int) -> float:
         """The logarithm of a row's total weight while all scores are 0."""
@@ -88,6 +89,14 @@ class MarginWeights:
             block.scores, block.labels, block.weights, self.s, scale.shift, scale.factor, unit, out, largest
         )
 
+    def total(self, sums: np.ndarray) -> float:
+        """The rows' total weight from the sums of `risk`."""
+        return float(sums[0])
+
+    def log_largest(self, largest: float) -> float:
+        """The logarithm of the largest weight that `risk` reported."""
+        return math.log(largest)
+
 
 @dataclass(frozen=True)
 class ResponseWeights:
@@ -96,6 +105,7 @@ class ResponseWeights:
     s: float
 
     histogram_bits: ClassVar[None] = None  # one number per row: as fine as 64 bits allow
+    n_weight_sums: ClassVar[int] = response.WINDOWS
 
     def initial_shift(self, n_classes: int) -> float:
         return 0.0
@@ -119,6 +129,12 @@ class ResponseWeights:
         response.response_risk(
             block.scores, block.labels, block.weights, self.s, scale.shift, scale.factor, unit, out, largest
         )
+
+    def total(self, sums: np.ndarray) -> float:
+        return float(sums @ 2.0 ** (-response.WINDOW * np.arange(len(sums))))
+
+    def log_largest(self, largest: float) -> float:
+        return float(largest)  # it is an exponent already
 
 
 @dataclass(frozen=True)

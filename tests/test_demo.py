@@ -8,19 +8,23 @@ from pathlib import Path
 import psutil
 
 
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    """Runs Python in the project's folder."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=Path(__file__).parents[1],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
 def test_demo(tmp_path):
-    command = [sys.executable, "-m", "examples.demo", "--rounds", "3", "--folder", str(tmp_path)]
     # Twice: arrays and models of an earlier run are in the way of nobody. A cold compiler needs most of the first.
     for _ in range(2):
-        done = subprocess.run(
-            command,
-            cwd=Path(__file__).parents[1],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        done = run("-m", "examples.demo", "--rounds", "3", "--folder", str(tmp_path))
         assert done.returncode == 0, done.stdout + done.stderr
     digests = re.findall(r"sha256 ([0-9a-f]{64})", done.stdout)
     assert len(digests) == 2
@@ -45,15 +49,7 @@ def test_local_cluster_ends_with_its_command(tmp_path):
         "print(*(p.pid for p in psutil.Process(os.getppid()).children(recursive=True) if p.pid != os.getpid()))\n"
         "raise SystemExit(3)"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "cluster.local", "--workers", "1", "--", sys.executable, "-c", program],
-        cwd=Path(__file__).parents[1],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = run("-m", "cluster.local", "--workers", "1", "--", sys.executable, "-c", program)
     assert done.returncode == 3, done.stdout + done.stderr
     pids = [int(pid) for pid in done.stdout.splitlines()[-1].split()]
     assert len(pids) >= 3  # the scheduler, the nanny, and its worker

@@ -176,6 +176,24 @@ def test_perfect_separation_ends_with_a_named_outcome(make):
         assert model.n_iter_ == 1
 
 
+def test_what_has_ended_is_not_gone_on_from(tmp_path):
+    X = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
+    y = np.repeat([0, 1, 2], 20)
+    whole = GDMCBoostClassifier(n_estimators=5).fit(X, y)
+    part = GDMCBoostClassifier(n_estimators=3).fit(X, y).set_params(n_estimators=5).fit(X, y, resume=True)
+    assert saved(part, tmp_path) == saved(whole, tmp_path)
+
+
+def test_losses_of_any_magnitude_are_exact():
+    """GAMBLE's loss with many classes: its bound on the next weights is hundreds of binary orders above them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 200, 4000)
+    X = np.c_[y % 10, y // 10] + 0.7 * rng.normal(size=(4000, 2))
+    model = GAMBLEClassifier(n_estimators=4).fit(X, y)
+    for loss, F in zip(model.train_loss_, model.staged_scores(X), strict=True):
+        assert loss == pytest.approx(np.exp(-F[np.arange(4000), y] / 199).mean(), rel=1e-7, abs=0)
+
+
 def test_no_split_ends_with_a_named_outcome():
     X, y = np.zeros((20, 2)), np.arange(20) % 2
     model = GDMCBoostClassifier().fit(X, y)

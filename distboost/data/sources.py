@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -182,3 +183,9 @@ def check_chunks(source: Source, policy: str) -> str | None:
     if policy == "error":
         raise MissingChunkError(f"{message} Write them, or allow this with missing_chunks='warn'.")
     return f"{message} Chunks that are all fill value are left out by zarr's default; if these are not, write them again."
+
+
+def warn_all(messages: list[str], stacklevel: int) -> None:
+    """Warns as the caller's caller, so many calls up."""
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)

@@ -159,7 +159,7 @@ def table_sides(T, values, s, step, out):
 
 @kernel
 def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
-    """Adds the rows' total margin weight to out[0] and their classification errors, in units of 1/unit, to out[1].
+    """Adds the rows' classification errors, in units of 1/unit, to out[0] and their total margin weight to out[1].
 
     largest[0] becomes the largest total sum_k e[i, k] of one row. The prediction is the first class of largest score.
     """
@@ -180,6 +180,6 @@ def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
         for k in range(n_classes):
             total += e[k]
         largest[0] = max(largest[0], total)
-        out[0] += times(weights[i], np.rint(total * scale))
+        out[1] += times(weights[i], np.rint(total * scale))
         if n_above > 0:
-            out[1] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * unit))

@@ -5,7 +5,7 @@ Scaled by `exp(-shift)`, rounded to multiples of `1 / scale`, then multiplied by
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp
 from distboost.kernels.margin import times
 
@@ -24,6 +24,13 @@ def response_weights(scores, labels, weights, order, s, shift, scale, out):
         out[i] = times(weights[i], w)
 
 
+@inlined
+def windowed(exponent, last):
+    """The window b of the weight e^exponent (`last` is the lowest there is), and the weight times 2^(WINDOW b)."""
+    b = min(max(np.int64(-exponent / (WINDOW * LN2)), 0), last)
+    return b, exp(exponent + b * (WINDOW * LN2))
+
+
 @kernel
 def class_sums(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
     """Sums of w_i per leaf and class, kept apart by magnitude, so that a leaf of small weights loses no digits.
@@ -37,26 +44,29 @@ def class_sums(scores, labels, weights, order, spans, leaves, s, shift, scale, o
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            exponent = -s * scores[i, y] - shift
-            b = min(max(np.int64(-exponent / (WINDOW * LN2)), 0), last)
-            w = np.rint(exp(exponent + b * (WINDOW * LN2)) * scale)
-            out[m, b, y] += times(weights[i], w)
+            b, w = windowed(-s * scores[i, y] - shift, last)
+            out[m, b, y] += times(weights[i], np.rint(w * scale))
 
 
 @kernel
 def response_risk(scores, labels, weights, s, shift, scale, unit, out, largest):
-    """Adds the rows' weights to out[0], their errors to out[1]; largest[0] becomes the largest weight: see margin.risk."""
-    # OUT: out (2,) int64; largest (1,) float64
+    """Adds the rows' errors, in units of 1/unit, to out[0] and their weights, by magnitude, to out[1:]: see margin.risk.
+
+    largest[0] becomes the largest exponent -s F[i, y_i] - shift.
+    """
+    # OUT: out (1 + windows,) int64; largest (1,) float64
+    last = out.shape[0] - 2
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:
             continue
         y = labels[i]
         own = scores[i, y]
-        w = exp(-s * own - shift)
+        exponent = -s * own - shift
         wrong = False
         for k in range(scores.shape[1]):
             wrong |= scores[i, k] > own or (scores[i, k] == own and k < y)
-        largest[0] = max(largest[0], w)
-        out[0] += times(weights[i], np.rint(w * scale))
+        largest[0] = max(largest[0], exponent)
+        b, w = windowed(exponent, last)
+        out[1 + b] += times(weights[i], np.rint(w * scale))
         if wrong:
-            out[1] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * unit))

@@ -129,11 +129,11 @@ class Shard:
         return Partial(total, np.zeros(0))
 
     def update(self, question: UpdateQuestion) -> Partial:
-        """Adds the leaves' values to the scores, once per round; weight and errors per set of rows, and the largest weight."""
+        """Adds the leaves' values to the scores, once per round; errors and weights per set of rows, and the largest weight."""
         if question.round == self._updated and self._last_update is not None:
             return self._last_update
         self._split(question.splits)
-        n_sets = len(question.scales)
+        shape = len(question.scales), 1 + question.weighting.n_weight_sums
 
         def step(item: tuple[int, Block]) -> Partial:
             number, block = item
@@ -145,13 +145,13 @@ class Shard:
                 leaf = np.empty(len(rest), np.int32)
                 partition.leaf_of_binned(block.bins, self.missing_bin, *question.tree, rest, leaf)
                 update.add_by_leaf(block.scores, rest, leaf, question.values)
-            sums, largest = np.zeros((n_sets, 2), np.int64), np.zeros(n_sets)
+            sums, largest = np.zeros(shape, np.int64), np.full(shape[0], -np.inf)
             question.weighting.risk(
                 block, question.scales[number], ERROR_UNIT, sums[number], largest[number : number + 1]
             )
             return Partial(sums, largest)
 
-        answer = Partial(np.zeros((n_sets, 2), np.int64), np.zeros(n_sets))
+        answer = Partial(np.zeros(shape, np.int64), np.full(shape[0], -np.inf))
         items = [(number, block) for number, blocks in enumerate(self.sets) for block in blocks]
         for part in self.threads.map(step, items):
             answer = answer.combined(part)

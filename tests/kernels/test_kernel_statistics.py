@@ -315,19 +315,23 @@ def test_weights_far_below_the_largest_of_their_leaf_do_not_disturb_it():
 def test_risk(case, weighting):
     block = case.block
     block.scores[::5] = 0.0  # ties: the first class wins
-    total, errors, largest = 0, 0, 0.0
+    expected, largest = np.zeros(1 + weighting.n_weight_sums, object), -np.inf
     for i in block.present.tolist():
-        w = case.w(i, weighting.s)
         if isinstance(weighting, MarginWeights):
-            w = 0.0
+            window, w = 0, 0.0
             for e in case.e(i, weighting.s).tolist():
                 w += e
-        total += times(block.weights[i], np.rint(w * 2.0**40))
-        errors += round(float(block.weights[i]) * UNIT) * (np.argmax(block.scores[i]) != block.labels[i])
-        largest = max(largest, w)
-    out, found = np.zeros(2, np.int64), np.zeros(1)
+            largest = max(largest, w)
+        else:
+            exponent = -weighting.s * float(block.scores[i, block.labels[i]]) - case.shift
+            window = max(math.floor(-exponent / (WINDOW * math.log(2))), 0)
+            w = float(exp(exponent + window * (WINDOW * math.log(2))))
+            largest = max(largest, exponent)
+        expected[1 + window] += times(block.weights[i], np.rint(w * 2.0**40))
+        expected[0] += round(float(block.weights[i]) * UNIT) * (np.argmax(block.scores[i]) != block.labels[i])
+    out, found = np.zeros(len(expected), np.int64), np.full(1, -np.inf)
     weighting.risk(block, case.scale(40), UNIT, out, found)
-    assert out.tolist() == [total, errors]
+    assert out.tolist() == expected.tolist()
     assert found[0] == largest
 
 
@@ -343,7 +347,7 @@ def test_a_whole_weight_is_the_row_so_many_times(weighting, scale):
         block = Block(BinnedRows(0, np.zeros((len(labels), 1), np.uint8), labels, weights), 4, "float64")
         block.scores[:] = F
         block.start_tree(None)
-        out, largest = np.zeros(2, np.int64), np.zeros(1)
+        out, largest = np.zeros(1 + weighting.n_weight_sums, np.int64), np.full(1, -np.inf)
         weighting.risk(block, scale, UNIT, out, largest)
         reduction = ClassPairs(0.5) if isinstance(weighting, MarginWeights) else ClassSums(0.25)
         table = np.zeros(reduction.shape(1, 4), np.int64)
