@@ -1,31 +1,30 @@
 """Distributed, out-of-core multiclass boosting on zarr and Dask."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from distboost import errors
-    from distboost.binning import bin
-    from distboost.estimators import GAMBLEClassifier, GDMCBoostClassifier, load
-    from distboost.training import Progress
+from distboost import registry
 
 __version__ = "0.1.0"
 
-__all__ = ["GAMBLEClassifier", "GDMCBoostClassifier", "Progress", "bin", "errors", "load"]
-
-# Imported when first asked for: Dask, Numba and scikit-learn take seconds that `distboost --help` need not.
+# Where the public names are. They are imported when first asked for: Dask, Numba and scikit-learn take seconds that
+# `distboost --help` need not.
 _PLACES = {
-    "GAMBLEClassifier": "estimators",
-    "GDMCBoostClassifier": "estimators",
+    "Algorithm": "algorithms.base",
     "Progress": "training",
     "bin": "binning",
+    "classifier": "estimators",
     "load": "estimators",
+    **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators"),
 }
+_MODULES = ("baselines", "errors")
+
+__all__ = sorted([*_PLACES, *_MODULES])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name == "errors":
-        return import_module("distboost.errors")
+    if name in _MODULES:
+        return import_module(f"distboost.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'distboost' has no attribute {name!r}")
     value = getattr(import_module(f"distboost.{_PLACES[name]}"), name)

@@ -1,1 +1,19 @@
-"""The systems that the papers compare with, on the same engine: none is in this version yet."""
+"""The systems that the papers compare with, on the same engine."""
+
+from distboost import registry
+
+_NAMES = registry.estimator_names(registry.BASELINES)
+
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name: str):
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from distboost.estimators import estimator
+
+    return estimator(_NAMES[name])
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,6 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,20 +23,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from distboost.algorithms.base import Algorithm
+from distboost.algorithms.base import SEPARATED, Algorithm, parameter
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
 from distboost.data.sources import is_lazy, warn_all
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError
-from distboost.model import Ensemble
+from distboost.model import Ensemble, new_ensemble
 from distboost.persistence import Learned, check_same_task, deciding_parameters, load_into, save_learned
 from distboost.progress import progress_bar
 from distboost.runtime import lazy
 from distboost.runtime.budget import check_budget
 from distboost.runtime.choose import runtime
 from distboost.threads import Threads
-from distboost.training import SEPARATED, History, train
+from distboost.training import History, train
 from distboost.weak.tree import GrowthLimits
 
 CHECKPOINT_ROUNDS = 10
@@ -44,6 +45,7 @@ POSITIVE = Interval(Integral, 1, None, closed="left")
 _FRACTION = Interval(Real, 0, 1, closed="right")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     """What all boosting classifiers share.
 
@@ -85,44 +87,44 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
     """
 
-    # Where training runs, if not found otherwise: a `distributed.Client`. Not a parameter: a live client can't be cloned.
-    client: Any = None
+    n_estimators: int = parameter(100, POSITIVE)
+    learning_rate: float = parameter(1.0, Interval(Real, 0, None, closed="neither"))
+    max_bins: int = parameter(255, Interval(Integral, 2, 255, closed="both"))
+    min_samples_leaf: int = parameter(1, POSITIVE)
+    min_weight_fraction_leaf: float = parameter(0.0, Interval(Real, 0, 0.5, closed="both"))
+    subsample: float = parameter(1.0, _FRACTION)
+    max_features: float | int = parameter(1.0, Interval(RealNotInt, 0, 1, closed="right"), POSITIVE)
+    class_weight: dict | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
+    early_stopping_rounds: int | None = parameter(None, POSITIVE, None)
+    score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
+    missing_chunks: str = parameter("warn", StrOptions({"warn", "error", "ignore"}))
+    memory_limit: int | str | None = parameter(None, POSITIVE, str, None)
+    checkpoint: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
+    n_jobs: int | None = parameter(None, POSITIVE, Options(Integral, {-1}), None)
+    random_state: Any = parameter(0, "random_state")
+    verbose: int = parameter(0, "verbose")
+    callbacks: Any = parameter(None, list, tuple, None)
 
+    # Where training runs, if not found otherwise: a `distributed.Client`. Not a parameter: a live client can't be cloned.
+    client = None  # type: Any  # no annotation: a dataclass would make a parameter of it
+
+    algorithm: ClassVar[type[Algorithm]]
     algorithm_name: ClassVar[str]
 
-    _parameter_constraints: ClassVar[dict] = {
-        "n_estimators": [POSITIVE],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "min_samples_leaf": [POSITIVE],
-        "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
-        "subsample": [_FRACTION],
-        "max_features": [Interval(RealNotInt, 0, 1, closed="right"), POSITIVE],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "early_stopping_rounds": [POSITIVE, None],
-        "score_dtype": [StrOptions({"float64", "float32"})],
-        "missing_chunks": [StrOptions({"warn", "error", "ignore"})],
-        "memory_limit": [POSITIVE, str, None],
-        "checkpoint": [str, os.PathLike, None],
-        "n_jobs": [POSITIVE, Options(Integral, {-1}), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "callbacks": [list, tuple, None],
-    }
+    _parameter_constraints: ClassVar[dict]
     # Parameters that say where and how training runs: they do not change the model and are not saved with it.
     _RUN_PARAMETERS: ClassVar[frozenset] = frozenset(
         {"missing_chunks", "memory_limit", "checkpoint", "n_jobs", "verbose", "callbacks"}
     )
 
-    # What an algorithm adds.
-
-    @abstractmethod
     def _algorithm(self, n_classes: int) -> Algorithm:
         """The algorithm with this estimator's parameters."""
-
-    def _tree_size(self) -> dict[str, int | None]:
-        """The size of the weak learners: GrowthLimits' max_depth and max_leaf_nodes."""
-        return {"max_depth": self.max_depth, "max_leaf_nodes": self.max_leaf_nodes}
+        own = {name: getattr(self, name) for name in self.algorithm.parameters()}
+        if "random_state" in own:
+            own["random_state"] = self._seed()
+        algorithm = self.algorithm(n_classes=n_classes, **own)
+        algorithm.check()
+        return algorithm
 
     # Fitting.
 
@@ -167,9 +169,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             profile = data.profile(self.max_bins, self._seed(), where)
             if earlier is not None:
                 check_same_task(earlier, profile)
-            rows = self._place(data, evaluation, profile, where)
+            algorithm = self._algorithm(len(profile.classes))
+            rows = self._place(data, evaluation, profile, algorithm, where)
             try:
-                self._train(rows, profile, earlier)
+                self._train(rows, profile, algorithm, earlier)
             finally:
                 rows.close()
         return self
@@ -229,13 +232,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
         return data
 
-    def _place(self, data: Dataset, evaluation: RawDataset | None, profile, where):
+    def _place(self, data: Dataset, evaluation: RawDataset | None, profile, algorithm: Algorithm, where):
         """Bins the rows where they will stay."""
         self._check_budget(data, evaluation, len(profile.classes), where)
         sets = [data.binned(profile, class_weights(self.class_weight, profile), where.n_parallel)]
         if evaluation is not None:
             sets.append(evaluation.binned(profile, None, where.n_parallel))
-        return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype)
+        n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+        return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype, n_scores)
 
     def _check_budget(self, data: Dataset, evaluation: RawDataset | None, n_classes: int, where) -> None:
         n_rows = data.n_rows + (0 if evaluation is None else evaluation.n_rows)
@@ -243,14 +247,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         score_bytes = np.dtype(self.score_dtype).itemsize
         check_budget(self.memory_limit, share, data.n_features, n_classes, score_bytes)
 
-    def _train(self, rows, profile, earlier: Learned | None) -> None:
-        algorithm = self._algorithm(len(profile.classes))
+    def _train(self, rows, profile, algorithm: Algorithm, earlier: Learned | None) -> None:
         if earlier is None:
-            ensemble = Ensemble(profile.n_features, len(profile.classes))
+            ensemble = new_ensemble(algorithm, profile.n_features)
         else:
             ensemble = earlier.ensemble.copy()  # until all went well, the model stays what it was
         limits = GrowthLimits(
-            **self._tree_size(),
+            max_depth=getattr(self, "max_depth", 1),
+            max_leaf_nodes=getattr(self, "max_leaf_nodes", None),
             min_samples_leaf=self.min_samples_leaf,
             min_weight_fraction_leaf=self.min_weight_fraction_leaf,
             subsample=self.subsample,
@@ -271,6 +275,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 learning_rate=self.learning_rate,
                 patience=self.early_stopping_rounds,
                 callbacks=callbacks,
+                earlier=None if earlier is None else earlier.history,
                 ended=SEPARATED if earlier is not None and earlier.history.outcome == SEPARATED else None,
                 keep=lambda ensemble, history: self._write_checkpoint(profile.classes, ensemble, history),
             )
@@ -291,9 +296,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"resume=True goes on from a fitted model or from a checkpoint, but this {type(self).__name__} is not fitted and "
                 "has none. Call fit without it first."
             )
-        kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)})
+        kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)}.__getitem__)
         mine, theirs = deciding_parameters(self), deciding_parameters(kept)
-        for name in mine.keys() - {"n_estimators"}:
+        for name in mine.keys() - ({"n_estimators"} - set(self.algorithm.fixed)):
             if mine[name] != theirs[name]:
                 raise DataError(
                     f"the checkpoint {os.fspath(self.checkpoint)} was made with {name}={theirs[name]!r}, not {mine[name]!r}. "
@@ -305,6 +310,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._learned = learned
         self.classes_, ensemble, history = learned
         self._ensemble = ensemble
+        for name, values in history.notes.items():
+            setattr(self, f"{name}_", np.array(values, np.float64))
         self.n_classes_ = len(self.classes_)
         self.train_loss_ = np.array(history.train_loss)
         self.train_error_ = np.array(history.train_error)
@@ -360,10 +367,11 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         """The scores after each round; X is loaded."""
         self._fitted()
         X = self._checked(lazy.loaded(X) if is_lazy(X) else X)
-        F = np.zeros((len(X), self.n_classes_))
+        algorithm = self._algorithm(self.n_classes_)
+        G = np.zeros((len(X), self._ensemble.n_scores))
         with Threads(_threads(self.n_jobs)) as threads:
             for t in range(len(self._ensemble)):
-                yield self._ensemble.scores(X, threads, t, F, t + 1).copy()
+                yield algorithm.decoded(self._ensemble.scores(X, threads, t, G, t + 1).copy())
 
     def staged_predict(self, X) -> Iterator[np.ndarray]:
         """The predictions after each round; X is loaded."""
@@ -392,11 +400,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _apply(self, X, finish, shape: tuple[int, ...], dtype):
         """finish(F) of the rows of X, now or lazily."""
-        self._fitted()
+        decoded = self._algorithm(len(self._fitted().classes_)).decoded
         if is_lazy(X):
-            return lazy.map_rows(X, self._finished_scores, self.n_features_in_, finish, shape, dtype)
+            return lazy.map_rows(
+                X, self._finished_scores, self.n_features_in_, lambda G: finish(decoded(G)), shape, dtype
+            )
         with Threads(_threads(self.n_jobs)) as threads:
-            return finish(self._ensemble.scores(self._checked(X), threads))
+            return finish(decoded(self._ensemble.scores(self._checked(X), threads)))
 
     def _finished_scores(self, X: np.ndarray, finish) -> np.ndarray:
         """One chunk: Dask runs several at once, so each takes one thread."""
@@ -416,13 +426,6 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def keep(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
-    """Stores constructor parameters as they are, as scikit-learn wants it."""
-    for name, value in parameters.items():
-        if name not in ("self", "__class__"):
-            setattr(estimator, name, value)
 
 
 def _threads(n_jobs: int | None) -> int | None:

@@ -1,35 +1,60 @@
-"""The scikit-learn face: one class per algorithm."""
+"""The scikit-learn face: an estimator for each algorithm."""
 
 from __future__ import annotations
 
 import os
-from numbers import Integral
-from typing import ClassVar
+import sys
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
+from distboost import registry
 from distboost.algorithms.base import Algorithm
-from distboost.algorithms.gamble import GAMBLE
-from distboost.algorithms.mcboost import GDMCBoost
-from distboost.classifier import POSITIVE, BoostingClassifier, keep
+from distboost.classifier import BoostingClassifier
 from distboost.persistence import load_into
 
+_made: dict[str, type[BoostingClassifier]] = {}
 
-class GDMCBoostClassifier(BoostingClassifier):
-    """GD-MCBoost: multiclass boosting by functional gradient descent in margin space.
 
-    Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (right).
+def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[BoostingClassifier]:
+    """The estimator of an algorithm: its own parameters and the common ones, with the algorithm's documentation.
 
     Parameters
     ----------
-    leaf : {"direction", "codeword"}, default="direction"
-        Output of a leaf: any direction of the margin space (stronger), or one of the class codewords (the paper's; use
-        `max_depth=2`).
-    max_depth : int or None, default=6
-    max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
-    {common}
+    algorithm : subclass of Algorithm
+    module : str or None, default=None
+        Where the estimator will be found, as the algorithm's name with "Classifier"; the caller's module if not given.
 
+    Returns
+    -------
+    estimator : subclass of BoostingClassifier
+        `distboost.load` knows its models from then on.
+
+    Examples
+    --------
+    >>> from distboost.algorithms.gamble import GAMBLE
+    >>> GAMBLEClassifier = classifier(GAMBLE)
+    >>> GAMBLEClassifier(max_leaf_nodes=4).max_leaf_nodes
+    4
+    """
+    own = algorithm.parameters()
+    namespace: dict[str, Any] = {
+        "__module__": module or sys._getframe(1).f_globals["__name__"],
+        "__annotations__": {name: field.type for name, field in own.items()},
+        "__doc__": _documentation(algorithm),
+        "algorithm": algorithm,
+        "algorithm_name": algorithm.name,
+        **{name: field.default for name, field in own.items()},
+    }
+    made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
+    constraints = {f.name: f.metadata["allowed"] for f in fields(BoostingClassifier)}  # type: ignore[arg-type]
+    constraints |= {name: field.metadata["allowed"] for name, field in own.items()}
+    made._parameter_constraints = constraints
+    made = dataclass(kw_only=True, eq=False, repr=False)(made)
+    return _made.setdefault(algorithm.name, made)
+
+
+_ATTRIBUTES = """
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
@@ -44,121 +69,47 @@ class GDMCBoostClassifier(BoostingClassifier):
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+"""
 
+_EXAMPLE = """
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from distboost import GDMCBoostClassifier
+    >>> from {module} import {name}Classifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = GDMCBoostClassifier(n_estimators=20, max_depth=2).fit(X, y)
-    >>> bool(model.score(X, y) > 0.95)
+    >>> model = {name}Classifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
     True
-    """
-
-    algorithm_name: ClassVar[str] = "gd-mcboost"
-    _parameter_constraints: ClassVar[dict] = {
-        **BoostingClassifier._parameter_constraints,
-        "leaf": [StrOptions({"direction", "codeword"})],
-        "max_depth": [POSITIVE, None],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        *,
-        leaf="direction",
-        max_depth=6,
-        max_leaf_nodes=None,
-        n_estimators=100,
-        learning_rate=1.0,
-        max_bins=255,
-        min_samples_leaf=1,
-        min_weight_fraction_leaf=0.0,
-        subsample=1.0,
-        max_features=1.0,
-        class_weight=None,
-        early_stopping_rounds=None,
-        score_dtype="float64",
-        missing_chunks="warn",
-        memory_limit=None,
-        checkpoint=None,
-        n_jobs=None,
-        random_state=0,
-        verbose=0,
-        callbacks=None,
-    ):
-        keep(self, locals())
-
-    def _algorithm(self, n_classes: int) -> Algorithm:
-        return GDMCBoost(self.leaf)
+"""
 
 
-class GAMBLEClassifier(BoostingClassifier):
-    """GAMBLE: gentle adaptive multiclass boosting.
-
-    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 3. Weak learners
-    are least-squares trees grown best first. The loss need not fall in every round for 7 classes and more, and does not bound
-    the error for more than 2; with 2 classes, `learning_rate=0.5` is Gentle AdaBoost.
-
-    Parameters
-    ----------
-    max_leaf_nodes : int, default=15
-    max_depth : int or None, default=None
-    {common}
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from distboost import GAMBLEClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = GAMBLEClassifier(n_estimators=20).fit(X, y)
-    >>> bool(model.score(X, y) > 0.95)
-    True
-    """
-
-    algorithm_name: ClassVar[str] = "gamble"
-    _parameter_constraints: ClassVar[dict] = {
-        **BoostingClassifier._parameter_constraints,
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
-        "max_depth": [POSITIVE, None],
-    }
-
-    def __init__(
-        self,
-        *,
-        max_leaf_nodes=15,
-        max_depth=None,
-        n_estimators=100,
-        learning_rate=1.0,
-        max_bins=255,
-        min_samples_leaf=1,
-        min_weight_fraction_leaf=0.0,
-        subsample=1.0,
-        max_features=1.0,
-        class_weight=None,
-        early_stopping_rounds=None,
-        score_dtype="float64",
-        missing_chunks="warn",
-        memory_limit=None,
-        checkpoint=None,
-        n_jobs=None,
-        random_state=0,
-        verbose=0,
-        callbacks=None,
-    ):
-        keep(self, locals())
-
-    def _algorithm(self, n_classes: int) -> Algorithm:
-        return GAMBLE(n_classes)
+def _documentation(algorithm: type[Algorithm]) -> str:
+    """The algorithm's own text and parameters, then what all estimators share."""
+    text = (algorithm.__doc__ or "").rstrip()
+    common = (BoostingClassifier.__doc__ or "").partition("----------\n")[2].strip()
+    if "Parameters\n" not in text:
+        text += "\n\n    Parameters\n    ----------"
+    text, attributes, more = text.partition("\n\n    Attributes\n    ----------\n")
+    shared = _ATTRIBUTES + (more + "\n" if attributes else "")
+    public = "distboost.baselines" if algorithm.name in registry.BASELINES else "distboost"
+    example = _EXAMPLE.format(module=public, name=algorithm.__name__)
+    return f"{text}\n    {common}\n{shared}{example}    "
 
 
-ESTIMATORS: dict[str, type[BoostingClassifier]] = {
-    cls.algorithm_name: cls for cls in (GDMCBoostClassifier, GAMBLEClassifier)
-}
+@cache
+def estimator(name: str) -> type[BoostingClassifier]:
+    """The estimator of the algorithm of this name; raises KeyError if there is none."""
+    if name not in registry.ALGORITHMS:
+        return _made[name]  # a user's own
+    public = "distboost.baselines" if name in registry.BASELINES else __name__
+    return classifier(registry.algorithm(name), public)
 
-_COMMON = BoostingClassifier.__doc__.partition("----------\n")[2].strip()  # type: ignore[union-attr]
-for _cls in ESTIMATORS.values():
-    _cls.__doc__ = (_cls.__doc__ or "").replace("{common}", _COMMON)
+
+def __getattr__(name: str) -> type[BoostingClassifier]:
+    names = registry.estimator_names(registry.PAPERS)
+    if name not in names:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return estimator(names[name])
 
 
 def load(url: str) -> BoostingClassifier:
@@ -173,4 +124,4 @@ def load(url: str) -> BoostingClassifier:
     distboost.errors.ModelFormatError
         If the file is truncated, altered, of another version, or no model at all.
     """
-    return load_into(os.fspath(url), ESTIMATORS)
+    return load_into(os.fspath(url), estimator)

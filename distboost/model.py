@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import uuid
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,10 +20,12 @@ import safetensors
 import safetensors.numpy
 from fsspec.implementations.local import LocalFileSystem
 
+from distboost.algorithms.base import Algorithm
 from distboost.errors import DataError, ModelFormatError
 from distboost.kernels import predict
-from distboost.rows import BinnedTree
+from distboost.rows import BinnedTree, Step, TreeStep
 from distboost.threads import Threads
+from distboost.weak.tree import Tree
 
 FORMAT_VERSION = 1
 _ROWS_AT_ONCE = 4096
@@ -41,78 +44,94 @@ _ARRAYS = {
 }
 
 
-class Ensemble:
-    """Trees whose leaves add K values to the scores, in a fixed order.
+class TreeEnsemble:
+    """Trees whose leaves add values to the scores, in a fixed order, so many per round.
 
     Parameters
     ----------
-    n_features, n_classes : int
+    n_features, n_scores : int
+    per_round : int
     """
 
-    def __init__(self, n_features: int, n_classes: int):
+    def __init__(self, n_features: int, n_scores: int, per_round: int = 1):
         self.n_features = n_features
-        self.n_classes = n_classes
+        self.n_scores = n_scores
+        self.per_round = per_round
         self._trees: list[dict[str, np.ndarray]] = []
         self._joined: dict[str, np.ndarray] | None = None
 
     def __len__(self) -> int:
-        return len(self._trees)
+        """Rounds."""
+        return len(self._trees) // self.per_round
 
-    def append(self, tree: BinnedTree, gain: np.ndarray, values: np.ndarray, edges: list[np.ndarray]) -> None:
-        """Adds a tree; its thresholds are the edges of its bins (infinity where only missing values go right)."""
-        threshold = [
-            edges[d][b] if b < len(edges[d]) else np.inf for d, b in zip(tree.feature, tree.bin, strict=True)
-        ]
-        self._trees.append(
-            {
-                "feature": tree.feature,
-                "threshold": np.array(threshold, np.float64),
-                "missing_left": tree.missing_left,
-                "left": tree.left,
-                "right": tree.right,
-                "gain": gain,
-                "values": values,
-            }
-        )
+    def append(self, trees: Sequence[Tree], values: Sequence[np.ndarray], edges: list[np.ndarray]) -> None:
+        """Adds a round of trees; their thresholds are the edges of their bins (infinity where only missing values go right)."""
+        for (binned, gain, *_), added in zip(trees, values, strict=True):
+            threshold = [
+                edges[d][b] if b < len(edges[d]) else np.inf
+                for d, b in zip(binned.feature, binned.bin, strict=True)
+            ]
+            self._trees.append(
+                {
+                    "feature": binned.feature,
+                    "threshold": np.array(threshold, np.float64),
+                    "missing_left": binned.missing_left,
+                    "left": binned.left,
+                    "right": binned.right,
+                    "gain": gain,
+                    "values": added,
+                }
+            )
         self._joined = None
 
-    def copy(self) -> Ensemble:
+    def rewrite(self, values: Sequence[np.ndarray]) -> None:
+        """New values for the leaves of every tree."""
+        self._trees = [{**tree, "values": v} for tree, v in zip(self._trees, values, strict=True)]
+        self._joined = None
+
+    def copy(self) -> TreeEnsemble:
         """An ensemble of the same trees, to which others can be added."""
-        other = Ensemble(self.n_features, self.n_classes)
+        other = TreeEnsemble(self.n_features, self.n_scores, self.per_round)
         other._trees = list(self._trees)
         return other
 
-    def truncate(self, n_trees: int) -> None:
-        """Keeps the first trees."""
-        del self._trees[n_trees:]
+    def become(self, other: TreeEnsemble) -> None:
+        """Holds the trees of the other."""
+        self._trees = list(other._trees)
         self._joined = None
 
-    def binned(self, number: int, edges: list[np.ndarray]) -> tuple[BinnedTree, np.ndarray]:
-        """Tree `number` as it decides by bins with these edges, and its leaves' values."""
-        tree = self._trees[number]
+    def steps(self, rounds: Iterable[int], edges: list[np.ndarray]) -> list[Step]:
+        """What these rounds add to the scores, with the trees as they decide by bins of these edges."""
+        numbers = [round * self.per_round + i for round in rounds for i in range(self.per_round)]
+        return [
+            TreeStep(self._binned(self._trees[number], edges), self._trees[number]["values"])
+            for number in numbers
+        ]
+
+    @staticmethod
+    def _binned(tree: dict[str, np.ndarray], edges: list[np.ndarray]) -> BinnedTree:
         bins = [np.searchsorted(edges[d], x) for d, x in zip(tree["feature"], tree["threshold"], strict=True)]
-        binned = BinnedTree(
+        return BinnedTree(
             tree["feature"], np.array(bins, np.int32), tree["missing_left"], tree["left"], tree["right"]
         )
-        return binned, tree["values"]
 
     def scores(
         self, X: np.ndarray, threads: Threads, first: int = 0, scores: np.ndarray | None = None, last=None
     ):
-        """F of the rows X (n, D), shape (n, K): trees first .. last - 1 added to `scores` (zeros if not given)."""
+        """F of the rows X (n, D), shape (n, n_scores): rounds first .. last - 1 added to `scores` (zeros if not given)."""
         if X.shape[1] != self.n_features:
             raise DataError(
                 f"X has {X.shape[1]} features, but the model is expecting {self.n_features} features as input."
             )
         a = self.arrays()
-        F = np.zeros((len(X), self.n_classes)) if scores is None else scores
+        F = np.zeros((len(X), self.n_scores)) if scores is None else scores
         last = len(self) if last is None else last
 
         def add(start: int) -> None:
             rows = slice(start, start + _ROWS_AT_ONCE)
             predict.add_trees(
                 X[rows], a["feature"], a["threshold"], a["missing_left"], a["left"], a["right"], a["roots"],
-                a["values"], a["value_offsets"], first, last, F[rows],
+                a["values"], a["value_offsets"], first * self.per_round, last * self.per_round, F[rows],
             )  # fmt: skip
 
         threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
@@ -129,7 +148,7 @@ class Ensemble:
             joined: dict[str, np.ndarray] = {
                 name: np.concatenate(
                     [
-                        np.empty((0, self.n_classes) if name == "values" else 0, dtype),
+                        np.empty((0, self.n_scores) if name == "values" else 0, dtype),
                         *(t[name] for t in self._trees),
                     ]
                 ).astype(dtype)
@@ -142,10 +161,16 @@ class Ensemble:
         return self._joined
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray], n_features: int, n_classes: int) -> Ensemble:
+    def from_arrays(
+        cls, arrays: dict[str, np.ndarray], n_features: int, n_scores: int, per_round: int
+    ) -> TreeEnsemble:
         """The ensemble of these arrays; raises ModelFormatError unless they describe trees."""
-        _check_trees(arrays, n_features, n_classes)
-        ensemble = cls(n_features, n_classes)
+        _check_trees(arrays, n_features, n_scores)
+        if (len(arrays["roots"]) - 1) % per_round:
+            raise ModelFormatError(
+                f"the model is damaged: {len(arrays['roots']) - 1} trees are not rounds of {per_round}."
+            )
+        ensemble = cls(n_features, n_scores, per_round)
         for a, b, c, d in zip(
             arrays["roots"],
             arrays["roots"][1:],
@@ -161,7 +186,7 @@ class Ensemble:
         return ensemble
 
 
-def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int) -> None:
+def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
     def require(true: Any, what: str) -> None:
         if not true:
             raise ModelFormatError(
@@ -177,7 +202,7 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int)
     n_nodes = len(arrays["feature"])
     for name in ("feature", "threshold", "missing_left", "left", "right", "gain"):
         require(arrays[name].shape == (n_nodes,), f"array {name!r} has not one entry per node")
-    require(values.ndim == 2 and values.shape[1] == n_classes, "leaf values are not one per class")
+    require(values.ndim == 2 and values.shape[1] == n_scores, "leaf values are not one per score")
     for index, end in ((roots, n_nodes), (offsets, len(values))):
         require(
             index.ndim == 1 and len(index) >= 1 and len(index) == len(roots), "trees are not counted alike"
@@ -195,6 +220,21 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_classes: int)
         require(
             bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()), "a child"
         )
+
+
+Ensemble = TreeEnsemble
+
+
+def new_ensemble(algorithm: Algorithm, n_features: int) -> Ensemble:
+    """What the algorithm's learners are kept in."""
+    n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+    return TreeEnsemble(n_features, n_scores, algorithm.learners_per_round)
+
+
+def read_ensemble(algorithm: Algorithm, arrays: dict[str, np.ndarray], n_features: int) -> Ensemble:
+    """The ensemble of the algorithm in these arrays."""
+    n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+    return TreeEnsemble.from_arrays(arrays, n_features, n_scores, algorithm.learners_per_round)
 
 
 # Files.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
-from distboost.model import Ensemble, read_file, write_file
+from distboost.model import Ensemble, read_ensemble, read_file, write_file
 from distboost.training import History
 
+_NOTE = "note "
 _HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
 
 
@@ -51,6 +52,8 @@ def save_learned(estimator: Any, learned: Learned, url: str) -> None:
     for name in _HISTORIES:
         if getattr(learned.history, name):
             arrays[name] = np.array(getattr(learned.history, name))
+    for name, values in learned.history.notes.items():
+        arrays[_NOTE + name] = np.array(values, np.float64)
     write_file(url, header, arrays)
 
 
@@ -58,8 +61,8 @@ def _plain(name: str, value: Any) -> Any:
     """A parameter as JSON has it. Keys of a dict need not be text: it becomes a list of pairs."""
     if isinstance(value, Mapping):
         return [[_plain(name, key), _plain(name, item)] for key, item in value.items()]
-    if isinstance(value, np.generic):
-        value = value.item()
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
     if name == "random_state":
         return None
     try:
@@ -79,11 +82,11 @@ def check_same_task(earlier: Learned, profile: Profile) -> None:
         )
 
 
-def load_into(url: str, estimators: Mapping[str, type]) -> Any:
-    """The estimator in a model file."""
+def load_into(url: str, find: Callable[[str], type]) -> Any:
+    """The estimator in a model file; `find` gives the class of an algorithm's name, or raises KeyError."""
     header, arrays = read_file(url)
     try:
-        cls = estimators[header["algorithm"]]
+        cls = find(header["algorithm"])
         parameters = dict(header["parameters"])
         if isinstance(parameters.get("class_weight"), list):
             parameters["class_weight"] = dict(parameters["class_weight"])
@@ -97,7 +100,8 @@ def load_into(url: str, estimators: Mapping[str, type]) -> Any:
             raise ModelFormatError(f"{url}: its classes are not of type {dtype}.")
         classes = classes.astype(dtype)
         n_features = int(header["n_features"])
-        ensemble = Ensemble.from_arrays(arrays, n_features, len(classes))
+        algorithm = estimator._algorithm(len(classes))
+        ensemble = read_ensemble(algorithm, arrays, n_features)
         names = header["feature_names"]
         if names is not None and len(names) != n_features:
             raise ModelFormatError(f"{url}: {len(names)} feature names for {n_features} features.")
@@ -108,7 +112,10 @@ def load_into(url: str, estimators: Mapping[str, type]) -> Any:
             raise ModelFormatError(
                 f"{url}: its histories have {sorted(lengths)} entries for {len(ensemble)} rounds."
             )
-        history = History(**histories, outcome=str(header["outcome"]))
+        notes = {name: _history(arrays[_NOTE + name]) for name in algorithm.notes}
+        if any(len(values) != len(histories.get("train_loss", [])) for values in notes.values()):
+            raise ModelFormatError(f"{url}: its notes are not one per round.")
+        history = History(**histories, notes=notes, outcome=str(header["outcome"]))
     except ModelFormatError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -10,14 +10,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from distboost.kernels import partition, update
+from distboost.partial import Best, Partial
 from distboost.threads import Threads
 from distboost.weak.splits import Histograms
-from distboost.weighting import Reduction, Scale, Weighting
+from distboost.weighting.base import HISTOGRAM_BITS, Reduction, Scale, Statistic, Weighting, fine_bits
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
 
 ERROR_UNIT = 2.0**22  # weights of misclassified rows are counted in units of 1/ERROR_UNIT
 
@@ -56,10 +62,9 @@ class Subsample:
 
 @dataclass(frozen=True)
 class RootQuestion:
-    """Compute the row statistics of a new round; all rows are in node 0 of a new tree."""
+    """Begin a new tree: all rows are in node 0. Compute the statistic that its histograms sum, if there is one."""
 
-    round: int
-    weighting: Weighting
+    statistic: Statistic | None
     scale: Scale
     subsample: Subsample | None
     weight_unit: float  # of the rows' own weights, if they are summed too: else 0
@@ -79,24 +84,34 @@ class HistogramQuestion:
 class SumsQuestion:
     """Apply the splits, then sum over the rows of each leaf."""
 
-    round: int
+    root: RootQuestion | None
     splits: Splits
     leaves: np.ndarray
     reduction: Reduction
     scale: Scale
 
 
+class Step(Protocol):
+    """What a round adds to the scores: a weak learner with its values."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        """Adds it to the block's scores; `parted`: the block's rows lie parted by the tree grown last."""
+
+
 @dataclass(frozen=True)
 class UpdateQuestion:
-    """Apply the splits, add the leaves' values to the scores, and report the losses. Done once per round, however often asked."""
+    """Apply the splits, add the steps to the scores, and report the losses. Done once per round, however often asked."""
 
     round: int
     splits: Splits
-    leaves: np.ndarray
-    tree: BinnedTree
-    values: np.ndarray
+    steps: tuple[Step, ...]
+    anew: bool  # the steps are the whole ensemble: the scores start from 0
     weighting: Weighting
-    scales: tuple[Scale, ...]  # for the training rows, then for the evaluation rows
+    shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
+    factors: tuple[float, ...]
 
 
 class BinnedTree(NamedTuple):
@@ -109,21 +124,37 @@ class BinnedTree(NamedTuple):
     right: np.ndarray
 
 
-class Partial(NamedTuple):
-    """A part of an answer: parts combine by adding sums and taking the larger maxima, in any order."""
+class TreeStep(NamedTuple):
+    """A tree whose leaves add `values` to the scores."""
 
-    sums: np.ndarray  # int64
-    maxima: np.ndarray  # float64
+    tree: BinnedTree
+    values: np.ndarray  # (leaves, n_scores)
+    leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie parted by this tree
 
-    def combined(self, other: Partial) -> Partial:
-        return Partial(self.sums + other.sums, np.maximum(self.maxima, other.maxima))
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        rest = block.present
+        if parted and self.leaves is not None:
+            update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)
+            rest = block.rest
+        if len(rest):
+            leaf = np.empty(len(rest), np.int32)
+            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rest, leaf)
+            update.add_by_leaf(block.scores, rest, leaf, self.values)
 
 
 class Losses(NamedTuple):
     """One set of rows after a round."""
 
-    weight: float  # mean of the rows' weights under the algorithm's weighting
+    log_weights: (
+        np.ndarray
+    )  # logarithms of the rows' total weights under the algorithm's weighting, or of their losses
     error: float  # fraction of misclassified rows
+    n: float  # the rows' own total weight: their number, unless they are weighted
+
+    @property
+    def mean(self) -> float:
+        """The rows' mean weight, all columns together."""
+        return float(np.exp(self.log_weights - math.log(self.n)).sum())
 
 
 class RowCounts(NamedTuple):
@@ -164,8 +195,9 @@ class Rows(ABC):
         self.counts = counts
         self.threads = threads
         self.calls: Counter[str] = Counter()
-        self.round = 0
+        self.round = 1  # the round under way
         self._queue = Splits.empty()
+        self._root: RootQuestion | None = None
 
     # What a runtime supplies.
 
@@ -190,21 +222,27 @@ class Rows(ABC):
     def begin(self, weighting: Weighting) -> None:
         """All scores are 0."""
         self.weighting = weighting
-        self._shifts = [weighting.initial_shift(self.n_classes)] * len(self.counts)
+        self.round = 1
+        self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
+        self._shifts = [self._initial] * len(self.counts)
 
     # A round.
 
-    def start_round(
-        self, features: np.ndarray, subsample: Subsample | None = None, weight_unit: float = 0.0
+    def start_tree(
+        self,
+        features: np.ndarray,
+        statistic: Statistic | None,
+        subsample: Subsample | None = None,
+        weight_unit: float = 0.0,
     ) -> None:
-        """The next histogram is that of the root of a new tree, over `features`; a weight_unit adds the rows' own weights."""
-        self.round += 1
+        """The next question begins a new tree, over `features`; a weight_unit adds the rows' own weights to its histograms."""
         self._features = features.astype(np.int64)
-        fine = self._fine_scale()
-        bits = self.weighting.histogram_bits
-        scale = fine if bits is None else Scale(fine.shift, min(bits, fine.bits))
+        shift = statistic.shift(self._shifts[0].tolist()) if statistic else 0.0
+        scale = Scale.fine(shift, self.counts[0].weight)
+        if statistic and not statistic.wide:
+            scale = Scale(scale.shift, min(HISTOGRAM_BITS, scale.bits))
         self.histogram_scale = scale
-        self._root = RootQuestion(self.round, self.weighting, scale, subsample, weight_unit)
+        self._root = RootQuestion(statistic, scale, subsample, weight_unit)
         self._queue = Splits.empty()
 
     def split(self, splits: Splits) -> None:
@@ -215,49 +253,65 @@ class Rows(ABC):
         queue, self._queue = self._queue, Splits.empty()
         return queue
 
+    def _take_root(self) -> RootQuestion | None:
+        root, self._root = self._root, None
+        return root
+
     def histogram(self, nodes: list[int], histograms: Histograms, slots: list[int]) -> None:
-        """Sums the round's statistics over the rows of each node, by feature and bin, into the slots."""
+        """Sums the tree's statistics over the rows of each node, by feature and bin, into the slots."""
         self.calls["histogram"] += 1
-        root, self._root = self._root, None  # type: ignore[assignment]
-        question = HistogramQuestion(root, self._take_queue(), np.array(nodes, np.int64), self._features)
+        question = HistogramQuestion(
+            self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
+        )
         self._histogram(question, histograms, slots)
 
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
         """The reduction over the rows of each leaf: real numbers, in units of e^shift."""
-        self.calls["sums"] += 1
-        scale = self._fine_scale()
-        question = SumsQuestion(self.round, self._take_queue(), leaves, reduction, scale)
-        return scale.real(self._reduce("sums", question).sums)
+        return self.reduce(reduction, leaves)[0]
 
-    def update(self, tree: BinnedTree, leaves: np.ndarray, values: np.ndarray) -> list[Losses]:
-        """Adds values[l] to the scores of the rows in leaf l; what the training and the evaluation rows then lose."""
+    def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
+        """The reduction's sums, maxima and best row."""
+        self.calls["sums"] += 1
+        scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
+        question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
+        answer = self._reduce("sums", question)
+        return scale.real(answer.sums), answer.maxima, answer.best
+
+    def shift_of(self, reduction: Reduction) -> float:
+        """The logarithm of the unit that the reduction's sums come in."""
+        return reduction.shift(self._shifts[0].tolist())
+
+    def update(
+        self, steps: Sequence[Step], anew: bool = False, growth: np.ndarray | None = None
+    ) -> list[Losses]:
+        """Adds the steps to the scores (to 0, if `anew`); what the training and the evaluation rows then lose.
+
+        `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide.
+        """
         self.calls["update"] += 1
-        growth = self.weighting.growth(values)
-        scales = tuple(
-            Scale.fine(shift + growth, count.weight)
-            for shift, count in zip(self._shifts, self.counts, strict=True)
-        )
+        bound = growth is None
+        if bound:
+            growth = np.sum([self.weighting.growth(step.values) for step in steps], axis=0)
+        shifts = tuple((self._initial if anew and bound else shift) + growth for shift in self._shifts)
+        factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
         question = UpdateQuestion(
-            self.round, self._take_queue(), leaves, tree, values, self.weighting, scales
+            self.round, self._take_queue(), tuple(steps), anew, self.weighting, shifts, factors
         )
+        self.round += 1
         answer = self._reduce("update", question)
         losses = []
-        for m, (scale, count) in enumerate(zip(scales, self.counts, strict=True)):
-            errors, *weights = answer.sums[m]
-            total = self.weighting.total(scale.real(np.array(weights)))
-            # By logarithms: e^shift alone may be beyond what a float holds.
-            mean = math.exp(math.log(total) + scale.shift - math.log(count.weight)) if total > 0 else 0.0
-            losses.append(Losses(mean, int(errors) / count.weight_units))
-            self._shifts[m] = scale.shift + self.weighting.log_largest(answer.maxima[m])
+        for m, count in enumerate(self.counts):
+            errors, *sums = answer.sums[m]
+            logs = self.weighting.log_totals(np.array(sums) / factors[m], shifts[m])
+            losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
+            following = self.weighting.next_shifts(shifts[m], answer.maxima[m])
+            # What is computed anew reaches its shift in more than one way: their last digits may not count.
+            self._shifts[m] = np.ceil(following * 2**10) / 2**10 if anew else following
         return losses
-
-    def _fine_scale(self) -> Scale:
-        return Scale.fine(self._shifts[0], self.counts[0].weight)
 
     # Between trainings.
 
-    def replay(self, tree: BinnedTree, values: np.ndarray) -> list[Losses]:
-        """An earlier round again: its tree is known."""
-        self.round += 1
+    def replay(self, steps: Sequence[Step], anew: bool = False) -> list[Losses]:
+        """An earlier round again: its steps are known."""
         self._queue = Splits.empty()
-        return self.update(tree, np.zeros(0, np.int64), values)
+        return self.update(steps, anew)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from distboost.algorithms.base import Algorithm
+from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
 from distboost.model import Ensemble
-from distboost.rows import Losses, Rows
+from distboost.rows import Losses, Rows, Step
 from distboost.weak.tree import GrowthLimits, TreeGrower
 
 
@@ -41,8 +41,6 @@ class Progress(NamedTuple):
 
 Callback = Callable[[Progress], object]
 
-SEPARATED = "separated"
-
 
 @dataclass
 class History:
@@ -52,9 +50,13 @@ class History:
     train_error: list[float] = field(default_factory=list)
     eval_loss: list[float] = field(default_factory=list)
     eval_error: list[float] = field(default_factory=list)
+    notes: dict[str, list[float]] = field(default_factory=dict)
     outcome: str = ""
 
-    def add(self, algorithm: Algorithm, losses: list[Losses]) -> None:
+    def add(self, algorithm: Algorithm, losses: list[Losses], notes: Mapping[str, float]) -> None:
+        """A round is done."""
+        for name, value in notes.items():
+            self.notes.setdefault(name, []).append(value)
         self.train_loss.append(algorithm.loss(losses[0]))
         self.train_error.append(losses[0].error)
         for evaluation in losses[1:]:
@@ -84,33 +86,37 @@ def train(
     patience: int | None,
     callbacks: Sequence[Callback],
     keep: Callable[[Ensemble, History], None] = lambda ensemble, history: None,
+    earlier: History | None = None,
     ended: str | None = None,
 ) -> History:
     """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
 
-    `keep` is called after each round with what has been learned; `ended` is the outcome of an ensemble that is not to be gone
-    on from. The history's outcome names the reason: "rounds" (all were
-    done), "early stopping" (`patience` rounds without a smaller evaluation error), "callback" (one returned True),
-    "separated" (the last weak learner made no error: its step was cut off), or "no split" (no tree improves on a single leaf
-    that changes nothing).
+    `keep` is called after each round with what has been learned; `earlier` is the history of an ensemble that has rounds, and
+    `ended` the outcome of one that is not to be gone on from. The history's outcome names the reason: "rounds" (all were
+    done), "early stopping" (`patience` rounds without a smaller evaluation error), "callback" (one returned True), "no split"
+    (no weak learner improves on one that changes nothing), or one of the algorithm's own.
     """
-    history = History()
     rows.begin(algorithm.weighting)
-    for number in range(len(ensemble)):
-        history.add(algorithm, rows.replay(*ensemble.binned(number, edges)))
-    grow = TreeGrower(rows, limits, rows.n_classes)
+    history = _replayed(algorithm, rows, ensemble, edges, earlier)
+    grow = TreeGrower(rows, limits)
     history.outcome = ended or "rounds"
+    best = ensemble.copy()
     while len(ensemble) < n_rounds and history.outcome == "rounds":
-        learner = algorithm.learn(rows, grow)
-        if not np.any(learner.values) and limits.same_every_round:
-            history.outcome = "no split"
+        found = algorithm.learn(rows, grow)
+        changes = any(np.any(learner.values) for learner in found.learners)
+        if not found.learners or (not changes and limits.same_every_round):
+            history.outcome = found.outcome or NO_SPLIT
             break
-        values = learning_rate * learner.values
-        losses = rows.update(learner.tree.binned, learner.tree.leaves, values)
-        ensemble.append(learner.tree.binned, learner.tree.gain, values, edges)
-        history.add(algorithm, losses)
-        if learner.separates:
-            history.outcome = SEPARATED
+        steps = _take(ensemble, found, learning_rate, edges)
+        if found.rewritten is None:
+            losses = rows.update(steps)
+        else:
+            losses = rows.update(steps, anew=True, growth=found.growth)
+        algorithm.took(steps)
+        history.add(algorithm, losses, found.notes)
+        history.outcome = found.outcome or "rounds"
+        if patience is not None and history.best_round() == len(ensemble):
+            best = ensemble.copy()
         keep(ensemble, history)
         progress = history.progress(n_rounds)
         stopped = any([callback(progress) is True for callback in callbacks])  # noqa: C419 (every callback is told)
@@ -118,5 +124,36 @@ def train(
         if history.outcome == "rounds":
             history.outcome = "callback" if stopped else "early stopping" if impatient else "rounds"
     if patience is not None:
-        ensemble.truncate(history.best_round())
+        ensemble.become(best)
+    return history
+
+
+def _take(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np.ndarray]) -> list[Step]:
+    """Adds a round to the ensemble; what is to be added to the scores (to 0, if the round rewrites earlier ones)."""
+    values = [learning_rate * learner.values for learner in found.learners]
+    ensemble.append([learner.weak for learner in found.learners], values, edges)
+    if found.rewritten is not None:
+        ensemble.rewrite([*found.rewritten, *values])
+        return ensemble.steps(range(len(ensemble)), edges)
+    parted = len(found.learners) == 1
+    return [learner.weak.step(v, parted) for learner, v in zip(found.learners, values, strict=True)]
+
+
+def _replayed(
+    algorithm: Algorithm, rows: Rows, ensemble: Ensemble, edges: list[np.ndarray], earlier: History | None
+) -> History:
+    """Brings the rows to where the ensemble is."""
+    history = History(notes={name: [] for name in algorithm.notes})
+    for number in range(len(ensemble)):
+        # Of a corrective algorithm's earlier rounds only the coefficients they have now are known.
+        numbers = range(number + 1) if algorithm.corrective else range(number, number + 1)
+        steps = ensemble.steps(numbers, edges)
+        losses = rows.replay(steps, anew=algorithm.corrective)
+        algorithm.took(steps)
+        notes = {name: earlier.notes[name][number] for name in algorithm.notes} if earlier else {}
+        history.add(algorithm, losses, notes)
+    if algorithm.corrective and earlier is not None:
+        history.train_loss = earlier.train_loss[: len(ensemble)]
+        history.train_error = earlier.train_error[: len(ensemble)]
+    algorithm.recall(history.notes)
     return history

@@ -14,31 +14,48 @@ step is twice that of Gentle AdaBoost: learning_rate 1/2 is equal to it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import softmax
 
-from distboost.algorithms.base import Algorithm, Learner
+from distboost.algorithms.base import Algorithm, Learner, Round, size
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import TreeGrower
-from distboost.weighting import ClassSums, ResponseWeights
+from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, normalised
 
 
+@dataclass(kw_only=True, eq=False)
 class GAMBLE(Algorithm):
-    """GAMBLE (Algorithm 3)."""
+    """GAMBLE: gentle adaptive multiclass boosting.
+
+    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 3. Weak learners
+    are least-squares trees grown best first. The loss need not fall in every round for 7 classes and more, and does not bound
+    the error for more than 2; with 2 classes, `learning_rate=0.5` is Gentle AdaBoost.
+
+    Parameters
+    ----------
+    max_leaf_nodes : int or None, default=15
+        None grows level by level down to `max_depth`.
+    max_depth : int or None, default=None
+    """
+
+    max_leaf_nodes: int | None = size(15, 2)
+    max_depth: int | None = size(None)
 
     name: ClassVar[str] = "gamble"
+    weighting: ResponseWeights = field(init=False)
 
-    def __init__(self, n_classes: int):
-        self.weighting = ResponseWeights(1 / (n_classes - 1))
+    def __post_init__(self):
+        self.weighting = ResponseWeights(1 / (self.n_classes - 1))
 
-    def learn(self, rows: Rows, grow: TreeGrower) -> Learner:
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)
-        tree = grow(gains.LEAST_SQUARES)
-        C = ClassSums.normalised(rows.sums(ClassSums(self.weighting.s), tree.leaves))
+        tree = grow(ClassWeights(self.weighting), gains.LEAST_SQUARES)
+        C = normalised(rows.sums(ClassSums(self.weighting), tree.leaves))
         W = C.sum(axis=1, keepdims=True)
         # The least-squares fit of the response: its weighted mean in the leaf.
         g = np.divide(δ * C - W / (K - 1), W, out=np.zeros_like(C), where=W > 0)
@@ -46,10 +63,10 @@ class GAMBLE(Algorithm):
         # The transformed response, centred so that the scores of a row sum to 0.
         r = K * (K - 1) * g / ((K - 2) * g + 1)
         f = r - r.mean(axis=1, keepdims=True)
-        return Learner(tree, f, separates=False)
+        return Round([Learner(tree, f)])
 
     def loss(self, losses: Losses) -> float:
-        return losses.weight
+        return losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
         return softmax(F / (F.shape[1] - 1), axis=1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from distboost.kernels import margin
 from distboost.rows import Rows
-from distboost.weighting import LineSides
+from distboost.weighting.margin import LineSides, MarginWeights
 
 # Newton steps, each of which costs a pass where N and P are summed over the rows. About 5 reach the last digit.
 NEWTON = 12
@@ -50,15 +50,18 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
     return _zero(balance, limit / (s * width) if width > 0 else 0.0, 100)
 
 
-def exact_step_over_rows(rows: Rows, leaves: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
+def exact_step_over_rows(
+    rows: Rows, leaves: np.ndarray, V: np.ndarray, weighting: MarginWeights, limit: float
+) -> Step:
     """`exact_step` where a K x K table per leaf would be too large.
 
     Each evaluation is a reduction over the rows: 2 + NEWTON of them at the most.
     """
+    s = weighting.s
     width = _width(V)
 
     def balance(α: float) -> tuple[float, float]:
-        N, dN, P, dP = rows.sums(LineSides(s, V, α), leaves)
+        N, dN, P, dP = rows.sums(LineSides(weighting, V, α), leaves)
         # P came divided by e^(s α width), distances by width.
         return _log_ratio(N, P) - s * α * width, -s * width * (_ratio(dN, N) + _ratio(dP, P))
 

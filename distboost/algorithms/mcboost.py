@@ -1,4 +1,4 @@
-"""Multiclass boosting by gradient descent in margin space (Saberian & Vasconcelos, NIPS 2011).
+"""Multiclass boosting by descent in margin space (Saberian & Vasconcelos, NIPS 2011).
 
 | paper | here |
 | --- | --- |
@@ -11,92 +11,159 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.utils._param_validation import StrOptions
 
-from distboost.algorithms.base import Algorithm, Learner
+from distboost.algorithms.base import (
+    LARGEST_RATIO,
+    SEPARATED,
+    Algorithm,
+    Learner,
+    Round,
+    bounded_log_ratio,
+    parameter,
+    size,
+    tree_signs,
+)
 from distboost.algorithms.linesearch import exact_step, exact_step_over_rows
+from distboost.algorithms.tables import LARGEST_TABLE, side_table
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting import ClassPairs, HitsAndMisses, MarginWeights
+from distboost.weighting.margin import (
+    ClassPairs,
+    HitsAndMisses,
+    MarginWeights,
+    ProjectedResiduals,
+    Residuals,
+)
 
-# Rows too light for the integer sums weigh less than 2^-40 of the heaviest. A step that multiplies a weight by more than that
-# could lift one from nothing to the top: the largest step, also where there is no error to stop it.
-LARGEST_RATIO = np.log(2.0**40)
 
-# A table of K x K sums per leaf gives the line search at once, up to this many numbers; past it, passes over the rows do.
-LARGEST_TABLE = 2**22
+def simplex(K: int) -> np.ndarray:
+    """The codewords, (K, K-1): unit vectors with inner products -1/(K-1), by recursion.
+
+    The paper leaves the recursion open: the first class differs from all others in the first coordinate, and so on.
+    """
+    Y = np.array([[1.0], [-1.0]])
+    for k in range(3, K + 1):
+        first = np.concatenate([[1.0], np.full(k - 1, -1 / (k - 1))])
+        rest = np.concatenate([np.zeros((1, k - 2)), np.sqrt(1 - 1 / (k - 1) ** 2) * Y])
+        Y = np.concatenate([first[:, None], rest], axis=1)
+    return Y
 
 
-class GDMCBoost(Algorithm):
-    """GD-MCBoost (Algorithm 1, right).
+@dataclass(kw_only=True, eq=False)
+class MCBoost(Algorithm):
+    """What both algorithms of the paper share: the risk."""
+
+    s: ClassVar[float] = 1 / 2
+    weighting: MarginWeights = field(init=False)
+
+    def __post_init__(self):
+        self.weighting = MarginWeights(self.s)
+
+    def loss(self, losses: Losses) -> float:
+        return 1.0 + losses.mean  # the term k = y_i of eq. 15
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        return softmax(F, axis=1)
+
+
+@dataclass(kw_only=True, eq=False)
+class CDMCBoost(MCBoost):
+    """CD-MCBoost: multiclass boosting by coordinate descent over the coordinates of the simplex codewords.
+
+    Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (left). Round t moves
+    coordinate t mod (K - 1) of the predictor by a weak learner of -1 and +1, with an exact line search: give it a multiple of
+    (K - 1) rounds.
 
     Parameters
     ----------
-    leaf : {"direction", "codeword"}
-        A leaf's output: "codeword", one of the K codewords (the paper's weak learner), or "direction", any unit vector.
+    max_depth : int or None, default=1
+        1 is a stump, whose sides have opposite signs; the leaves of a deeper tree choose theirs freely.
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
     """
 
+    max_depth: int | None = size(1)
+    max_leaf_nodes: int | None = size(None, 2)
+
+    name: ClassVar[str] = "cd-mcboost"
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        j = (rows.round - 1) % (self.n_classes - 1)
+        Y_j = simplex(self.n_classes)[:, j]
+        stumps = self.max_depth == 1
+        # The direction of steepest descent within the trees, along coordinate j: eq. 25.
+        statistic = ProjectedResiduals(self.weighting, Y_j)
+        tree = grow(statistic, gains.CLASS_STUMP if stumps else gains.DIRECTION)
+        g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ Y_j, stumps))
+        # The step that minimises the risk along g, eq. 26: its exponents depend on (g, class, k) alone.
+        α = exact_step(T, np.array([-Y_j, Y_j]), self.s, LARGEST_RATIO)
+        return Round([Learner(tree, α.step * np.outer(g, Y_j))], SEPARATED if α.unbounded else "")
+
+
+@dataclass(kw_only=True, eq=False)
+class GDMCBoost(MCBoost):
+    """GD-MCBoost: multiclass boosting by functional gradient descent in margin space.
+
+    Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (right).
+
+    Parameters
+    ----------
+    leaf : {"direction", "codeword"}, default="direction"
+        Output of a leaf: any direction of the margin space (stronger), or one of the class codewords (the paper's; use
+        `max_depth=2`).
+    max_depth : int or None, default=6
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
+    """
+
+    leaf: str = parameter("direction", StrOptions({"direction", "codeword"}))
+    max_depth: int | None = size(6)
+    max_leaf_nodes: int | None = size(None, 2)
+
     name: ClassVar[str] = "gd-mcboost"
-    s: ClassVar[float] = 1 / 2
 
-    def __init__(self, leaf: str = "direction"):
-        self.leaf = leaf
-        self.weighting = MarginWeights(self.s)
-
-    def learn(self, rows: Rows, grow: TreeGrower) -> Learner:
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The direction of steepest descent within the trees, eq. 32.
         if self.leaf == "codeword":
-            return self._codeword_learner(rows, grow(gains.CODEWORD))
-        return self._direction_learner(rows, grow(gains.DIRECTION))
+            return self._codeword_round(rows, grow(Residuals(self.weighting, wide=True), gains.CODEWORD))
+        return self._direction_round(rows, grow(Residuals(self.weighting), gains.DIRECTION))
 
-    def _codeword_learner(self, rows: Rows, tree: Tree) -> Learner:
+    def _codeword_round(self, rows: Rows, tree: Tree) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)
-        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.s), tree.leaves), 1, 0)
+        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.weighting), tree.leaves), 1, 0)
         c = np.argmax(hits - misses, axis=1)  # c*: the leaf's class, the largest S[c]
         leaf = np.arange(len(c))
         A, B = hits[leaf, c].sum(), misses[leaf, c].sum()
         # The minimiser of the risk along the tree, eq. 33, in closed form: the exponents are +-α δ/2 only.
-        α = _bounded(A, B, LARGEST_RATIO) / δ
+        α = bounded_log_ratio(A, B, LARGEST_RATIO) / δ
         value = np.full((len(c), K), -1 / (K - 1))  # <y_c, y_k> ...
         value[leaf, c] = 1.0  # ... and <y_c, y_c>
-        return Learner(tree, α * value, separates=bool(B == 0))
+        return Round([Learner(tree, α * value)], SEPARATED if B == 0 else "")
 
-    def _direction_learner(self, rows: Rows, tree: Tree) -> Learner:
+    def _direction_round(self, rows: Rows, tree: Tree) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)
         if tree.n_leaves * K * K <= LARGEST_TABLE:
-            T = rows.sums(ClassPairs(self.s), tree.leaves)
+            T = rows.sums(ClassPairs(self.weighting), tree.leaves)
             S = T.sum(axis=2) - T.sum(axis=1)
             V = _directions(S, δ)
             α = exact_step(T, V, self.s, LARGEST_RATIO)
         else:
-            hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.s), tree.leaves), 1, 0)
+            hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.weighting), tree.leaves), 1, 0)
             V = _directions(hits - misses, δ)
-            α = exact_step_over_rows(rows, tree.leaves, V, self.s, LARGEST_RATIO)
-        return Learner(tree, α.step * V, separates=α.unbounded)
-
-    def loss(self, losses: Losses) -> float:
-        return 1.0 + losses.weight  # the term k = y_i of eq. 15
-
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F, axis=1)
+            α = exact_step_over_rows(rows, tree.leaves, V, self.weighting, LARGEST_RATIO)
+        return Round([Learner(tree, α.step * V)], SEPARATED if α.unbounded else "")
 
 
 def _directions(S: np.ndarray, δ: float) -> np.ndarray:
     """<f, y_k> of the unit vector f that S points to: sqrt(δ) S / |S| in score space."""
     norm = np.sqrt((S * S).sum(axis=1, keepdims=True))
     return np.sqrt(δ) * np.divide(S, norm, out=np.zeros_like(S), where=norm > 0)
-
-
-def _bounded(A: float, B: float, limit: float) -> float:
-    """ln(A / B), at most `limit` in size; 0 where both are 0."""
-    if A <= 0 and B <= 0:
-        return 0.0
-    if B <= 0 or A <= 0:
-        return limit if B <= 0 else -limit
-    return float(np.clip(np.log(A / B), -limit, limit))

@@ -11,11 +11,7 @@ from typing import Any
 import click
 
 from distboost.cli.options import Command, Location, located, running, settings
-
-ALGORITHMS = (
-    "gd-mcboost",
-    "gamble",
-)  # a test keeps them equal to the estimators'; importing those takes seconds
+from distboost.registry import ALGORITHMS
 
 
 class Group(click.Group):
@@ -96,17 +92,17 @@ def train(
 
 def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool) -> Any:
     """The estimator to fit: a new one, or the one to go on with."""
-    from distboost.estimators import ESTIMATORS, load
+    from distboost import estimators
 
     checkpoint = parameters.setdefault("checkpoint", _checkpoint(model))
     if resume:
-        estimator = load(checkpoint if checkpoint is not None and _exists(checkpoint) else model)
+        estimator = estimators.load(checkpoint if checkpoint is not None and _exists(checkpoint) else model)
         if algorithm not in (None, estimator.algorithm_name):
             raise click.UsageError(f"{model} is a model of {estimator.algorithm_name}, not of {algorithm}.")
     elif algorithm is None:
         raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
     else:
-        estimator = ESTIMATORS[algorithm]()
+        estimator = estimators.estimator(algorithm)()
     # Callbacks are Python functions: they can't be given here.
     known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
     for name in parameters:

@@ -16,7 +16,7 @@ import numpy as np
 from distboost.data.sources import load
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random
-from distboost.weighting import WEIGHT_BITS
+from distboost.weighting.base import WEIGHT_BITS
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28

@@ -1,4 +1,4 @@
-"""One fixed exponential function.
+"""One fixed exponential function, and one logarithm.
 
 A model must not depend on the C library's `exp`, whose last digit differs between versions, nor on whether the compiler
 vectorised a loop. This one is plain IEEE arithmetic in a fixed order: every lane of a vector gives what a scalar gives.
@@ -42,6 +42,38 @@ def exp(x):
     e_r = p * r * r + r + 1.0
     # 2^n from the bits of its exponent
     return e_r * np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+
+
+@inlined
+def log1p(x):
+    """ln(1 + x) for 0 <= x <= 1e300, within two units of the last digit."""
+    u = 1.0 + x
+    lost = (x - (u - 1.0)) / u  # what the sum rounded away, to first order
+    # u = 2^n m, sqrt(1/2) <= m < sqrt(2), from the bits of its exponent; ln m = 2 artanh((m - 1) / (m + 1))
+    bits = np.float64(u).view(np.int64)
+    n = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52
+    m = np.int64(bits - (n << 52)).view(np.float64)
+    f = m - 1.0
+    t = f / (2.0 + f)
+    z = t * t
+    p = 1 / 21
+    p = p * z + 1 / 19
+    p = p * z + 1 / 17
+    p = p * z + 1 / 15
+    p = p * z + 1 / 13
+    p = p * z + 1 / 11
+    p = p * z + 1 / 9
+    p = p * z + 1 / 7
+    p = p * z + 1 / 5
+    p = p * z + 1 / 3
+    return n * _LN2_HIGH + (2.0 * t * z * p + (n * _LN2_LOW + lost) + 2.0 * t)
+
+
+@kernel
+def logarithms(x, out):
+    """out[i] = ln(1 + x[i]) (for tests)."""
+    for i in range(x.shape[0]):
+        out[i] = log1p(x[i])
 
 
 @kernel

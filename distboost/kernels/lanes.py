@@ -32,16 +32,18 @@ def _pointer(context, builder, typ, array, row, column, lane_type):
 
 
 def _add_lanes(typingctx, total, i, column, rows, j):
-    """total[i, column:column+8] += rows[j, column:column+8] for int64 totals and int32 rows, both C-contiguous."""
+    """total[i, column:column+8] += rows[j, column:column+8] for int64 totals and int32 or int64 rows, both C-contiguous."""
     index = types.uintp
     signature = types.void(total, index, index, rows, index)
 
     def codegen(context, builder, signature, args):
         total_value, i_value, column_value, rows_value, j_value = args
-        i64, i32 = ir.IntType(64), ir.IntType(32)
+        i64, own = ir.IntType(64), ir.IntType(signature.args[3].dtype.bitwidth)
         target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64)
-        source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, i32)
-        addend = builder.sext(builder.load(source, align=4), ir.VectorType(i64, LANES))
+        source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, own)
+        addend = builder.load(source, align=own.width // 8)
+        if own.width < 64:
+            addend = builder.sext(addend, ir.VectorType(i64, LANES))
         builder.store(builder.add(builder.load(target, align=8), addend), target, align=8)
         return context.get_dummy_value()
 

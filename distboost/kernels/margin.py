@@ -1,14 +1,17 @@
 """Rows weighted by their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
 
-Every kernel works with e scaled down by `exp(shift)`, which keeps a row's total at most 1, and rounds it to a multiple of
-`1 / scale`; the sums are then integers and exact. A row's weight multiplies after the rounding, so that an integer weight
-is the row repeated.
+A link makes the weight u of it: u = e, or that of another loss. Every kernel works with u scaled down by `exp(shift)`, which
+keeps a row's total at most 1, and rounds it to a multiple of `1 / scale`; the sums are then integers and exact. A row's weight
+multiplies after the rounding, so that an integer weight is the row repeated.
 """
 
 import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
-from distboost.kernels.exponential import exp
+from distboost.kernels.exponential import exp, log1p
+
+# The links: u = e; u = e / (1 + e); u = e / (1 + sum of e).
+EXPONENTIAL, LOGISTIC, SOFTMAX = 0, 1, 2
 
 
 @inlined
@@ -21,70 +24,125 @@ def times(weight, q):
 
 
 @inlined
-def margin_weights(scores, y, s, shift, scale, e):
-    """e[k] = exp(-s (F[y] - F[k]) - shift) as a whole multiple of 1/scale (stored times scale); e[y] = 0."""
+def margin_weights(scores, y, s, link, shift, scale, u):
+    """u[k] exp(-shift) as a whole multiple of 1/scale (stored times scale); u[y] = 0."""
     own = scores[y]
-    for k in range(scores.shape[0]):
-        e[k] = np.rint(exp(s * (scores[k] - own) - shift) * scale)
-    e[y] = 0.0
+    if link == EXPONENTIAL:
+        for k in range(scores.shape[0]):
+            u[k] = np.rint(exp(s * (scores[k] - own) - shift) * scale)
+        u[y] = 0.0
+    else:
+        linked_weights(scores, y, s, link, u)
+        factor = exp(-shift) * scale
+        for k in range(scores.shape[0]):
+            u[k] = np.rint(u[k] * factor)
+
+
+@inlined
+def linked_weights(scores, y, s, link, u):
+    """u[k] of the links other than the exponential, and the row's loss; u[y] = 0. No exponential is above 1."""
+    own = scores[y]
+    loss = 0.0
+    if link == LOGISTIC:
+        for k in range(scores.shape[0]):
+            x = s * (scores[k] - own)
+            t = exp(-abs(x))
+            u[k] = (1.0 if x > 0.0 else t) / (1.0 + t)
+            if k != y:
+                loss += max(x, 0.0) + log1p(t)
+    else:
+        highest, total, rest = own, 0.0, 0.0
+        for k in range(scores.shape[0]):
+            highest = max(highest, scores[k])
+        for k in range(scores.shape[0]):
+            u[k] = exp(s * (scores[k] - highest))
+            total += u[k]
+            if k != y:
+                rest += u[k]
+        loss = s * (highest - own) + log1p(total - 1.0) if highest > own else log1p(rest)
+        for k in range(scores.shape[0]):
+            u[k] /= total
+    u[y] = 0.0
+    return loss
 
 
 @kernel
-def residuals(scores, labels, weights, order, s, shift, scale, weight_unit, out):
-    """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = sum_k e[i, k], V[i, k] = -e[i, k] otherwise.
+def residuals(scores, labels, weights, order, s, link, own, shift, scale, weight_unit, out):
+    """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] otherwise.
 
     The row's own weight, in units of 1/weight_unit, is left out where weight_unit is 0.
     """
-    # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use
+    # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use; 0 <= own <= 1
     # OUT: out (n, C) int32, C > K (C > K + 1 with the weight)
     n_classes = scores.shape[1]
-    e = np.empty(n_classes)
+    u = np.empty(n_classes)
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]
-        margin_weights(scores[i], y, s, shift, scale, e)
-        total = np.int64(0)
+        margin_weights(scores[i], y, s, link, shift, scale, u)
+        total, whole = 0.0, np.int64(0)
         for k in range(n_classes):
-            q = times(weights[i], e[k])
+            q = times(weights[i], u[k])
             out[i, k] = -q
-            total += q
-        out[i, y] = total
+            whole += q
+            total += u[k]
+        out[i, y] = whole if own == 1.0 else times(weights[i], np.rint(own * total))
         out[i, n_classes] = 1
         if weight_unit > 0.0:
             out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
 
 
 @kernel
-def class_pairs(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
-    """out[l, y, k] = sum of e[i, k] over the rows i of class y in leaf l."""
-    # OUT: out (leaves, K, K) int64
+def projected_residuals(scores, labels, weights, order, s, link, code, shift, scale, weight_unit, out):
+    """out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, weights[i], 0...)."""
+    # IN: code (K,) float64, at most 1 in size
+    # OUT: out (n, C) int32
     n_classes = scores.shape[1]
-    e = np.empty(n_classes)
+    u = np.empty(n_classes)
+    for j in range(order.shape[0]):
+        i = order[j]
+        y = labels[i]
+        margin_weights(scores[i], y, s, link, shift, scale, u)
+        total = 0.0
+        for k in range(n_classes):
+            total += (code[y] - code[k]) * u[k]
+        out[i, 0] = times(weights[i], np.rint(total / 2.0))
+        out[i, 1] = 1
+        if weight_unit > 0.0:
+            out[i, 2] = np.int64(np.rint(weights[i] * weight_unit))
+
+
+@kernel
+def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, scale, groups, out):
+    """out[g, y, k] = sum of u[i, k] over the rows i of class y in the leaves l with groups[l] = g."""
+    # OUT: out (groups, K, K) int64
+    n_classes = scores.shape[1]
+    u = np.empty(n_classes)
     for m in range(leaves.shape[0]):
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            margin_weights(scores[i], y, s, shift, scale, e)
+            margin_weights(scores[i], y, s, link, shift, scale, u)
             for k in range(n_classes):
-                out[m, y, k] += times(weights[i], e[k])
+                out[groups[m], y, k] += times(weights[i], u[k])
 
 
 @kernel
-def hits_and_misses(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
-    """out[l, 0, c] = sum over rows of class c in leaf l of sum_k e[i, k]; out[l, 1, c] = sum over the other rows of e[i, c].
+def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, scale, out):
+    """out[l, 0, c] = sum over rows of class c in leaf l of sum_k u[i, k]; out[l, 1, c] = sum over the other rows of u[i, c].
 
     What a leaf that votes for class c gets right and wrong.
     """
     # OUT: out (leaves, 2, K) int64
     n_classes = scores.shape[1]
-    e = np.empty(n_classes)
+    u = np.empty(n_classes)
     for m in range(leaves.shape[0]):
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            margin_weights(scores[i], y, s, shift, scale, e)
+            margin_weights(scores[i], y, s, link, shift, scale, u)
             for k in range(n_classes):
-                q = times(weights[i], e[k])
+                q = times(weights[i], u[k])
                 out[m, 1, k] += q
                 out[m, 0, y] += q
 
@@ -112,7 +170,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, v
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            margin_weights(scores[i], y, s, shift, scale, e)
+            margin_weights(scores[i], y, s, EXPONENTIAL, shift, scale, e)
             fall, fall2, rise, rise2 = 0.0, 0.0, 0.0, 0.0
             for k in range(n_classes):
                 d = v[k] - v[y]
@@ -183,3 +241,65 @@ def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
         out[1] += times(weights[i], np.rint(total * scale))
         if n_above > 0:
             out[0] += np.int64(np.rint(weights[i] * unit))
+
+
+@kernel
+def link_risk(scores, labels, weights, s, link, shifts, scale, unit, out, largest):
+    """`risk` for the other links: out[1] is the rows' total loss, scaled by shifts[1].
+
+    largest[0] becomes the largest total sum_k u[i, k] of one row, largest[1] the largest loss.
+    """
+    # OUT: out (2,) int64; largest (2,) float64
+    n_classes = scores.shape[1]
+    u = np.empty(n_classes)
+    u_unit, loss_unit = exp(-shifts[0]), exp(-shifts[1])
+    for i in range(scores.shape[0]):
+        if weights[i] == 0.0:
+            continue
+        y = labels[i]
+        loss = linked_weights(scores[i], y, s, link, u)
+        total = 0.0
+        wrong = False
+        for k in range(n_classes):
+            total += u[k]
+            wrong |= scores[i, k] > scores[i, y] or (scores[i, k] == scores[i, y] and k < y)
+        largest[0] = max(largest[0], total * u_unit)
+        largest[1] = max(largest[1], loss * loss_unit)
+        out[1] += times(weights[i], np.rint(loss * loss_unit * scale))
+        if wrong:
+            out[0] += np.int64(np.rint(weights[i] * unit))
+
+
+@kernel
+def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, scale, signs, centre, nodes, out):
+    """out[h, y, r, m] = sum of E e^-d / (1 + E e^-d), d = h (centre[y] - centre[r]) + nodes[m], E = exp(F[r] - F[y]).
+
+    Over the rows of class y != r in the leaves with sign h.
+    """
+    # IN: signs (leaves,) float64; centre (K,); nodes (M,)
+    # OUT: out (2, K, K, M) int64
+    n_classes = scores.shape[1]
+    n_nodes = nodes.shape[0]
+    q = np.empty(n_nodes)
+    z = np.empty(n_nodes)
+    for t in range(n_nodes):
+        z[t] = exp(-nodes[t])
+    factor = exp(-shift) * scale
+    for m in range(leaves.shape[0]):
+        side = np.int64(signs[m] > 0.0)
+        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
+            i = order[j]
+            y = labels[i]
+            for r in range(n_classes):
+                if r == y:
+                    continue
+                x = scores[i, r] - scores[i, y] - signs[m] * (centre[y] - centre[r])
+                # Of E and 1/E the one below 1: neither overflows.
+                t = exp(-abs(x))
+                for k in range(n_nodes):
+                    if x > 0.0:
+                        q[k] = np.rint(z[k] / (z[k] + t) * factor)
+                    else:
+                        q[k] = np.rint(t * z[k] / (1.0 + t * z[k]) * factor)
+                for k in range(n_nodes):
+                    out[side, y, r, k] += times(weights[i], q[k])

@@ -10,14 +10,14 @@ from distboost.data.blocks import BinnedRows
 class Block:
     """Binned rows with their scores F and, while a tree grows, their nodes.
 
-    `order` lists the rows in use node by node; node m's rows are ``order[spans[m, 0]:spans[m, 1]]``.
+    `values` holds the raw values, if the algorithm needs them. `order` lists the rows in use node by node; node m's rows are ``order[spans[m, 0]:spans[m, 1]]``.
     """
 
-    def __init__(self, rows: BinnedRows, n_classes: int, score_dtype: str):
-        self.first, self.bins, self.labels, self.weights = rows
+    def __init__(self, rows: BinnedRows, n_classes: int, n_scores: int, score_dtype: str):
+        self.first, self.bins, self.labels, self.weights, self.values = rows
         self.n_rows = len(self.labels)
         self.n_classes = n_classes
-        self.scores = np.zeros((self.n_rows, n_classes), score_dtype)
+        self.scores = np.zeros((self.n_rows, n_scores), score_dtype)
         self.present = np.flatnonzero(self.weights > 0).astype(np.int32)
         self.order = self.present
         self.rest = np.empty(0, np.int32)  # rows left out of this round's tree

@@ -31,10 +31,16 @@ class ShardActor:
     """A shard that lives on a worker and answers over the network."""
 
     def __init__(
-        self, training: list[BinnedRows], evaluation: list[BinnedRows], n_bins, n_classes, score_dtype
+        self,
+        training: list[BinnedRows],
+        evaluation: list[BinnedRows],
+        n_bins,
+        n_classes,
+        n_scores,
+        score_dtype,
     ):
         self._threads = Threads(get_worker().state.nthreads)
-        self._shard = Shard(training, evaluation, n_bins, n_classes, score_dtype, self._threads)
+        self._shard = Shard(training, evaluation, n_bins, n_classes, n_scores, score_dtype, self._threads)
 
     def histogram(self, question: HistogramQuestion, n_channels: int, padded: int) -> np.ndarray:
         """The nodes' histograms, without unused channels."""
@@ -123,7 +129,14 @@ class ClusterRuntime:
                 f"{future.key} failed on the cluster: {type(error).__name__}: {error}"
             ) from error
 
-    def place(self, sets: list[BinnedSet], n_bins: np.ndarray, n_classes: int, score_dtype: str) -> Rows:
+    def place(
+        self,
+        sets: list[BinnedSet],
+        n_bins: np.ndarray,
+        n_classes: int,
+        score_dtype: str,
+        n_scores: int | None = None,
+    ) -> Rows:
         """Bins the rows on the workers that will hold them, and starts an actor on each."""
         addresses = list(self.workers)
         counts = []
@@ -146,6 +159,7 @@ class ClusterRuntime:
                 evaluation[number],
                 n_bins,
                 n_classes,
+                n_scores or n_classes,
                 score_dtype,
                 actor=True,
                 workers=[address],

@@ -29,12 +29,21 @@ class LocalRuntime:
     def map(self, function: Callable[..., Any], calls: Iterable[tuple]) -> list[Any]:
         return self.threads.map(lambda call: function(*call), calls)
 
-    def place(self, sets: list[BinnedSet], n_bins: np.ndarray, n_classes: int, score_dtype: str) -> Rows:
+    def place(
+        self,
+        sets: list[BinnedSet],
+        n_bins: np.ndarray,
+        n_classes: int,
+        score_dtype: str,
+        n_scores: int | None = None,
+    ) -> Rows:
         """Bins the rows and holds them."""
         binned = [self.map(part.function, part.calls) for part in sets]
         counts = tuple(total([count_rows(rows) for rows in blocks]) for blocks in binned)
         training, evaluation = [*binned, []][:2]
-        shard = Shard(training, evaluation, n_bins, n_classes, score_dtype, self.threads)
+        shard = Shard(
+            training, evaluation, n_bins, n_classes, n_scores or n_classes, score_dtype, self.threads
+        )
         return LocalRows(shard, n_bins, counts)
 
     def close(self) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
-from distboost.kernels import histogram, partition, random, update
+from distboost.kernels import histogram, partition, random
 from distboost.rows import (
     ERROR_UNIT,
     HistogramQuestion,
@@ -20,6 +23,7 @@ from distboost.rows import (
 )
 from distboost.runtime.block import Block
 from distboost.threads import Threads
+from distboost.weighting.base import Statistic
 
 FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
 
@@ -31,7 +35,7 @@ class Shard:
     ----------
     training, evaluation : lists of BinnedRows
     n_bins : ndarray of shape (n_features,)
-    n_classes : int
+    n_classes, n_scores : int
     score_dtype : str
     threads : Threads
         Shared by all questions.
@@ -48,11 +52,13 @@ class Shard:
         evaluation: list[BinnedRows],
         n_bins: np.ndarray,
         n_classes: int,
+        n_scores: int,
         score_dtype: str,
         threads: Threads,
     ):
         self.sets = [
-            [Block(rows, n_classes, score_dtype) for rows in part] for part in (training, evaluation)
+            [Block(rows, n_classes, n_scores, score_dtype) for rows in part]
+            for part in (training, evaluation)
         ]
         self.blocks = self.sets[0]
         self.missing_bin = n_bins.astype(np.int64)
@@ -60,14 +66,18 @@ class Shard:
         self.n_classes = n_classes
         self.threads = threads
         self.passes: Counter[str] = Counter()
+        self._statistic: Statistic | None = None
+        self._weight_unit = 0.0
         self._updated = 0
         self._last_update: Partial | None = None
 
     def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> None:
         """Fills pool[slots] with the histograms of the nodes to build."""
-        if question.root is not None:
-            self._start_round(question.root)
+        self._start_tree(question.root)
         self._split(question.splits)
+        statistic = self._statistic
+        if statistic is None:
+            raise RuntimeError("a tree without a statistic has no histograms")
         # Threads share out the features, so that each has bins of its own and none needs a copy of the histogram.
         groups = [g for g in np.array_split(question.features, self.threads.n) if len(g)]
 
@@ -75,24 +85,26 @@ class Shard:
             histogram.clear(features, self.offsets, slots, pool)
             for block in self.blocks:
                 spans = block.spans[question.build]
-                self._weighting.histogram(
-                    block, spans, features, self.offsets, self._weight_unit, slots, pool
-                )
+                statistic.histogram(block, spans, features, self.offsets, self._weight_unit, slots, pool)
 
         self.threads.map(sum_features, groups)
         self.passes["histogram"] += sum(
             int(np.diff(block.spans[question.build]).sum()) for block in self.blocks
         )
 
-    def _start_round(self, root: RootQuestion) -> None:
-        self._weighting, self._weight_unit = root.weighting, root.weight_unit
+    def _start_tree(self, root: RootQuestion | None) -> None:
+        if root is None:
+            return
+        self._statistic, self._weight_unit = root.statistic, root.weight_unit
 
         def start(block: Block) -> None:
             block.start_tree(_drawn(block, root.subsample))
-            root.weighting.statistics(block, block.order, root.scale, root.weight_unit)
+            if root.statistic is not None:
+                root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
 
         self.threads.map(start, self.blocks)
-        self.passes["statistics"] += sum(len(block.order) for block in self.blocks)
+        if root.statistic is not None:
+            self.passes["statistics"] += sum(len(block.order) for block in self.blocks)
 
     def _split(self, splits: Splits) -> None:
         if not len(splits.node):
@@ -114,50 +126,46 @@ class Shard:
 
     def sums(self, question: SumsQuestion) -> Partial:
         """The reduction over the leaves' rows."""
+        self._start_tree(question.root)
         self._split(question.splits)
-        shape = question.reduction.shape(len(question.leaves), self.n_classes)
-
-        def add(block: Block) -> np.ndarray:
-            out = np.zeros(shape, np.int64)
-            question.reduction.add(block, question.leaves, question.scale, out)
-            return out
-
         self.passes["sums"] += sum(len(block.order) for block in self.blocks)
-        total = np.zeros(shape, np.int64)
-        for out in self.threads.map(add, self.blocks):
-            total += out
-        return Partial(total, np.zeros(0))
+        nothing = question.reduction.nothing(len(question.leaves), self.n_classes)
+        return self._combined(
+            nothing,
+            self.blocks,
+            lambda block: question.reduction.answer(block, question.leaves, question.scale),
+        )
 
     def update(self, question: UpdateQuestion) -> Partial:
-        """Adds the leaves' values to the scores, once per round; errors and weights per set of rows, and the largest weight."""
+        """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights."""
         if question.round == self._updated and self._last_update is not None:
             return self._last_update
         self._split(question.splits)
-        shape = len(question.scales), 1 + question.weighting.n_weight_sums
+        weighting = question.weighting
+        shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
+
+        nothing = Partial(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
 
         def step(item: tuple[int, Block]) -> Partial:
             number, block = item
-            in_tree = number == 0 and len(question.leaves) > 0
-            if in_tree:
-                update.add_by_span(block.scores, block.order, block.spans, question.leaves, question.values)
-            rest = block.rest if in_tree else block.present
-            if len(rest):
-                leaf = np.empty(len(rest), np.int32)
-                partition.leaf_of_binned(block.bins, self.missing_bin, *question.tree, rest, leaf)
-                update.add_by_leaf(block.scores, rest, leaf, question.values)
-            sums, largest = np.zeros(shape, np.int64), np.full(shape[0], -np.inf)
-            question.weighting.risk(
-                block, question.scales[number], ERROR_UNIT, sums[number], largest[number : number + 1]
-            )
+            if question.anew:
+                block.scores[:] = 0.0
+            for one in question.steps:
+                one.add(block, self.missing_bin, parted=number == 0)
+            sums, largest, _ = nothing.copied()
+            weighting.risk(
+                block, question.shifts[number], question.factors[number], ERROR_UNIT, sums[number], largest[number]
+            )  # fmt: skip
             return Partial(sums, largest)
 
-        answer = Partial(np.zeros(shape, np.int64), np.full(shape[0], -np.inf))
         items = [(number, block) for number, blocks in enumerate(self.sets) for block in blocks]
-        for part in self.threads.map(step, items):
-            answer = answer.combined(part)
+        answer = self._combined(nothing, items, step)
         self.passes["update"] += sum(block.n_rows for block in self.blocks)
         self._updated, self._last_update = question.round, answer
         return answer
+
+    def _combined(self, nothing: Partial, items: list, ask: Callable[[Any], Partial]) -> Partial:
+        return reduce(Partial.combined, self.threads.map(ask, items), nothing)
 
 
 def _drawn(block: Block, subsample: Subsample | None) -> np.ndarray | None:

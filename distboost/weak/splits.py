@@ -9,7 +9,7 @@ import numpy as np
 from distboost.kernels import lanes
 from distboost.kernels._jit import kernel
 from distboost.threads import Threads
-from distboost.weak.gains import own_value, pair_values
+from distboost.weak.gains import NO_CONTEXT, own_value, pair_values
 
 WIDEST = 256  # the most thresholds of a feature
 _LANES = np.uintp(lanes.LANES)
@@ -85,7 +85,9 @@ def subtract(a, b, features, offsets):
 
 
 @kernel
-def best_splits(pool, slots, n_built, features, offsets, n_sums, weighted, kind, min_rows, min_weight, out):
+def best_splits(
+    pool, slots, n_built, features, offsets, n_sums, weighted, kind, context, min_rows, min_weight, out
+):
     """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
 
     Slot n_built + m holds the parent of slot m and becomes its sibling first: a histogram is scanned while it is at hand.
@@ -119,7 +121,7 @@ def best_splits(pool, slots, n_built, features, offsets, n_sums, weighted, kind,
         if P[0, n_sums] < 2 * min_rows or P[0, weight] < 2 * min_weight:
             continue
         most, heaviest = P[0, n_sums] - min_rows, P[0, weight] - min_weight
-        own, noise = own_value(kind, P[0], n_sums)
+        own, noise = own_value(kind, P[0], n_sums, context)
         best = own + noise
         for d in features:
             first, stop = offsets[d], offsets[d + 1] - 1
@@ -127,10 +129,10 @@ def best_splits(pool, slots, n_built, features, offsets, n_sums, weighted, kind,
             if n_missing > 0:
                 L[0] = sums[stop]
                 n = both_sides(sums, first, stop, n_sums, weight, min_rows, most + n_missing, L, P, found)
-                pair_values(kind, found.left, found.right, n, n_sums, left_value)
+                pair_values(kind, found.left, found.right, n, n_sums, context, left_value)
             L[:] = 0
             n = both_sides(sums, first, stop, n_sums, weight, min_rows - n_missing, most, L, P, found)
-            pair_values(kind, found.left, found.right, n, n_sums, right_value)
+            pair_values(kind, found.left, found.right, n, n_sums, context, right_value)
             for t in range(n):
                 right, left = -np.inf, -np.inf
                 if rows[t] >= min_rows and min_weight <= weights[t] <= heaviest:
@@ -188,6 +190,7 @@ def search(
     min_weight: int,
     weighted: bool,
     threads: Threads,
+    context: np.ndarray = NO_CONTEXT,
 ) -> Candidates:
     """The best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
     slots = np.array([*built, *parents], np.int64)
@@ -203,6 +206,7 @@ def search(
             n_sums,
             weighted,
             kind,
+            context,
             min_rows,
             min_weight,
             found,

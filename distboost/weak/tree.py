@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import random
-from distboost.rows import BinnedTree, Rows, Splits, Subsample
-from distboost.weak.splits import Candidates, Histograms, search
-from distboost.weighting import LEAF_WEIGHT_UNIT
+from distboost.rows import BinnedTree, Rows, Splits, Subsample, TreeStep
+from distboost.weak import splits
+from distboost.weak.gains import NO_CONTEXT
+from distboost.weak.splits import Candidates, Histograms
+from distboost.weighting.base import LEAF_WEIGHT_UNIT, Statistic
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,19 @@ class Tree(NamedTuple):
     binned: BinnedTree
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
     leaves: np.ndarray  # (n_leaves,) the partition's nodes
-    n_leaves: int
+    weight: float  # of all rows in the tree, 0 if it could not be known
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaves)
+
+    def step(self, values: np.ndarray, parted: bool = True) -> TreeStep:
+        """The tree with its leaves' values; not `parted`, if another tree was grown after it."""
+        return TreeStep(self.binned, values, self.leaves if parted else None)
 
 
 @dataclass(slots=True)
-class _Node:
+class Node:
     """A node of a growing tree with the best split found for it."""
 
     id: int
@@ -61,46 +71,68 @@ class _Node:
 
 
 class TreeGrower:
-    """Grows one tree per round on the rows it is given; keeps its histograms' memory between rounds."""
+    """Grows trees on the rows it is given; keeps its histograms' memory between rounds."""
 
-    def __init__(self, rows: Rows, limits: GrowthLimits, n_sums: int):
+    def __init__(self, rows: Rows, limits: GrowthLimits):
         self.rows = rows
         self.limits = limits
-        self.n_sums = n_sums
         self.weighted = rows.counts[0].weighted
-        self.histograms = Histograms(rows.n_bins, n_sums + 1 + self.weighted)
-        self.min_weight = 0
+        self.n_sums = 0
 
-    def __call__(self, kind: int) -> Tree:
-        """The tree of the next round, its splits chosen by gain `kind` (see `gains`)."""
-        rows, limits = self.rows, self.limits
-        round = rows.round + 1
-        self.kind = kind
-        self.features = _draw_features(rows.n_features, limits, round)
-        rows.start_round(self.features, _draw_rows(limits, round), LEAF_WEIGHT_UNIT if self.weighted else 0.0)
-        self.split_nodes: list[_Node] = []
-        self.children: dict[int, tuple[int, int]] = {}
-        self.n_nodes = 1
-        root = _Node(0, 0)
-        if self._may_split(root):
-            root.slot = self.histograms.take(1)[0]
-            rows.histogram([0], self.histograms, [root.slot])
-            self.min_weight = self._least_leaf_weight(root)
-            self._search([root], [])
-            if limits.max_leaf_nodes is None:
+    def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
+        """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
+        root = self.plant(statistic, kind, max_depth)
+        if root is not None:
+            self.search([root], [])
+            if not root.gain > 0:
+                self.histograms.give_back([root.slot])
+            if self.limits.max_leaf_nodes is None:
                 self._grow_by_level(root)
             else:
-                self._grow_best_first(root, limits.max_leaf_nodes)
-        return self._finished()
+                self._grow_best_first(root, self.limits.max_leaf_nodes)
+        return self.finished()
+
+    def start(self, statistic: Statistic | None = None) -> None:
+        """Begins a tree: this round's rows and features."""
+        rows, limits = self.rows, self.limits
+        self.features = _draw_features(rows.n_features, limits, rows.round)
+        unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
+        rows.start_tree(self.features, statistic, _draw_rows(limits, rows.round), unit)
+
+    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node | None:
+        """Begins a tree with the histogram of its root; none, if it may not be split."""
+        n_sums = statistic.n_sums(self.rows.n_classes)
+        if n_sums != self.n_sums:
+            self.n_sums = n_sums
+            self.histograms = Histograms(self.rows.n_bins, n_sums + 1 + self.weighted)
+        self.start(statistic)
+        depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
+        self.max_depth = min(depths, default=None)
+        self.kind = kind
+        self.min_weight = 0
+        self.weight = 0.0
+        self.split_nodes: list[Node] = []
+        self.children: dict[int, tuple[int, int]] = {}
+        self.n_nodes = 1
+        root = Node(0, 0)
+        if not self.may_split(root):
+            return None
+        root.slot = self.histograms.take(1)[0]
+        self.rows.histogram([0], self.histograms, [root.slot])
+        # The weight that a leaf must hold is a fraction of that of all rows in the tree.
+        weight = int(self.totals(root)[self.n_sums + self.weighted])
+        self.min_weight = int(np.ceil(self.limits.min_weight_fraction_leaf * weight))
+        self.weight = weight / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
+        return root
 
     # Orders of growth.
 
-    def _grow_by_level(self, root: _Node) -> None:
+    def _grow_by_level(self, root: Node) -> None:
         level = [root]
         while level := [node for node in level if node.gain > 0]:
             level = self._expand(level)
 
-    def _grow_best_first(self, root: _Node, max_leaf_nodes: int) -> None:
+    def _grow_best_first(self, root: Node, max_leaf_nodes: int) -> None:
         heap = [(-root.gain, root.id, root)] if root.gain > 0 else []
         n_leaves = 1
         while heap and n_leaves < max_leaf_nodes:
@@ -113,27 +145,46 @@ class TreeGrower:
 
     # Steps.
 
-    def _least_leaf_weight(self, root: _Node) -> int:
-        """The weight that a leaf must hold: a fraction of that of all rows in the tree."""
+    def totals(self, node: Node) -> np.ndarray:
+        """The sums over all rows of a node that has a histogram."""
         first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
-        total = int(self.histograms.pool[root.slot, first:last, self.n_sums + self.weighted].sum())
-        return int(np.ceil(self.limits.min_weight_fraction_leaf * total))
+        return self.histograms.pool[node.slot, first:last].sum(axis=0)
 
-    def _may_split(self, node: _Node) -> bool:
-        limits = self.limits
-        deep = limits.max_depth is not None and node.depth >= limits.max_depth
-        return not deep and (limits.max_leaf_nodes is None or limits.max_leaf_nodes > 1)
+    def left_sums(self, node: Node) -> np.ndarray:
+        """The sums over the rows that the node's split sends left."""
+        first, stop = self.histograms.offsets[node.feature], self.histograms.offsets[node.feature + 1] - 1
+        sums = self.histograms.pool[node.slot]
+        left = sums[first : first + node.bin + 1].sum(axis=0)
+        return left + sums[stop] if node.missing_left else left
 
-    def _expand(self, nodes: list[_Node], last: bool = False) -> list[_Node]:
+    def may_split(self, node: Node) -> bool:
+        deep = self.max_depth is not None and node.depth >= self.max_depth
+        return not deep and (self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1)
+
+    def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
         """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
-        splits, built, siblings, frontier = [], [], [], []
+        built, siblings = self.split(nodes, last)
+        if built:
+            self.search(built, siblings)
+        frontier = sorted([*built, *siblings], key=lambda node: node.id)
+        self.histograms.give_back([node.slot for node in frontier if not node.gain > 0])
+        return frontier
+
+    def child_ids(self, position: int) -> tuple[int, int]:
+        """The numbers of the children of the node that is split after `position` others."""
+        first = self.n_nodes + 2 * position
+        return first, first + 1
+
+    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Node], list[Node]]:
+        """Splits the nodes. The smaller of each two children is summed; its sibling's slot still holds their parent."""
+        parted, built, siblings = [], [], []
         for node in nodes:
-            left, right = (_Node(self.n_nodes + side, node.depth + 1) for side in (0, 1))
+            left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
             self.n_nodes += 2
             self.children[node.id] = (left.id, right.id)
             self.split_nodes.append(node)
-            splits.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
-            if last or not self._may_split(left):
+            parted.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
+            if last or not self.may_split(left):
                 self.histograms.give_back([node.slot])
                 continue
             # Only the smaller child is summed; the other is the parent less it, in the parent's slot.
@@ -141,18 +192,16 @@ class TreeGrower:
             larger.slot = node.slot
             built.append(smaller)
             siblings.append(larger)
-            frontier += [left, right]
-        self.rows.split(Splits.of(splits))
+        self.rows.split(Splits.of(parted))
         if built:
             for node, slot in zip(built, self.histograms.take(len(built)), strict=True):
                 node.slot = slot
             self.rows.histogram([node.id for node in built], self.histograms, [node.slot for node in built])
-            self._search(built, siblings)
-            self.histograms.give_back([node.slot for node in frontier if not node.gain > 0])
-        return frontier
+        return built, siblings
 
-    def _search(self, built: list[_Node], siblings: list[_Node]) -> None:
-        found = search(
+    def search(self, built: list[Node], siblings: list[Node], context: np.ndarray = NO_CONTEXT) -> None:
+        """Finds the best splits of nodes with histograms, and of their siblings, whose slots hold their parents."""
+        found = splits.search(
             self.histograms,
             [node.slot for node in built],
             [node.slot for node in siblings],
@@ -163,13 +212,12 @@ class TreeGrower:
             self.min_weight,
             self.weighted,
             self.rows.threads,
+            context,
         )
         for node, split in zip([*built, *siblings], _by_node(found), strict=True):
             node.gain, _, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
-        if not siblings and not built[0].gain > 0:
-            self.histograms.give_back([built[0].slot])
 
-    def _finished(self) -> Tree:
+    def finished(self) -> Tree:
         """The split nodes numbered in order, all other nodes as leaves."""
         inner = {node.id: number for number, node in enumerate(self.split_nodes)}
         leaves: list[int] = [] if inner else [0]
@@ -192,7 +240,7 @@ class TreeGrower:
         )
         scale = self.rows.histogram_scale
         gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
-        return Tree(binned, gain, np.array(leaves, np.int64), len(leaves))
+        return Tree(binned, gain, np.array(leaves, np.int64), self.weight)
 
 
 def _by_node(found: Candidates) -> Iterable[tuple]:

@@ -1,0 +1,214 @@
+"""Multiclass boosting as a game (Mukherjee & Schapire, *A theory of multiclass boosting*, NIPS 2010).
+
+| paper | here |
+| --- | --- |
+| k labels, m examples | K, the rows |
+| f_t(i, l) | F[i, l]: weighted votes for label l; with the OS strategies, their number |
+| C_t, cost matrix | C[i, l] < 0 only for l = y_i, 0 on average of no label: `Residuals` are -C, up to a factor |
+| 1_h | the labels that the weak learner gives: c*, the one of least cost in each leaf |
+| U_gamma, edge-over-random | a learner that gives the right label gamma more often than any other: edge gamma |
+| delta_t | the edge of the weak learner of an adaptive round, eq. 7 |
+| kappa, phi | eq. 6 and the potentials of the 0-1 loss, `kernels/potential.py` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from distboost.algorithms.base import (
+    LARGEST_RATIO,
+    SEPARATED,
+    Algorithm,
+    Learner,
+    Round,
+    bounded_log_ratio,
+    parameter,
+    size,
+)
+from distboost.errors import DataError
+from distboost.kernels.potential import check_computable, potentials
+from distboost.rows import Losses, Rows
+from distboost.weak import gains
+from distboost.weak.tree import Tree, TreeGrower
+from distboost.weighting.base import Weighting
+from distboost.weighting.margin import HitsAndMisses, MarginWeights, Residuals
+from distboost.weighting.votes import PotentialGains, PotentialSums, Votes
+
+
+@dataclass(kw_only=True, eq=False)
+class AdaBoostMM(Algorithm):
+    """AdaBoost.MM and the optimal strategies of the boosting game.
+
+    Mukherjee & Schapire, *A theory of multiclass boosting*, NIPS 2010.
+
+    Parameters
+    ----------
+    strategy : {"adaptive", "fixed", "os-exponential", "os-zero-one"}, default="adaptive"
+        "adaptive" is AdaBoost.MM (eq. 7): the edges are found as the rounds go. "fixed" (eq. 6) is told what edges the weak
+        learners will have. The OS strategies play the game optimally against weak learners of one known edge, for the
+        exponential loss with a step `eta` or, for exactly `n_estimators` rounds, for the 0-1 loss.
+    edge : float or sequence of float, default=0.1
+        Edge over random of the weak learners, 0 < edge < 1; "fixed" also takes one for each round. Not used by "adaptive".
+    alphas : float, sequence of float or None, default=None
+        Steps of "fixed"; None: those that are best for the edges.
+    eta : float, default=0.1
+        Step of "os-exponential".
+    max_depth : int or None, default=6
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
+
+    Attributes
+    ----------
+    edge_ : ndarray of shape (n_iter_,)
+        The edge over random of each round's weak learner, on the costs it was given: delta_t of an adaptive round. The weak
+        learner meets the edge-over-random condition that a strategy counts on where this is at least its `edge`.
+    loss_bound_ : ndarray of shape (n_iter_,)
+        What the theory promises the loss to stay below: (K - 1) prod sqrt(1 - delta_t^2), adaptive; (K - 1) prod kappa, with
+        the edge and the step of each round, "fixed" and "os-exponential", while the edges are met; the potential before the
+        first round, "os-zero-one".
+    """
+
+    strategy: str = parameter(
+        "adaptive", StrOptions({"adaptive", "fixed", "os-exponential", "os-zero-one"})
+    )
+    edge: Any = parameter(0.1, Interval(Real, 0, 1, closed="neither"), "array-like")
+    alphas: Any = parameter(None, Interval(Real, 0, None, closed="neither"), "array-like", None)
+    eta: float = parameter(0.1, Interval(Real, 0, None, closed="neither"))
+    max_depth: int | None = size(6)
+    max_leaf_nodes: int | None = size(None, 2)
+    n_estimators: int = parameter(100, Interval(Integral, 1, None, closed="left"))
+    learning_rate: float = parameter(1.0, Interval(Real, 0, None, closed="neither"))
+
+    name: ClassVar[str] = "adaboost-mm"
+    notes: ClassVar[tuple[str, ...]] = ("edge", "loss_bound")
+
+    def __post_init__(self):
+        margins = MarginWeights(self.eta if self.strategy == "os-exponential" else 1.0)
+        self.weighting: Weighting = Votes() if self.strategy == "os-zero-one" else margins
+        self.margins = margins
+        self.bound = self.n_classes - 1.0
+        self.fixed = ("n_estimators",) if self.strategy == "os-zero-one" else ()
+
+    def check(self) -> None:
+        """Refuses what would void a strategy's guarantee, and games too large to compute."""
+        if self.strategy != "adaptive" and self.learning_rate != 1.0:
+            raise DataError(
+                f"learning_rate is {self.learning_rate}, but strategy={self.strategy!r} has fixed votes. Set it to 1, or use "
+                "strategy='adaptive'."
+            )
+        for name in ("edge", "alphas"):
+            value = getattr(self, name)
+            if np.ndim(value) and self.strategy != "fixed":
+                raise DataError(
+                    f"{name} holds {len(value)} numbers, but strategy={self.strategy!r} takes one. Give one number, or use "
+                    "strategy='fixed'."
+                )
+            if np.ndim(value) and len(value) < self.n_estimators:
+                raise DataError(
+                    f"{name} holds {len(value)} numbers for n_estimators={self.n_estimators} rounds. Give one per round."
+                )
+        if not np.all((np.asarray(self.edge, float) > 0) & (np.asarray(self.edge, float) < 1)):
+            raise DataError(f"edge is {self.edge!r}, expected numbers above 0 and below 1.")
+        if self.strategy == "os-zero-one":
+            check_computable(self.n_classes, self.n_estimators, self.edge)
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        if self.strategy == "adaptive":
+            return self._adaptive(rows, grow)
+        if self.strategy == "os-zero-one":
+            return self._zero_one(rows, grow)
+        if self.strategy == "os-exponential":
+            return self._fixed(rows, grow, self.edge, self.eta, vote=1.0)
+        t = rows.round - 1
+        γ = _of_round(self.edge, t)
+        α = best_step(γ, self.n_classes) if self.alphas is None else _of_round(self.alphas, t)
+        return self._fixed(rows, grow, γ, α, vote=α)
+
+    def _adaptive(self, rows: Rows, grow: TreeGrower) -> Round:
+        """Eq. 7: C[i, l] = e[i, l], C[i, y_i] = -sum_k e[i, k]."""
+        tree = grow(Residuals(self.margins, wide=True), gains.CODEWORD)
+        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.margins), tree.leaves), 1, 0)
+        c, right, wrong = _labels(hits, misses)
+        # δ_t = -C . 1_h / sum_i sum_k e[i, k], the edge
+        δ = (right - wrong) / hits.sum()
+        # α = 1/2 ln((1 + δ_t) / (1 - δ_t))
+        α = bounded_log_ratio(1 + δ, 1 - δ, LARGEST_RATIO) / 2
+        notes = self._noted(δ, np.sqrt(max(1 - δ**2, 0.0)))
+        return Round([Learner(tree, _votes(c, α, self.n_classes))], SEPARATED if δ >= 1 else "", notes)
+
+    def _fixed(self, rows: Rows, grow: TreeGrower, γ: float, α: float, vote: float) -> Round:
+        """Eq. 6 (with l for its index j): C[i, l] = (e^α - 1) e[i, l], C[i, y_i] = (e^-α - 1) sum_k e[i, k]."""
+        # Divided by e^α - 1: the own label's cost is -e^-α sum_k e[i, k].
+        tree = grow(Residuals(self.margins, own=float(np.exp(-α)), wide=True), gains.CODEWORD)
+        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.margins), tree.leaves), 1, 0)
+        own = np.exp(-α)
+        c, right, wrong = _labels(own * hits, misses)
+        total = hits.sum()
+        # The edge on any costs: (average - C . 1_h) / (average - C . 1_correct), average = sum_i mean_l C[i, l].
+        average = (1 - own) * total / self.n_classes
+        δ = (average - (wrong - right)) / (average + own * total)
+        notes = self._noted(δ, kappa(γ, α, self.n_classes))
+        return Round([Learner(tree, _votes(c, vote, self.n_classes))], notes=notes)
+
+    def _zero_one(self, rows: Rows, grow: TreeGrower) -> Round:
+        """The OS strategy: C[i, l] = phi_{T - t - 1}(F_i + e_l), t rounds played before."""
+        statistic = PotentialGains(self.edge, self.n_estimators - (rows.round - 1))
+        tree = grow(statistic, gains.CODEWORD)
+        S = rows.sums(PotentialSums(statistic), tree.leaves)
+        c = np.argmax(S, axis=1)
+        lost, available = -S[np.arange(len(c)), c].sum(), -S.sum() / self.n_classes
+        # The edge as above; costs are counted from that of the right label.
+        δ = (available - lost) / available if available > 0 else 1.0
+        if rows.round == 1:  # what the game is worth before it begins
+            self.bound = potentials(self.n_classes, self.edge, self.n_estimators, np.zeros((1, self.n_classes), int))[0]
+        return Round([Learner(tree, _votes(c, 1.0, self.n_classes))], notes=self._noted(δ, 1.0))
+
+    def _noted(self, edge: float, factor: float) -> dict[str, float]:
+        self.bound *= factor
+        return {"edge": float(edge), "loss_bound": float(self.bound)}
+
+    def recall(self, notes: dict[str, Sequence[float]]) -> None:
+        if len(notes["loss_bound"]):
+            self.bound = notes["loss_bound"][-1]
+
+    def loss(self, losses: Losses) -> float:
+        return losses.mean
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        if self.strategy in ("adaptive", "fixed"):
+            return softmax(2 * F, axis=1)
+        total = F.sum(axis=1, keepdims=True)
+        return np.divide(F, total, out=np.full(F.shape, 1 / self.n_classes), where=total > 0)
+
+
+def kappa(γ: float, η: float, K: int) -> float:
+    """The factor by which a round with edge γ and step η lowers the bound of the exponential loss (eq. 6)."""
+    return 1 + (1 - γ) / K * (np.exp(η) + np.exp(-η) - 2) - (1 - np.exp(-η)) * γ
+
+
+def best_step(γ: float, K: int) -> float:
+    """argmin over η of kappa: 1/2 ln(1 + K γ / (1 - γ))."""
+    return float(np.log1p(K * γ / (1 - γ)) / 2)
+
+
+def _of_round(values: Any, t: int) -> float:
+    return float(values[t]) if np.ndim(values) else float(values)
+
+
+def _labels(hits: np.ndarray, misses: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """c* = argmax S of each leaf, and what these labels get right and wrong in all."""
+    c = np.argmax(hits - misses, axis=1)
+    leaf = np.arange(len(c))
+    return c, float(hits[leaf, c].sum()), float(misses[leaf, c].sum())
+
+
+def _votes(c: np.ndarray, vote: float, K: int) -> np.ndarray:
+    """`vote` for each leaf's label: (leaves, K)."""
+    return vote * np.eye(K)[c]

@@ -1,0 +1,52 @@
+"""Rows whose scores count votes."""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+from distboost.kernels.margin import times
+
+
+@kernel
+def vote_gains(costs, labels, weights, order, scale, weight_unit, out):
+    """out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1, then the row's weight: see `margin.residuals`."""
+    # IN: costs (len(order), K) float64 in [0, 1]
+    # OUT: out (n, C) int32
+    n_classes = costs.shape[1]
+    for j in range(order.shape[0]):
+        i = order[j]
+        own = costs[j, labels[i]]
+        for k in range(n_classes):
+            out[i, k] = times(weights[i], np.rint((own - costs[j, k]) * scale))
+        out[i, n_classes] = 1
+        if weight_unit > 0.0:
+            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
+
+
+@kernel
+def vote_sums(costs, labels, weights, order, spans, leaves, scale, out):
+    """out[l, k] = sum of costs[j, y_i] - costs[j, k] over the rows i = order[j] of leaf l."""
+    # OUT: out (leaves, K) int64
+    for m in range(leaves.shape[0]):
+        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
+            i = order[j]
+            own = costs[j, labels[i]]
+            for k in range(costs.shape[1]):
+                out[m, k] += times(weights[i], np.rint((own - costs[j, k]) * scale))
+
+
+@kernel
+def vote_risk(scores, labels, weights, scale, unit, out):
+    """Adds the errors of the first class of most votes to out[0], in units of 1/unit; to out[1] those where a tie is one too."""
+    # OUT: out (2,) int64
+    for i in range(scores.shape[0]):
+        if weights[i] == 0.0:
+            continue
+        y = labels[i]
+        wrong, tied = False, False
+        for k in range(scores.shape[1]):
+            wrong |= scores[i, k] > scores[i, y] or (scores[i, k] == scores[i, y] and k < y)
+            tied |= scores[i, k] >= scores[i, y] and k != y
+        if wrong:
+            out[0] += np.int64(np.rint(weights[i] * unit))
+        if tied:
+            out[1] += times(weights[i], scale)

@@ -1,0 +1,93 @@
+"""Trees with a sign in each leaf, chosen for what the whole tree is worth (Appel & Perona 2017)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distboost.weak import gains
+from distboost.weak.splits import subtract
+from distboost.weak.tree import Node, Tree, TreeGrower
+from distboost.weighting.base import Statistic
+
+
+class WholeTree:
+    """What a growing tree is right and wrong about, class by class: a leaf of sign + is right about P and wrong about N."""
+
+    def __init__(self, grow: TreeGrower, root: Node):
+        self.grow = grow
+        self.sums = {root.id: self._sides(grow.totals(root))}  # (N, P) of each leaf
+        self.signs = {root.id: 0}  # none yet
+
+    def _sides(self, sums: np.ndarray) -> np.ndarray:
+        return sums[: self.grow.n_sums].astype(np.float64).reshape(2, -1)
+
+    def right_and_wrong(self, without: Node) -> np.ndarray:
+        """Of the leaves other than `without`."""
+        total = np.zeros_like(self.sums[without.id])
+        for leaf, sign in self.signs.items():
+            if leaf != without.id:
+                total += self.sums[leaf][::-sign]  # (P, N) right and wrong where + , (N, P) where -
+        return total
+
+    def split(self, node: Node) -> bool:
+        """Replaces a leaf by its best split, if the tree is then worth more."""
+        others = self.right_and_wrong(node)
+        N, P = self.sums[node.id]
+        sign = self.signs[node.id]
+        if sign:
+            right, wrong = others + self.sums[node.id][::-sign]
+            worth = -2.0 * np.sqrt(right * wrong).sum()
+        else:
+            worth = -(N + P).sum()  # the loss before the tree
+        context = np.concatenate([others, np.full((2, 1), worth)], axis=1)
+        self.grow.search([node], [], context)
+        if not node.gain > 0:
+            return False
+        left = self._sides(self.grow.left_sums(node))
+        right = self.sums[node.id] - left
+        self.children = left, right
+        rising = _worth(others + left + right[::-1])
+        falling = _worth(others + left[::-1] + right)
+        self.polarity = 1 if not sign or rising >= falling else -1
+        return True
+
+    def replace(self, node: Node, left: int, right: int) -> None:
+        """The split of `node` that was just found is made: its children are leaves of opposite signs."""
+        del self.sums[node.id], self.signs[node.id]
+        for leaf, sums, sign in zip(
+            (left, right), self.children, (-self.polarity, self.polarity), strict=True
+        ):
+            self.sums[leaf], self.signs[leaf] = sums, sign
+
+
+def _worth(sides: np.ndarray) -> float:
+    """-L_f: -2 sum_k sqrt(s^T[k] s^F[k])."""
+    return -2.0 * float(np.sqrt(sides[0] * sides[1]).sum())
+
+
+def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.ndarray]:
+    """The tree whose L_f falls most with each split, level by level and from left to right; the sign of each leaf.
+
+    The root is the best stump, -1 on the left. Then each leaf in turn is replaced by the split, of either polarity, that
+    lowers the loss of the whole tree most, the other leaves as they stand; it stays if none lowers it.
+    """
+    root = grow.plant(statistic, gains.WHOLE_TREE)
+    if root is None:
+        return grow.finished(), np.ones(1)
+    tree = WholeTree(grow, root)
+    level = [root]
+    while level:
+        split = []
+        for node in level:
+            if tree.split(node):
+                split.append(node)
+                tree.replace(node, *grow.child_ids(len(split) - 1))
+            else:
+                grow.histograms.give_back([node.slot])
+        built, siblings = grow.split(split)
+        for smaller, larger in zip(built, siblings, strict=True):
+            pool = grow.histograms.pool
+            subtract(pool[larger.slot], pool[smaller.slot], grow.features, grow.histograms.offsets)
+        level = sorted([*built, *siblings], key=lambda node: node.id)
+    found = grow.finished()
+    return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

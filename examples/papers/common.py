@@ -1,0 +1,277 @@
+"""What the papers' tables share: data sets and splits, one loop that measures, one printer, one page.
+
+A table is data: its data sets, and its methods, each with the paper's figures and with those of an independent NumPy
+implementation of the same formulas ("reference").
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.distributed import Client
+from sklearn.datasets import load_iris, load_wine
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "examples" / "data"
+RESULTS = ROOT / "examples" / "papers" / "results"
+PAGES = ROOT / "docs" / "results"
+QUICK_ROUNDS = 10
+
+# Figures: data set -> method -> one list of numbers (one per column of the table) per repeat.
+Figures = dict[str, dict[str, list[list[float]]]]
+
+
+class Split(NamedTuple):
+    """Rows to learn from and rows to measure on; labels are 0 .. K - 1."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+class Method(NamedTuple):
+    """A row of a table."""
+
+    make: Callable[[int], Any]  # the number of classes -> an estimator, or None: not for so many classes
+    paper: Sequence[float | None] = ()  # one figure per data set of the table
+    reference: Sequence[float | None] = ()
+    prepare: Callable[[Split], Split] = lambda split: split
+
+
+class Table(NamedTuple):
+    """What is measured, and beside what it is printed. `measure` returns a number per column; the last is compared."""
+
+    name: str
+    caption: str
+    datasets: Sequence[str]
+    methods: dict[str, Method]
+    splits: Callable[[str], Iterator[Split]]
+    measure: Callable[[Any, Split], Sequence[float]]
+    quick: Sequence[str]  # the data sets of --quick
+    columns: Sequence[str] = ("ours",)
+    digits: int = 2
+    comment: str = ""
+
+
+# Data sets and splits.
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray, int]:
+    """(X, y, number of training rows). Iris and wine come from scikit-learn and have no official split."""
+    if name in ("iris", "wine"):
+        X, y = {"iris": load_iris, "wine": load_wine}[name](return_X_y=True)
+        return X, y, len(y)
+    with np.load(DATA / f"{name}.npz") as file:
+        return file["X"].astype(np.float64), file["y"].astype(np.int64), int(file["n_train"])
+
+
+def official(name: str) -> Iterator[Split]:
+    """The published training and test rows, once."""
+    X, y, n = load(name)
+    yield Split(X[:n], y[:n], X[n:], y[n:])
+
+
+def random_splits(
+    name: str, repeats: int, train: float = 0.75, test: float = 0.25, per_class: int | None = None
+) -> Iterator[Split]:
+    """Random fractions of the rows, or of (at most) so many random rows per class, to train and to test on."""
+    X, y, _ = load(name)
+    for seed in range(repeats):
+        order = np.random.default_rng(seed).permutation(len(y))
+        if per_class is not None:
+            chosen = [order[y[order] == k][:per_class] for k in np.unique(y)]
+            order = order[np.isin(order, np.concatenate(chosen))]
+        n_train, n_test = round(train * len(order)), round(test * len(order))
+        learned, held = order[:n_train], order[-n_test:]
+        yield Split(X[learned], y[learned], X[held], y[held])
+
+
+def standardised(split: Split) -> Split:
+    """Features of mean 0 and deviation 1 over the training rows."""
+    mean, deviation = split.X.mean(axis=0), split.X.std(axis=0)
+    deviation[deviation == 0] = 1
+    return split._replace(X=(split.X - mean) / deviation, X_test=(split.X_test - mean) / deviation)
+
+
+# What is measured, in %.
+
+
+def accuracy(model: Any, split: Split) -> list[float]:
+    return [100 * float(model.fit(split.X, split.y).score(split.X_test, split.y_test))]
+
+
+def error(model: Any, split: Split) -> list[float]:
+    return [100 - accuracy(model, split)[0]]
+
+
+def error_curve(model: Any, split: Split) -> np.ndarray:
+    """The test error after each round."""
+    stages = model.fit(split.X, split.y).staged_predict(split.X_test)
+    return 100 * np.array([np.mean(predicted != split.y_test) for predicted in stages])
+
+
+def after(curve: np.ndarray, n_rounds: int) -> float:
+    """The curve after so many rounds, or after the last if there were fewer."""
+    return float(curve[min(n_rounds, len(curve)) - 1])
+
+
+# The loop.
+
+
+def measure(
+    table: Table, datasets: Sequence[str], quick: bool
+) -> Iterator[tuple[str, str, list[list[float]]]]:
+    """(data set, method, figures of each repeat), one after the other."""
+    for dataset in datasets:
+        splits = table.splits(dataset)
+        splits = [next(splits)] if quick else list(splits)
+        n_classes = int(max(split.y.max() for split in splits)) + 1
+        for name, method in table.methods.items():
+            repeats = []
+            for split in splits:
+                model = method.make(n_classes)
+                if model is None:
+                    break
+                if quick:
+                    model.set_params(n_estimators=min(model.n_estimators, QUICK_ROUNDS))
+                repeats.append([round(float(x), 4) for x in table.measure(model, method.prepare(split))])
+            if repeats:
+                yield dataset, name, repeats
+
+
+# The printer.
+
+
+def header(table: Table) -> list[str]:
+    cells = ["data set", "method", *table.columns[:-1], *_compared(table), table.columns[-1]]
+    return [_line(cells), _line(["---"] * len(cells))]
+
+
+def row(table: Table, dataset: str, name: str, repeats: list[list[float]]) -> str:
+    """One line of Markdown; several repeats as mean (standard deviation)."""
+    method, place = table.methods[name], table.datasets.index(dataset)
+    columns = [_figure(values, table.digits) for values in zip(*repeats, strict=True)]
+    known = {"paper": method.paper, "reference": method.reference}
+    beside = [
+        _figure([known[source][place]], table.digits) if known[source] else "" for source in _compared(table)
+    ]
+    return _line([dataset, name, *columns[:-1], *beside, columns[-1]])
+
+
+def _compared(table: Table) -> list[str]:
+    """Those of "paper" and "reference" that have figures at all."""
+    methods = table.methods.values()
+    return [source for source in ("paper", "reference") if any(getattr(m, source) for m in methods)]
+
+
+def _figure(values: Sequence[float | None], digits: int) -> str:
+    if values[0] is None:
+        return ""
+    mean = f"{np.mean(values):.{digits}f}"  # type: ignore[arg-type]
+    return mean if len(values) == 1 else f"{mean} ({np.std(values, ddof=1):.{digits}f})"  # type: ignore[arg-type]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+# Files: the figures, and the page that is made of them.
+
+
+def result_file(script: str, table: Table) -> Path:
+    return RESULTS / f"{script}_{table.name}.json"
+
+
+def page(script: str, doc: str, tables: Sequence[Table]) -> str:
+    """docs/results/SCRIPT.md: the script's docstring, and its tables from the committed figures."""
+    title, _, introduction = doc.strip().partition("\n")
+    parts = [f"# {title.rstrip('.')}", introduction.strip()]
+    for table in tables:
+        kept = json.loads(result_file(script, table).read_text())
+        lines = [
+            row(table, d, m, repeats)
+            for d, methods in kept["figures"].items()
+            for m, repeats in methods.items()
+        ]
+        heading = table.name.replace("_", " ").capitalize()
+        made = f"`{kept['command']}` ({kept['seconds']} s)"
+        parts += [f"## {heading}", f"{table.caption}\n\n{made}", "\n".join([*header(table), *lines])]
+        parts += [table.comment.strip()] if table.comment else []
+    return "\n\n".join(parts) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    print(f"written: {path}")
+
+
+# The command line.
+
+
+def arguments(doc: str, tables: Sequence[Table]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=doc.partition("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    datasets = sorted({name for table in tables for name in table.datasets})
+    add = parser.add_argument
+    add("--quick", action="store_true", help=f"a small part: one split, at most {QUICK_ROUNDS} rounds")
+    add("--only", action="append", choices=datasets, metavar="DATASET", help=f"of {', '.join(datasets)}")
+    add("--table", action="append", choices=[table.name for table in tables], help="only this table")
+    add("--workers", type=int, default=0, metavar="N", help="train on a Dask LocalCluster of N workers")
+    add("--json", type=Path, metavar="FILE", help="write the figures there")
+    add("--write", action="store_true", help="write examples/papers/results and, if complete, docs/results")
+    return parser
+
+
+def main(file: str, doc: str, tables: Sequence[Table]) -> int:
+    return run(file, doc, tables, arguments(doc, tables).parse_args())
+
+
+def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespace) -> int:
+    """Measures, prints and keeps what the command line asks for."""
+    if options.write and (options.quick or options.only):
+        print("--write keeps whole tables: leave out --quick and --only.", file=sys.stderr)
+        return 2
+    script = Path(file).stem
+    chosen = [table for table in tables if options.table is None or table.name in options.table]
+    measured: dict[str, Figures] = {}
+    # An estimator trains on the current client, if there is one: the result is the same.
+    with Client(n_workers=options.workers, threads_per_worker=1) if options.workers else nullcontext():
+        for table in chosen:
+            wanted = options.only or (table.quick if options.quick else table.datasets)
+            datasets = [name for name in table.datasets if name in wanted]
+            start = time.perf_counter()
+            measured[table.name] = _printed(table, datasets, options.quick)
+            if options.write:
+                kept = {
+                    "command": f"python -m examples.papers.{script} --table {table.name} --write",
+                    "seconds": round(time.perf_counter() - start),
+                    "figures": measured[table.name],
+                }
+                write(result_file(script, table), json.dumps(kept, indent=1) + "\n")
+    if options.json:
+        write(options.json, json.dumps(measured, indent=1) + "\n")
+    if options.write and all(result_file(script, table).exists() for table in tables):
+        write(PAGES / f"{script}.md", page(script, doc, tables))
+    return 0
+
+
+def _printed(table: Table, datasets: Sequence[str], quick: bool) -> Figures:
+    """Measures a table and prints each row as soon as it is there."""
+    quickly = f" (At most {QUICK_ROUNDS} rounds: not to be compared.)" if quick else ""
+    print(f"\n{table.name}: {table.caption}{quickly}\n", *header(table), sep="\n", flush=True)
+    figures: Figures = {}
+    for dataset, name, repeats in measure(table, datasets, quick):
+        figures.setdefault(dataset, {})[name] = repeats
+        print(row(table, dataset, name, repeats), flush=True)
+    return figures

@@ -1,0 +1,109 @@
+"""The papers' tables: the quick part of each script, and pages that say what was measured."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ("saberian_vasconcelos", "paisitkriangkrai", "huang", "appel_perona")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    """Runs Python in the project's folder."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+
+
+@pytest.fixture
+def quick(tmp_path):
+    """quick(script, *options): (what it prints, its figures)."""
+
+    def measured(script: str, *options: str) -> tuple[str, dict]:
+        file = tmp_path / "figures.json"
+        done = run("-m", f"examples.papers.{script}", "--quick", "--json", str(file), *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout, json.loads(file.read_text())
+
+    return measured
+
+
+def check_shape(script: str, printed: str, figures: dict) -> None:
+    """Each table has its header, and one line and one list of figures for each of its methods."""
+    lines = printed.splitlines()
+    tables = importlib.import_module(f"examples.papers.{script}").TABLES
+    assert list(figures) == [table.name for table in tables]
+    for table in tables:
+        assert list(figures[table.name]) == list(table.quick)
+        for dataset, methods in figures[table.name].items():
+            assert list(methods) == list(table.methods)
+            for name, repeats in methods.items():
+                assert [len(values) for values in repeats] == [len(table.columns)]
+                assert sum(line.startswith(f"| {dataset} | {name} |") for line in lines) >= 1
+
+
+def test_saberian_vasconcelos(quick):
+    printed, figures = quick("saberian_vasconcelos")
+    check_shape("saberian_vasconcelos", printed, figures)
+    (accuracy,) = figures["table_2"]["satimage"]["GD-MCBoost, direction"][0]
+    assert accuracy > 80
+
+
+def test_paisitkriangkrai(quick):
+    printed, figures = quick("paisitkriangkrai")
+    check_shape("paisitkriangkrai", printed, figures)
+    (error,) = figures["table_i"]["iris"]["exponential, nu=1e-09"][0]
+    assert error < 15
+
+
+def test_huang(quick):
+    printed, figures = quick("huang")
+    check_shape("huang", printed, figures)
+    after_10_rounds = figures["figure_5_1"]["pendigits"]["14 leaves"][0][0]
+    assert after_10_rounds < 20
+
+
+def test_appel_perona(quick):
+    printed, figures = quick("appel_perona")
+    check_shape("appel_perona", printed, figures)
+    (error,) = figures["figure_8"]["vowel"]["REBEL, two-point"][0]
+    assert error < 50
+
+
+def test_workers_change_no_figure(quick):
+    options = ("saberian_vasconcelos", "--table", "table_2")
+    assert quick(*options, "--workers", "2")[1] == quick(*options)[1]
+
+
+def test_only_whole_tables_are_kept():
+    done = run("-m", "examples.papers.huang", "--write", "--quick")
+    assert done.returncode == 2
+    assert "--write keeps whole tables" in done.stderr
+
+
+def test_plot_without_matplotlib_says_how_to_install_it():
+    program = (
+        "import runpy, sys; sys.modules['matplotlib'] = None; sys.argv = ['appel_perona', '--plot']\n"
+        "runpy.run_module('examples.papers.appel_perona', run_name='__main__')"
+    )
+    done = run("-c", program)
+    assert done.returncode == 1
+    assert "pip install '.[plots]'" in done.stderr
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_pages_are_made_of_the_committed_figures(script):
+    from examples.papers import common
+
+    module = importlib.import_module(f"examples.papers.{script}")
+    assert (common.PAGES / f"{script}.md").read_text() == common.page(script, module.__doc__, module.TABLES)
