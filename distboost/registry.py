@@ -13,11 +13,23 @@ PAPERS = {
     "cd-mcboost": "distboost.algorithms.mcboost.CDMCBoost",
     "gd-mcboost": "distboost.algorithms.mcboost.GDMCBoost",
     "adaboost-mm": "distboost.algorithms.adaboost_mm.AdaBoostMM",
+    "stagewise": "distboost.algorithms.stagewise.StagewiseBoost",
     "gamble": "distboost.algorithms.gamble.GAMBLE",
+    "rebel": "distboost.algorithms.rebel.REBEL",
 }
 
 # The systems that the papers compare with, in `distboost.baselines`.
-BASELINES: dict[str, str] = {}
+BASELINES = {
+    "one-vs-all": "distboost.algorithms.classic.committees.OneVsAllAdaBoost",
+    "adaboost-m1": "distboost.algorithms.classic.class_votes.AdaBoostM1",
+    "adaboost-mh": "distboost.algorithms.classic.adaboost_mh.AdaBoostMH",
+    "adaboost-ecc": "distboost.algorithms.classic.adaboost_ecc.AdaBoostECC",
+    "adaboost-mo": "distboost.algorithms.classic.committees.AdaBoostMO",
+    "samme": "distboost.algorithms.classic.class_votes.SAMME",
+    "gentle-adaboost": "distboost.algorithms.classic.committees.GentleAdaBoost",
+    "gradboost": "distboost.algorithms.classic.gradboost.GradBoost",
+    "multiboost": "distboost.algorithms.classic.multiboost.MultiBoost",
+}
 
 ALGORITHMS = PAPERS | BASELINES
 

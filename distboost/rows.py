@@ -277,6 +277,11 @@ class Rows(ABC):
         answer = self._reduce("sums", question)
         return scale.real(answer.sums), answer.maxima, answer.best
 
+    @property
+    def shifts(self) -> np.ndarray:
+        """The weighting's shifts on the training rows."""
+        return self._shifts[0]
+
     def shift_of(self, reduction: Reduction) -> float:
         """The logarithm of the unit that the reduction's sums come in."""
         return reduction.shift(self._shifts[0].tolist())

@@ -57,10 +57,10 @@ class History:
         """A round is done."""
         for name, value in notes.items():
             self.notes.setdefault(name, []).append(value)
-        self.train_loss.append(algorithm.loss(losses[0]))
+        self.train_loss.append(algorithm.loss_of(losses[0]))
         self.train_error.append(losses[0].error)
         for evaluation in losses[1:]:
-            self.eval_loss.append(algorithm.loss(evaluation))
+            self.eval_loss.append(algorithm.loss_of(evaluation))
             self.eval_error.append(evaluation.error)
 
     def best_round(self) -> int:

@@ -178,7 +178,7 @@ class AdaBoostMM(Algorithm):
         if len(notes["loss_bound"]):
             self.bound = notes["loss_bound"][-1]
 
-    def loss(self, losses: Losses) -> float:
+    def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:

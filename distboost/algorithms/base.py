@@ -111,7 +111,7 @@ class Algorithm(ABC):
         """Told of the notes of all earlier rounds when a training is resumed."""
 
     @abstractmethod
-    def loss(self, losses: Losses) -> float:
+    def loss_of(self, losses: Losses) -> float:
         """The algorithm's own loss."""
 
     @abstractmethod

@@ -34,8 +34,10 @@ RADIUS = 2.0
 NODES = 19
 POINTS = RADIUS * np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
 
-# Passes over the rows; more than 3 are rare.
+# Passes over the rows, at the most; more than 3 are rare. Past the extrapolations, each starts at the minimum that the last one
+# found, so that the loss falls.
 PASSES = 100
+EXTRAPOLATIONS = 10
 
 # Along a change of the differences of w by a, a sum of exponentials or of logistic losses bends at most e^a times as much as
 # at its start. Newton's step, cut to a = 1, therefore lowers it by 1 - (e - 2) of the decrement at least: no line search.
@@ -88,8 +90,8 @@ def exponential_coefficients(T: np.ndarray, constant: float, nu: float, limit: f
     A = _by_margin(T)
     if not A.any():
         return Coefficients(np.zeros(len(A)), False, 0)
-    w = _exponential_minimum(_log(A), _log(np.array(constant)), nu, limit)
-    return Coefficients(w, bool(_reaches(w, limit).any()), 0)
+    w = _exponential_minimum(_log(A), np.log(constant) if constant > 0 else -np.inf, nu, limit)
+    return _coefficients(w, limit, 0)
 
 
 def logistic_coefficients(
@@ -115,17 +117,18 @@ def logistic_coefficients(
     centre, w = np.zeros(K), np.zeros(K)
     for passes in range(1, PASSES + 1):
         U = _by_margin(evaluate(centre, POINTS))
-        pairs = _interpolants(U, centre)
-        # In centre + [0, RADIUS]^K, all differences are within the radius of the centre's.
-        box = _Box(centre, np.minimum(centre + RADIUS, limit))
-        w = _minimise(lambda w, pairs=pairs: _derivatives(*pairs(w)), nu, box, _components(U.any(axis=-1)), w)
-        cut = ((w <= box.lower) & (w > 0)) | (_reaches(w, box.upper) & (box.upper < limit))
-        if passes == PASSES or not cut.any():
+        w, u, inside = _minimum_around(centre, U, nu, limit, w)
+        if inside or passes == PASSES:
             break
-        w = _extrapolated(pairs(w)[0], w, nu, limit)
+        if passes <= EXTRAPOLATIONS:
+            w = _extrapolated(u, w, nu, limit)
         centre = np.maximum(w - RADIUS / 4, 0.0)
-    w = w - w.min()
-    return Coefficients(w, bool(_reaches(w, limit).any()), passes)
+    return _coefficients(w, limit, passes)
+
+
+def _coefficients(w: np.ndarray, limit: float, passes: int) -> Coefficients:
+    # The smallest is at 0 already, to rounding.
+    return Coefficients(w - w.min(), bool(_reaches(w, limit).any()), passes)
 
 
 def _by_margin(T: np.ndarray) -> np.ndarray:
@@ -144,6 +147,24 @@ def _derivatives(u: np.ndarray, curvature: np.ndarray) -> _Derivatives:
     hessian = -(curvature + curvature.T)
     hessian[np.diag_indices(len(u))] -= hessian.sum(axis=1)
     return _Derivatives(u.sum(axis=1), u.sum(axis=0), hessian)
+
+
+def _minimum_around(
+    centre: np.ndarray, U: np.ndarray, nu: float, limit: float, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The minimiser in centre + [0, RADIUS]^K, u there, and whether it is that of [0, limit]^K.
+
+    Within that box, all differences of w are within RADIUS of the centre's.
+    """
+    pairs = _interpolants(U, centre)
+
+    def derivatives(w: np.ndarray) -> _Derivatives:
+        return _derivatives(*pairs(w))
+
+    box = _Box(centre, np.minimum(centre + RADIUS, limit))
+    w = _minimise(derivatives, nu, box, _components(U.max(axis=-1) > 0), start)
+    cut = ((w <= box.lower) & (w > 0)) | (_reaches(w, box.upper) & (box.upper < limit))
+    return w, pairs(w)[0], not cut.any()
 
 
 def _interpolants(U: np.ndarray, centre: np.ndarray) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -214,7 +235,10 @@ def _minimise(
     components: list[np.ndarray],
     w: np.ndarray,
 ) -> np.ndarray:
-    """argmin of the loss + nu sum(w) in a box, by Newton's method."""
+    """argmin of the loss + nu sum(w) in a box, by Newton's method from w.
+
+    It needs no value of the loss, so that it ends at the rounding of the gradient, class by class.
+    """
     w = np.clip(w, *box)
     for _ in range(NEWTON):
         fall, rise, hessian = derivatives(w)
@@ -235,14 +259,15 @@ def _newton_step(
     """argmin of g'd + d'H d / 2 over lower <= d <= upper, where lower <= 0 <= upper.
 
     The primal-dual active set method (Hintermüller, Ito & Kunisch, 2002): entries that leave the box are fixed at its side,
-    entries that are pushed off it are freed. As H is an M-matrix, a few rounds do.
+    entries that are pushed off it are freed. H is an M-matrix but for terms in nu: a few rounds do. Should they go in circles,
+    entries change one at a time: that ends for every positive definite H (Murty, 1974).
     """
     lower, upper = box
     # Classes that hang together by links below rounding would be singular too.
     H = H + np.diag(ROUNDING / 4 * np.diag(H) + np.finfo(float).tiny)
     low = (lower == 0) & (g >= -rounding)
     high = (upper == 0) & (g <= rounding) & ~low
-    for _ in range(2 * len(g)):
+    for attempt in range(20 * len(g)):
         d = np.where(low, lower, np.where(high, upper, 0.0))
         free = ~(low | high)
         # A component that is free as a whole is singular: one entry stays, then all go down as far as they can.
@@ -256,7 +281,10 @@ def _newton_step(
         for c in adrift:
             d[c] -= (d - lower)[c].min()
             still_low[c[np.argmin((d - lower)[c])]] = True
-        if (still_low == low).all() and (still_high == high).all():
+        changed = np.flatnonzero((still_low != low) | (still_high != high))
+        if len(changed) == 0:
             break
-        low, high = still_low, still_high
+        if attempt >= len(g):
+            changed = changed[-1:]
+        low[changed], high[changed] = still_low[changed], still_high[changed]
     return np.clip(d, lower, upper)

@@ -65,7 +65,7 @@ class GAMBLE(Algorithm):
         f = r - r.mean(axis=1, keepdims=True)
         return Round([Learner(tree, f)])
 
-    def loss(self, losses: Losses) -> float:
+    def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class MCBoost(Algorithm):
     def __post_init__(self):
         self.weighting = MarginWeights(self.s)
 
-    def loss(self, losses: Losses) -> float:
+    def loss_of(self, losses: Losses) -> float:
         return 1.0 + losses.mean  # the term k = y_i of eq. 15
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 # Streams keep the draws of different purposes apart.
-BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE = 1, 2, 3
+BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE, COLORING = 1, 2, 3, 4
 
 
 def _mix(z: int) -> int:

@@ -149,10 +149,10 @@ def pair_values(kind, L, R, m, n, context, out):
             out[t] = direction_stump_value(L[t], R[t], n)
     elif kind == VOTES:
         for t in range(m):
-            out[t] = votes_value(L[t], n) + votes_value(R[t], n)
+            out[t] = on_grid(votes_value(L[t], n) + votes_value(R[t], n))
     elif kind == VOTES_STUMP:
         for t in range(m):
-            out[t] = votes_stump_value(L[t], R[t], n)
+            out[t] = on_grid(votes_stump_value(L[t], R[t], n))
     elif kind == REAL_VOTES:
         for t in range(m):
             out[t] = real_votes_value(L[t], n) + real_votes_value(R[t], n)
@@ -189,7 +189,7 @@ def own_value(kind, S, n, context):
         value = direction_value(S, n)
         return value, value * NOISE
     if kind == VOTES:
-        return votes_value(S, n), 0.0
+        return on_grid(votes_value(S, n)), 0.0
     if kind == REAL_VOTES:
         value = real_votes_value(S, n)
         return value, -value * NOISE

@@ -29,27 +29,35 @@ class WholeTree:
                 total += self.sums[leaf][::-sign]  # (P, N) right and wrong where + , (N, P) where -
         return total
 
-    def split(self, node: Node) -> bool:
-        """Replaces a leaf by its best split, if the tree is then worth more."""
+    @property
+    def is_constant(self) -> bool:
+        """All leaves have the same sign."""
+        return len(self.signs) > 1 and len(set(self.signs.values())) == 1
+
+    def improve(self, node: Node) -> str:
+        """What makes the tree worth most: to "split" this leaf, to "flip" its sign, or to "keep" it.
+
+        After "split", `children` holds the sums of the two sides and `polarity` the sign of the right one.
+        """
         others = self.right_and_wrong(node)
-        N, P = self.sums[node.id]
-        sign = self.signs[node.id]
+        sums, sign = self.sums[node.id], self.signs[node.id]
         if sign:
-            right, wrong = others + self.sums[node.id][::-sign]
-            worth = -2.0 * np.sqrt(right * wrong).sum()
+            worth, flipped = _worth(others + sums[::-sign]), _worth(others + sums[::sign])
         else:
-            worth = -(N + P).sum()  # the loss before the tree
-        context = np.concatenate([others, np.full((2, 1), worth)], axis=1)
-        self.grow.search([node], [], context)
+            worth, flipped = -sums.sum(), -np.inf  # the loss before the tree
+        self.grow.search([node], [], np.concatenate([others, np.full((2, 1), worth)], axis=1))
+        if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
+            node.gain = 0.0
+            return "flip"
         if not node.gain > 0:
-            return False
+            return "keep"
         left = self._sides(self.grow.left_sums(node))
-        right = self.sums[node.id] - left
+        right = sums - left
         self.children = left, right
         rising = _worth(others + left + right[::-1])
         falling = _worth(others + left[::-1] + right)
         self.polarity = 1 if not sign or rising >= falling else -1
-        return True
+        return "split"
 
     def replace(self, node: Node, left: int, right: int) -> None:
         """The split of `node` that was just found is made: its children are leaves of opposite signs."""
@@ -69,7 +77,9 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
     """The tree whose L_f falls most with each split, level by level and from left to right; the sign of each leaf.
 
     The root is the best stump, -1 on the left. Then each leaf in turn is replaced by the split, of either polarity, that
-    lowers the loss of the whole tree most, the other leaves as they stand; it stays if none lowers it.
+    lowers the loss of the whole tree most, the other leaves as they stand. One that leaves all rows on one side only turns the
+    leaf's sign round; when all leaves have come to one sign, the constant is the learner. A leaf stays as it is if nothing
+    lowers the loss.
     """
     root = grow.plant(statistic, gains.WHOLE_TREE)
     if root is None:
@@ -77,17 +87,24 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
     tree = WholeTree(grow, root)
     level = [root]
     while level:
-        split = []
+        split, again = [], []
         for node in level:
-            if tree.split(node):
+            change = "keep" if tree.is_constant else tree.improve(node)
+            if change == "split":
                 split.append(node)
                 tree.replace(node, *grow.child_ids(len(split) - 1))
+                continue
+            node.depth += 1
+            if change == "flip":
+                tree.signs[node.id] *= -1
+            if change == "flip" and grow.may_split(node):
+                again.append(node)
             else:
                 grow.histograms.give_back([node.slot])
         built, siblings = grow.split(split)
         for smaller, larger in zip(built, siblings, strict=True):
             pool = grow.histograms.pool
             subtract(pool[larger.slot], pool[smaller.slot], grow.features, grow.histograms.offsets)
-        level = sorted([*built, *siblings], key=lambda node: node.id)
+        level = sorted([*built, *siblings, *again], key=lambda node: node.id)
     found = grow.finished()
     return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

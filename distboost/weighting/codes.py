@@ -65,6 +65,7 @@ class CodeSides(Statistic):
     """(N, P): w[i, c] in channel c of N where the code of the row's class is -1, of P where it is +1; 0 in the other."""
 
     weighting: CodeWeights
+    wide: bool = True
 
     def n_sums(self, n_classes: int) -> int:
         return 2 * self.weighting.n_columns

@@ -168,6 +168,7 @@ class LogisticSlopes(Reduction):
     Sums of E exp(-d) / (1 + E exp(-d)) over the rows of class y on side h (0: -1, 1: +1), E = exp(-(F[i, y] - F[i, r])).
     """
 
+    weighting: MarginWeights
     signs: np.ndarray  # (leaves,) -1 or +1
     centre: np.ndarray  # (K,)
     nodes: np.ndarray  # (M,)

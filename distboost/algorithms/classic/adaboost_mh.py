@@ -1,0 +1,92 @@
+"""AdaBoost.MH (Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, 1999).
+
+| paper | here |
+| --- | --- |
+| Y[i, l] | +1 for the row's class, -1 for the others |
+| D_t(i, l) | exp(-Y F), summed by label over the rows of a leaf: P where Y is +1, N where it is -1 |
+| r_t | sum of D Y h / sum of D |
+| Z_t | 2 sum sqrt(W+ W-), what "real" makes smallest |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import StrOptions
+
+from distboost.algorithms.base import (
+    LARGEST_RATIO,
+    SEPARATED,
+    Algorithm,
+    Learner,
+    Round,
+    bounded_log_ratio,
+    parameter,
+    signs,
+    size,
+)
+from distboost.rows import Losses, Rows
+from distboost.weak import gains
+from distboost.weak.tree import Tree, TreeGrower
+from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
+
+
+@dataclass(kw_only=True, eq=False)
+class AdaBoostMH(Algorithm):
+    """AdaBoost.MH: one tree for all the questions "is it this class?".
+
+    Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, Machine Learning, 1999.
+
+    Parameters
+    ----------
+    vote : {"sign", "real"}, default="sign"
+        A leaf votes -1 or +1 for each class, with one step for all, or with a real number for each.
+    max_depth : int or None, default=1
+        With sign votes, the two sides of a stump vote against each other (the factorised weak learner); the leaves of deeper
+        trees vote freely.
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
+    """
+
+    vote: str = parameter("sign", StrOptions({"sign", "real"}))
+    max_depth: int | None = size(1)
+    max_leaf_nodes: int | None = size(None, 2)
+
+    name: ClassVar[str] = "adaboost-mh"
+    weighting: CodeWeights = field(init=False)
+
+    def __post_init__(self):
+        self.weighting = CodeWeights(one_against_all(self.n_classes))
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        statistic = CodeSides(self.weighting)
+        if self.vote == "real":
+            return self._real_votes(rows, grow(statistic, gains.REAL_VOTES))
+        tree = grow(statistic, gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES)
+        N, P = np.moveaxis(rows.sums(CodeSums(self.weighting), tree.leaves), 1, 0)
+        S = P - N
+        v = signs(S)
+        if self.max_depth == 1 and len(S) == 2:
+            v = np.outer([-1.0, 1.0], signs(S[1] - S[0]))
+        agree, differ = np.where(v > 0, P, N).sum(), np.where(v > 0, N, P).sum()
+        # α = 1/2 ln((1 + r) / (1 - r)), r the correlation of votes and labels
+        α = bounded_log_ratio(agree, differ, LARGEST_RATIO) / 2
+        return Round([Learner(tree, α * v)], SEPARATED if differ == 0 else "")
+
+    def _real_votes(self, rows: Rows, tree: Tree) -> Round:
+        N, P = np.moveaxis(rows.sums(CodeSums(self.weighting), tree.leaves), 1, 0)
+        D = (N + P).sum()
+        ε = 1 / (2 * tree.weight * self.n_classes) if tree.weight > 0 else 0.0
+        # 1/2 ln((W+ + ε) / (W- + ε)), the weights normalised to a sum of 1
+        votes = (np.log(P / D + ε) - np.log(N / D + ε)) / 2
+        return Round([Learner(tree, votes)])
+
+    def loss_of(self, losses: Losses) -> float:
+        return losses.mean / self.n_classes
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        p = expit(2 * F)
+        return p / p.sum(axis=1, keepdims=True)

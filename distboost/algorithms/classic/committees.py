@@ -1,0 +1,186 @@
+"""Multiclass boosting as binary problems side by side: one against all, AdaBoost.MO, Gentle AdaBoost.MH.
+
+Each round adds one tree to the committee of every binary problem, a column of a code. The code says which classes are +1 in each: see
+`weighting/codes.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from distboost.algorithms.base import (
+    LARGEST_RATIO,
+    SEPARATED,
+    Algorithm,
+    Learner,
+    Round,
+    bounded_log_ratio,
+    size,
+    tree_signs,
+)
+from distboost.errors import LimitError
+from distboost.rows import Losses, Rows
+from distboost.weak import gains
+from distboost.weak.tree import Tree, TreeGrower
+from distboost.weighting.codes import ColumnSides, ColumnSums, CodeWeights, one_against_all
+from distboost.weighting.response import normalised, together
+
+
+@dataclass(kw_only=True, eq=False)
+class Committees(Algorithm):
+    """What they share: a tree for each column of the code, one after another."""
+
+    max_depth: int | None = size(1)
+    max_leaf_nodes: int | None = size(None, 2)
+
+    weighting: CodeWeights = field(init=False)
+
+    def __post_init__(self):
+        self.weighting = CodeWeights(one_against_all(self.n_classes))
+
+    @property
+    def learners_per_round(self) -> int:
+        return self.weighting.n_columns
+
+    def grow_all(self, rows: Rows, grow: TreeGrower, kind: int) -> list[tuple[Tree, np.ndarray]]:
+        """A tree for each column, and its `ColumnSums`."""
+        found = []
+        for column in range(self.weighting.n_columns):
+            tree = grow(ColumnSides(self.weighting, column), kind)
+            found.append((tree, rows.sums(ColumnSums(self.weighting, column), tree.leaves)))
+        return found
+
+    def learner(self, column: int, tree: Tree, f: np.ndarray) -> Learner:
+        """The tree adds f (n_leaves,) to the score of its column."""
+        values = np.zeros((tree.n_leaves, self.weighting.n_columns))
+        values[:, column] = f
+        return Learner(tree, values)
+
+    def loss_of(self, losses: Losses) -> float:
+        return losses.mean / self.weighting.n_columns
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        p = expit(2 * F)
+        return p / p.sum(axis=1, keepdims=True)
+
+
+def sign_votes(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, float, float]:
+    """What each leaf votes, -1 or +1, and the weights that the votes get right and wrong."""
+    N, P = together(sums).T
+    h = tree_signs(P - N, stump)
+    return h, float(np.where(h > 0, P, N).sum()), float(np.where(h > 0, N, P).sum())
+
+
+@dataclass(kw_only=True, eq=False)
+class OneVsAllAdaBoost(Committees):
+    """One-vs-all AdaBoost: a committee for each class, against all others.
+
+    Freund & Schapire, *A decision-theoretic generalization of on-line learning and an application to boosting*, 1997, for each
+    class. A round adds a tree to every committee.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+        1 is a stump, whose sides have opposite signs; the leaves of a deeper tree choose theirs freely.
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
+    """
+
+    name: ClassVar[str] = "one-vs-all"
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        stumps = self.max_depth == 1
+        learners, separated = [], True
+        for column, (tree, sums) in enumerate(
+            self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES)
+        ):
+            h, right, wrong = sign_votes(sums, stumps)
+            α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 - ε) / ε)
+            learners.append(self.learner(column, tree, α * h))
+            separated &= wrong == 0
+        return Round(learners, SEPARATED if separated else "")
+
+
+@dataclass(kw_only=True, eq=False)
+class AdaBoostMO(Committees):
+    """AdaBoost.MO: AdaBoost.MH over every way to part the classes in two, for few classes.
+
+    Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, 1999, with the exhaustive code of
+    2^(K-1) - 1 columns. A round adds a tree for every column, all of them with one step.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+        1 is a stump, whose sides have opposite signs; the leaves of a deeper tree choose theirs freely.
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
+    """
+
+    name: ClassVar[str] = "adaboost-mo"
+    most_classes: ClassVar[int] = 12
+
+    def __post_init__(self):
+        if self.n_classes > self.most_classes:
+            raise LimitError(
+                f"AdaBoost.MO with {self.n_classes} classes needs {2 ** (self.n_classes - 1) - 1} trees in each round; the limit "
+                f"is {self.most_classes} classes. Use OneVsAllAdaBoostClassifier or AdaBoostECCClassifier."
+            )
+        # The first class is -1 in every column, so that none is another's opposite; no column is constant.
+        columns = np.arange(1, 2 ** (self.n_classes - 1))
+        code = np.where(columns >> np.arange(self.n_classes - 1)[:, None] & 1, 1.0, -1.0)
+        code = np.concatenate([np.full((1, len(columns)), -1.0), code])
+        self.weighting = CodeWeights(code, decode=code)
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        stumps = self.max_depth == 1
+        found = self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES)
+        shifts = [rows.shift_of(ColumnSums(self.weighting, c)) for c in range(len(found))]
+        votes, right, wrong = [], 0.0, 0.0
+        for (_, sums), shift in zip(found, shifts, strict=True):
+            h, r, w = sign_votes(sums, stumps)
+            votes.append(h)
+            # Columns come in units of their own.
+            right, wrong = right + r * np.exp(shift - max(shifts)), wrong + w * np.exp(shift - max(shifts))
+        α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 + r) / (1 - r)), over all columns
+        learners = [self.learner(c, tree, α * votes[c]) for c, (tree, _) in enumerate(found)]
+        return Round(learners, SEPARATED if wrong == 0 else "")
+
+    def decoded(self, G: np.ndarray) -> np.ndarray:
+        F = np.zeros((len(G), self.n_classes))
+        for column, score in zip(self.weighting.code.T, G.T, strict=True):  # in the order that training adds them in
+            F += score[:, None] * column
+        return F
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        # In 2^(K-2) columns two classes have different codes: there their scores differ by twice the committee's.
+        return softmax(F / 2 ** (self.n_classes - 2), axis=1)
+
+
+@dataclass(kw_only=True, eq=False)
+class GentleAdaBoost(Committees):
+    """Gentle AdaBoost.MH: least-squares trees of -1 and +1, a committee for each class.
+
+    Friedman, Hastie & Tibshirani, *Additive logistic regression: a statistical view of boosting*, 2000. With 2 classes, the
+    committees mirror each other and are Gentle AdaBoost.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+    max_leaf_nodes : int or None, default=None
+        If given, trees grow best first up to so many leaves, else level by level.
+    """
+
+    name: ClassVar[str] = "gentle-adaboost"
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        learners = []
+        for column, (tree, sums) in enumerate(self.grow_all(rows, grow, gains.LEAST_SQUARES)):
+            N, P = normalised(sums).T
+            # The weighted mean of the labels in the leaf.
+            f = np.divide(P - N, P + N, out=np.zeros(len(N)), where=P + N > 0)
+            learners.append(self.learner(column, tree, f))
+        return Round(learners)

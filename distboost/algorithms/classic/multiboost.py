@@ -1,0 +1,153 @@
+"""MultiBoost (Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011).
+
+Column generation: each round adds the stump that most violates the dual, then minimises over the coefficients of all stumps
+
+    log sum_{i,r} exp(-rho[i, r]) + nu sum W     or     sum_{i,r} log(1 + exp(-rho[i, r])) + nu sum W,     W >= 0,
+
+where rho[i, r] = F[i, y_i] - F[i, r] and F = H W, H[i, t] = h_t(x_i). The loss is no function of finitely many sums: each of
+the solver's evaluations is a pass over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.utils._param_validation import Interval
+
+from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, Learner, Round, parameter
+from distboost.algorithms.large_margin import LargeMargin, ε
+from distboost.errors import DataError
+from distboost.rows import Rows
+from distboost.weak.tree import TreeGrower
+from distboost.weighting.corrective import CorrectiveSlopes, Stumps
+from distboost.weighting.margin import EXPONENTIAL
+
+# An evaluation is scaled for the largest weight that can be: beyond this growth (of its logarithm) since the last one, sums
+# lose too many digits, and it is made again with the weight that was found.
+FAR = 3.0
+
+
+@dataclass(kw_only=True, eq=False)
+class MultiBoost(LargeMargin):
+    """MultiBoost: totally corrective boosting with direct multiclass margins.
+
+    Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011. Weak learners are stumps; every
+    round computes the coefficients of all of them anew, in many passes over the rows. `staged_scores` gives the partial sums
+    of the final coefficients. Training ends as "converged" when no stump has a slope above `nu`.
+
+    Parameters
+    ----------
+    loss : {"exponential", "logistic"}, default="exponential"
+    nu : float, default=1e-4
+        Weight of the l1 norm of the coefficients.
+
+    Attributes
+    ----------
+    coefficient_passes_ : ndarray of shape (n_iter_,)
+        Passes over the rows that each round's coefficients took.
+    """
+
+    nu: float = parameter(1e-4, Interval(Real, 0, None, closed="left"))
+    learning_rate: float = parameter(1.0, Interval(Real, 0, None, closed="neither"))
+    subsample: float = parameter(1.0, Interval(Real, 0, 1, closed="right"))
+
+    name: ClassVar[str] = "multiboost"
+    corrective: ClassVar[bool] = True
+    notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.took([])
+
+    def check(self) -> None:
+        """Refuses what a totally corrective step cannot keep."""
+        for name in ("learning_rate", "subsample"):
+            if getattr(self, name) != 1.0:
+                raise DataError(
+                    f"{name} is {getattr(self, name)}, but MultiBoost computes all coefficients anew from all rows in every "
+                    "round. Set it to 1, or use StagewiseBoostClassifier."
+                )
+
+    def took(self, steps: Sequence[Any]) -> None:
+        """The stumps so far, their polarities (-1: +1 is on the left) and coefficients."""
+        steps = [step for step in steps if len(step.values) == 2]
+        self.columns = [(step.tree.feature[0], step.tree.bin[0], step.tree.missing_left[0]) for step in steps]
+        self.polarity = [1.0 if np.signbit(step.values[0, 0]) else -1.0 for step in steps]
+        self.W = np.array([np.abs(step.values[1]) for step in steps]).reshape(len(steps), self.n_classes)
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        found = self.steepest_stump(rows, grow)
+        if found is None:
+            return Round([])
+        if self.slope(rows, found) <= self.nu + ε:
+            return Round([], CONVERGED)
+        tree = found.tree.binned
+        columns = [*self.columns, (tree.feature[0], tree.bin[0], tree.missing_left[0])]
+        polarity = np.array([*self.polarity, found.h[1]])
+        before = np.concatenate([self.W, np.zeros((1, self.n_classes))])
+        W, passes = self._corrected(rows, found.tree.weight, columns, polarity, before)
+        values = [np.outer([-p, p], w) for p, w in zip(polarity, W, strict=True)]
+        growth = np.full(len(self.weighting.initial_shifts(self.n_classes)), _spread(W - before))
+        return Round(
+            [Learner(found.tree, values[-1])],
+            notes={"coefficient_passes": passes},
+            rewritten=values[:-1],
+            growth=growth,
+        )
+
+    def _corrected(
+        self, rows: Rows, n: float, columns: list[tuple], polarity: np.ndarray, W: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """The coefficients (T, K) that minimise the loss over n rows, starting from W, and the passes that took."""
+        feature, split_bin, missing_left = (np.array(column) for column in zip(*columns, strict=True))
+        stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, polarity)
+        evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
+        solution = minimize(
+            evaluate,
+            W.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, LARGEST_RATIO)] * W.size,
+            options={"maxcor": 30, "maxiter": 5000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10},
+        )
+        return solution.x.reshape(W.shape), evaluate.passes
+
+
+class _Evaluation:
+    """The loss per row and its gradient, at coefficients that move by little from call to call."""
+
+    def __init__(self, rows: Rows, stumps: Stumps, link: int, n: float, nu: float, W: np.ndarray):
+        self.rows, self.stumps, self.link, self.n, self.nu = rows, stumps, link, n, nu
+        self.W = W  # where the logarithms of the largest weight and loss of a row are `shifts`
+        self.shifts = np.resize(rows.shifts, 2)
+        self.passes = 0
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        W = x.reshape(self.W.shape)
+        while True:
+            growth = _spread(W - self.W)
+            weight_shift, loss_shift = self.shifts + growth
+            reduction = CorrectiveSlopes(self.stumps, self.rows.n_bins, W, self.link, weight_shift, loss_shift)
+            sums, maxima, _ = self.rows.reduce(reduction, np.zeros(1, np.int64))
+            self.passes += 1
+            self.W, self.shifts = W.copy(), reduction.shifts + np.log(maxima)
+            if growth <= FAR:
+                break
+        slopes, loss = sums[:-1], sums[-1, 0]
+        if self.link == EXPONENTIAL:
+            # log sum E, the terms r = y_i being 1
+            log_total = np.logaddexp(np.log(loss) + weight_shift, np.log(self.n))
+            return log_total + self.nu * W.sum(), self.nu - (slopes * np.exp(weight_shift - log_total)).ravel()
+        value = loss * np.exp(loss_shift) + self.nu * W.sum()
+        gradient = self.nu - (slopes * np.exp(weight_shift)).ravel()
+        return value / self.n, gradient / self.n
+
+
+def _spread(changes: np.ndarray) -> float:
+    """The most by which a difference of two scores changes: each stump by that of its coefficients."""
+    return float((changes.max(axis=1) - changes.min(axis=1)).sum())

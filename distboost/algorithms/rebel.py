@@ -1,0 +1,94 @@
+"""REBEL (Appel & Perona, *A simple multi-class boosting framework with theoretical guarantees and empirical proficiency*, 2017).
+
+| paper | here |
+| --- | --- |
+| K, N | K, the rows |
+| H(x), y_n | F[n, k]; the class of row n: +1 for k = y_n, -1 for the others |
+| w_n | w[n, k] = 1/2 exp(-F[n, k]) for k = y_n, 1/2 exp(F[n, k]) elsewhere (`CodeWeights`; the 1/2 is left to the loss) |
+| s_f^T, s_f^F | sums of w[n, k] over the rows where f is right and wrong about class k: T, N |
+| a | 1/2 (ln s^T - ln s^F), the best step of each class |
+| L_f | 2 sum_k sqrt(s^T s^F), the loss after it |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils._param_validation import StrOptions
+
+from distboost.algorithms.base import (
+    LARGEST_RATIO,
+    SEPARATED,
+    Algorithm,
+    Learner,
+    Round,
+    parameter,
+    size,
+)
+from distboost.rows import Losses, Rows
+from distboost.weak.tree import TreeGrower
+from distboost.weak.whole_tree import grow_whole_tree
+from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
+
+
+@dataclass(kw_only=True, eq=False)
+class REBEL(Algorithm):
+    """REBEL: multiclass boosting with one vector of votes per weak learner.
+
+    Appel & Perona, *A simple multi-class boosting framework with theoretical guarantees and empirical proficiency*, ICML 2017.
+    A weak learner of -1 and +1, or a similarity to one or two rows, votes for or against every class, each with its best step.
+
+    Parameters
+    ----------
+    weak_learner : {"tree", "similarity"}, default="tree"
+        "tree": every split lowers the loss of the whole tree most. "similarity": localized similarities (section 5), which
+        measure Euclidean distances, so that features should have comparable scales.
+    max_depth : int or None, default=1
+        Of trees; 1 is a stump.
+    similarity : {"two-point", "one-point"}, default="two-point"
+    output : {"real", "sign"}, default="real"
+        Of similarities: their value, with the steps found by exact line searches, or its sign.
+    max_candidates : int or None, default=None
+        The most two-point similarities tried in a round, each of which costs one pass over the rows; None is no limit, as in
+        the paper.
+    """
+
+    weak_learner: str = parameter("tree", StrOptions({"tree", "similarity"}))
+    max_depth: int | None = size(1)
+    similarity: str = parameter("two-point", StrOptions({"two-point", "one-point"}))
+    output: str = parameter("real", StrOptions({"real", "sign"}))
+    max_candidates: int | None = size(None)
+
+    name: ClassVar[str] = "rebel"
+    weighting: CodeWeights = field(init=False)
+
+    def __post_init__(self):
+        self.weighting = CodeWeights(one_against_all(self.n_classes))
+        self.needs_values = self.weak_learner == "similarity"
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        tree, f = grow_whole_tree(grow, CodeSides(self.weighting))
+        N, P = np.moveaxis(rows.sums(CodeSums(self.weighting), tree.leaves), 1, 0)
+        # f = +1 is right about the own class and wrong about the others, f = -1 the other way round.
+        positive = (f > 0)[:, None]
+        s_T = np.where(positive, P, N).sum(axis=0)
+        s_F = np.where(positive, N, P).sum(axis=0)
+        a = best_steps(s_T, s_F)
+        return Round([Learner(tree, np.outer(f, a))], SEPARATED if not s_F.any() else "")
+
+    def loss_of(self, losses: Losses) -> float:
+        return losses.mean / 2
+
+    def probabilities(self, F: np.ndarray) -> np.ndarray:
+        p = expit(2 * F)
+        return p / p.sum(axis=1, keepdims=True)
+
+
+def best_steps(s_T: np.ndarray, s_F: np.ndarray) -> np.ndarray:
+    """a = 1/2 (ln s^T - ln s^F), cut where it would multiply a weight by more than the integer sums can follow."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a = (np.log(s_T) - np.log(s_F)) / 2
+    return np.clip(np.nan_to_num(a, nan=0.0, posinf=np.inf, neginf=-np.inf), -LARGEST_RATIO / 2, LARGEST_RATIO / 2)

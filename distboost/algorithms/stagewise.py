@@ -1,0 +1,101 @@
+"""Stage-wise multiclass boosting (Paisitkriangkrai, Shen & van den Hengel, *A scalable stage-wise approach*).
+
+| paper | here |
+| --- | --- |
+| rho, U, eq. 10-12 | see `large_margin.py` |
+| w, eq. 13, 14 | w: one coefficient per class for each weak learner, w >= 0 (`coefficients.py`) |
+| nu, eta, kappa | `nu`, `learning_rate`, `max_step` |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from distboost.algorithms.base import (
+    CONVERGED,
+    LARGEST_RATIO,
+    SEPARATED,
+    Learner,
+    Round,
+    parameter,
+    signs,
+    size,
+)
+from distboost.algorithms.coefficients import Coefficients, exponential_coefficients, logistic_coefficients
+from distboost.algorithms.large_margin import LargeMargin, Signed, ε
+from distboost.algorithms.tables import side_table
+from distboost.rows import Rows
+from distboost.weak import gains
+from distboost.weak.tree import TreeGrower
+from distboost.weighting.margin import LogisticSlopes, ProjectedResiduals
+
+
+@dataclass(kw_only=True, eq=False)
+class StagewiseBoost(LargeMargin):
+    """Stage-wise large-margin multiclass boosting.
+
+    Paisitkriangkrai, Shen & van den Hengel, *A scalable stage-wise approach to large-margin multi-class loss based boosting*,
+    Algorithm 1. Each round adds a weak learner of -1 and +1 with one non-negative coefficient per class, which minimise the
+    loss exactly. Training ends as "converged" when no weak learner has a slope above `nu`.
+
+    Parameters
+    ----------
+    loss : {"exponential", "logistic"}, default="exponential"
+    nu : float, default=1e-9
+        Weight of the l1 norm of the coefficients.
+    max_step : float or None, default=None
+        Coefficients are cut off there; None: they are not.
+    max_depth : int or None, default=1
+        1 is a stump. The leaves of a deeper tree take the signs that suit the class of the best stump.
+    learning_rate : float, default=0.5
+        Shrinkage: each coefficient is multiplied by it.
+
+    Attributes
+    ----------
+    coefficient_passes_ : ndarray of shape (n_iter_,)
+        Passes over the rows that each round's coefficients took, beside the one that all rounds take: none with the
+        exponential loss, mostly one with the logistic.
+    """
+
+    max_step: float | None = parameter(None, Interval(Real, 0, None, closed="neither"), None)
+    max_depth: int | None = size(1)
+    learning_rate: float = parameter(0.5, Interval(Real, 0, None, closed="neither"))
+
+    name: ClassVar[str] = "stagewise"
+    notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        found = self.steepest_stump(rows, grow)
+        if found is None:
+            return Round([])
+        if self.max_depth != 1:
+            found = self._deeper(rows, grow, r=int(np.argmax(found.slopes())))
+        if self.slope(rows, found) <= self.nu + ε:
+            return Round([], CONVERGED)
+        w, unbounded, passes = self._coefficients(rows, found)
+        if self.max_step is not None:
+            w = np.minimum(w, self.max_step)
+        learner = Learner(found.tree, np.outer(found.h, w))
+        return Round([learner], SEPARATED if unbounded else "", {"coefficient_passes": passes})
+
+    def _deeper(self, rows: Rows, grow: TreeGrower, r: int) -> Signed:
+        """A tree for the slope of class r alone."""
+        tree = grow(ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r]), gains.DIRECTION)
+        return Signed(tree, *side_table(rows, tree, self.weighting, lambda S: signs(S[:, r])))
+
+    def _coefficients(self, rows: Rows, found: Signed) -> Coefficients:
+        if self.loss == "exponential":  # eq. 13
+            return exponential_coefficients(
+                found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO
+            )
+
+        def slopes(centre: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+            reduction = LogisticSlopes(self.weighting, found.h, centre, nodes)
+            return rows.sums(reduction, found.tree.leaves) * np.exp(rows.shift_of(reduction))
+
+        return logistic_coefficients(slopes, self.n_classes, self.nu, LARGEST_RATIO)  # eq. 14

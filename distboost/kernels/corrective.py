@@ -1,0 +1,60 @@
+"""All weak learners of an ensemble at once: what each would gain if the coefficients were W."""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+from distboost.kernels.exponential import exp
+from distboost.kernels.margin import EXPONENTIAL, linked_weights, times
+from distboost.kernels.partition import goes_left
+
+
+@kernel
+def corrective_slopes(
+    bins, missing_bin, labels, weights, order, feature, split_bin, missing_left, polarity, W,
+    link, shift, loss_shift, scale, slopes, loss, largest,
+):  # fmt: skip
+    """slopes[t, r] = sum of h_t(x_i) V[i, r], loss = the total loss, at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
+
+    The stumps are -polarity on the left and +polarity on the right. largest[0] becomes the largest total weight of one row
+    divided by e^shift, largest[1] the largest loss divided by e^loss_shift.
+    """
+    # IN: bins (n, D) uint8; the stumps' feature, split_bin, missing_left (T,); W (T, K) float64
+    # OUT: slopes (T, K), loss (1,) int64, in units of 1/scale; largest (2,) float64
+    n_stumps, n_classes = W.shape
+    h = np.empty(n_stumps, np.int64)
+    F, u, V = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)
+    unit, loss_unit = exp(-shift), exp(-loss_shift)
+    for j in range(order.shape[0]):
+        i = order[j]
+        y = labels[i]
+        F[:] = 0.0
+        for t in range(n_stumps):
+            d = feature[t]
+            left = goes_left(np.int64(bins[i, d]), split_bin[t], missing_bin[d], missing_left[t])
+            h[t] = -np.int64(polarity[t]) if left else np.int64(polarity[t])
+            for k in range(n_classes):
+                F[k] += h[t] * W[t, k]
+        total, row_loss = 0.0, 0.0
+        if link == EXPONENTIAL:
+            for k in range(n_classes):
+                u[k] = exp(F[k] - F[y] - shift)
+            u[y] = 0.0
+        else:
+            row_loss = linked_weights(F, y, 1.0, link, u) * loss_unit
+            for k in range(n_classes):
+                u[k] *= unit
+        for k in range(n_classes):
+            total += u[k]
+        if link == EXPONENTIAL:
+            row_loss = total
+        largest[0] = max(largest[0], total)
+        largest[1] = max(largest[1], row_loss)
+        whole = np.int64(0)
+        for k in range(n_classes):
+            V[k] = -times(weights[i], np.rint(u[k] * scale))
+            whole -= V[k]
+        V[y] = whole
+        loss[0] += times(weights[i], np.rint(row_loss * scale))
+        for t in range(n_stumps):
+            for k in range(n_classes):
+                slopes[t, k] += h[t] * V[k]
