@@ -31,6 +31,9 @@ from distboost.weighting.margin import EXPONENTIAL
 # lose too many digits, and it is made again with the weight that was found.
 FAR = 3.0
 
+SLOPE = 1e-9  # of the loss per row, in any coefficient: small enough to stop
+RESTARTS = 10
+
 
 @dataclass(kw_only=True, eq=False)
 class MultiBoost(LargeMargin):
@@ -107,15 +110,24 @@ class MultiBoost(LargeMargin):
         feature, split_bin, missing_left = (np.array(column) for column in zip(*columns, strict=True))
         stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, polarity)
         evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
-        solution = minimize(
-            evaluate,
-            W.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, LARGEST_RATIO)] * W.size,
-            options={"maxcor": 30, "maxiter": 5000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10},
-        )
-        return solution.x.reshape(W.shape), evaluate.passes
+        for _ in range(RESTARTS):  # the solver's memory of old curvatures may stall it: it begins anew where it stopped
+            solution = minimize(
+                evaluate,
+                W.ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, LARGEST_RATIO)] * W.size,
+                options={"maxcor": 30, "maxiter": 5000, "maxfun": 20_000, "ftol": 0.0, "gtol": SLOPE},
+            )
+            W = solution.x.reshape(W.shape)
+            if np.abs(_inward(solution.jac.reshape(W.shape), W)).max() <= SLOPE or solution.nit <= 1:
+                break
+        return W, evaluate.passes
+
+
+def _inward(gradient: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """The part of the gradient along which W >= 0 may move downhill."""
+    return np.where(W > 0, gradient, np.minimum(gradient, 0.0))
 
 
 class _Evaluation:
