@@ -19,7 +19,7 @@ _PLACES = {
 }
 _MODULES = ("baselines", "errors")
 
-__all__ = sorted([*_PLACES, *_MODULES])  # noqa: PLE0605
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -235,9 +235,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _place(self, data: Dataset, evaluation: RawDataset | None, profile, algorithm: Algorithm, where):
         """Bins the rows where they will stay."""
         self._check_budget(data, evaluation, len(profile.classes), where)
-        sets = [data.binned(profile, class_weights(self.class_weight, profile), where.n_parallel)]
+        weights, keep = class_weights(self.class_weight, profile), algorithm.needs_values
+        sets = [data.binned(profile, weights, where.n_parallel, keep)]
         if evaluation is not None:
-            sets.append(evaluation.binned(profile, None, where.n_parallel))
+            sets.append(evaluation.binned(profile, None, where.n_parallel, keep))
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
         return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype, n_scores)
 
@@ -281,7 +282,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
         self._set_learned(Learned(profile.classes, ensemble, history))
         if self.checkpoint is not None:
-            self.save(self.checkpoint)
+            self.save(os.fspath(self.checkpoint))
 
     def _write_checkpoint(self, classes: np.ndarray, ensemble: Ensemble, history: History) -> None:
         if self.checkpoint is not None and len(ensemble) % CHECKPOINT_ROUNDS == 0:

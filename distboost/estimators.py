@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
 
@@ -40,16 +40,15 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     own = algorithm.parameters()
     namespace: dict[str, Any] = {
         "__module__": module or sys._getframe(1).f_globals["__name__"],
-        "__annotations__": {name: field.type for name, field in own.items()},
+        "__annotations__": {name: f.type for name, f in own.items()},
         "__doc__": _documentation(algorithm),
         "algorithm": algorithm,
         "algorithm_name": algorithm.name,
-        **{name: field.default for name, field in own.items()},
+        **{name: field(default=f.default, metadata=f.metadata) for name, f in own.items()},
     }
+    shared = {f.name: f for f in fields(BoostingClassifier)}
+    namespace["_parameter_constraints"] = {name: f.metadata["allowed"] for name, f in (shared | own).items()}
     made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
-    constraints = {f.name: f.metadata["allowed"] for f in fields(BoostingClassifier)}  # type: ignore[arg-type]
-    constraints |= {name: field.metadata["allowed"] for name, field in own.items()}
-    made._parameter_constraints = constraints
     made = dataclass(kw_only=True, eq=False, repr=False)(made)
     return _made.setdefault(algorithm.name, made)
 

@@ -294,10 +294,11 @@ class Rows(ABC):
         `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide.
         """
         self.calls["update"] += 1
-        bound = growth is None
-        if bound:
+        before = self._shifts
+        if growth is None:
             growth = np.sum([self.weighting.growth(step.values) for step in steps], axis=0)
-        shifts = tuple((self._initial if anew and bound else shift) + growth for shift in self._shifts)
+            before = [self._initial] * len(before) if anew else before
+        shifts = tuple(shift + growth for shift in before)
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
         question = UpdateQuestion(
             self.round, self._take_queue(), tuple(steps), anew, self.weighting, shifts, factors

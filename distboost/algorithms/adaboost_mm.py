@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -36,7 +36,7 @@ from distboost.errors import DataError
 from distboost.kernels.potential import check_computable, potentials
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
+from distboost.weak.tree import TreeGrower
 from distboost.weighting.base import Weighting
 from distboost.weighting.margin import HitsAndMisses, MarginWeights, Residuals
 from distboost.weighting.votes import PotentialGains, PotentialSums, Votes
@@ -75,9 +75,7 @@ class AdaBoostMM(Algorithm):
         first round, "os-zero-one".
     """
 
-    strategy: str = parameter(
-        "adaptive", StrOptions({"adaptive", "fixed", "os-exponential", "os-zero-one"})
-    )
+    strategy: str = parameter("adaptive", StrOptions({"adaptive", "fixed", "os-exponential", "os-zero-one"}))
     edge: Any = parameter(0.1, Interval(Real, 0, 1, closed="neither"), "array-like")
     alphas: Any = parameter(None, Interval(Real, 0, None, closed="neither"), "array-like", None)
     eta: float = parameter(0.1, Interval(Real, 0, None, closed="neither"))
@@ -167,14 +165,16 @@ class AdaBoostMM(Algorithm):
         # The edge as above; costs are counted from that of the right label.
         δ = (available - lost) / available if available > 0 else 1.0
         if rows.round == 1:  # what the game is worth before it begins
-            self.bound = potentials(self.n_classes, self.edge, self.n_estimators, np.zeros((1, self.n_classes), int))[0]
+            self.bound = potentials(
+                self.n_classes, self.edge, self.n_estimators, np.zeros((1, self.n_classes), int)
+            )[0]
         return Round([Learner(tree, _votes(c, 1.0, self.n_classes))], notes=self._noted(δ, 1.0))
 
     def _noted(self, edge: float, factor: float) -> dict[str, float]:
         self.bound *= factor
         return {"edge": float(edge), "loss_bound": float(self.bound)}
 
-    def recall(self, notes: dict[str, Sequence[float]]) -> None:
+    def recall(self, notes: Mapping[str, Sequence[float]]) -> None:
         if len(notes["loss_bound"]):
             self.bound = notes["loss_bound"][-1]
 

@@ -91,4 +91,6 @@ def best_steps(s_T: np.ndarray, s_F: np.ndarray) -> np.ndarray:
     """a = 1/2 (ln s^T - ln s^F), cut where it would multiply a weight by more than the integer sums can follow."""
     with np.errstate(divide="ignore", invalid="ignore"):
         a = (np.log(s_T) - np.log(s_F)) / 2
-    return np.clip(np.nan_to_num(a, nan=0.0, posinf=np.inf, neginf=-np.inf), -LARGEST_RATIO / 2, LARGEST_RATIO / 2)
+    return np.clip(
+        np.nan_to_num(a, nan=0.0, posinf=np.inf, neginf=-np.inf), -LARGEST_RATIO / 2, LARGEST_RATIO / 2
+    )

@@ -90,9 +90,7 @@ class StagewiseBoost(LargeMargin):
 
     def _coefficients(self, rows: Rows, found: Signed) -> Coefficients:
         if self.loss == "exponential":  # eq. 13
-            return exponential_coefficients(
-                found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO
-            )
+            return exponential_coefficients(found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO)
 
         def slopes(centre: np.ndarray, nodes: np.ndarray) -> np.ndarray:
             reduction = LogisticSlopes(self.weighting, found.h, centre, nodes)

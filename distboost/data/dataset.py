@@ -27,8 +27,13 @@ class Dataset(Protocol):
     def missing_chunks(self, policy: str) -> list[str]:
         """Warnings about chunks that were never written; raises if the policy says so."""
 
-    def binned(self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int) -> BinnedSet:
-        """The rows, binned by the profile's edges. Without class weights, all rows weigh as they were given."""
+    def binned(
+        self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
+    ) -> BinnedSet:
+        """The rows, binned by the profile's edges, with their raw values if these are to be kept.
+
+        Without class weights, all rows weigh as they were given.
+        """
 
 
 class RawDataset:
@@ -52,11 +57,13 @@ class RawDataset:
         found = [check_chunks(source, policy) for source in self.sources if source is not None]
         return [message for message in found if message]
 
-    def binned(self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int) -> BinnedSet:
+    def binned(
+        self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
+    ) -> BinnedSet:
         if class_weight is None:
             rule = WeightRule(np.ones(len(profile.classes)), 1.0)
         else:
             rule = WeightRule.of(class_weight, profile.class_scans)
-        options = BinOptions.of(profile, rule, self.sources)
+        options = BinOptions.of(profile, rule, self.sources, keep_values)
         cuts = spans(self.sources.x, n_parallel)
         return BinnedSet(bin_rows, [(*self.sources.parts(a, b), a, options) for a, b in cuts])

@@ -108,13 +108,14 @@ class BinOptions:
     x_place: str
     y_place: str
     weight_place: str
+    keep_values: bool = False  # beside the bins
 
     @classmethod
-    def of(cls, profile: Profile, rule: WeightRule, data: Labelled) -> BinOptions:
+    def of(cls, profile: Profile, rule: WeightRule, data: Labelled, keep_values: bool = False) -> BinOptions:
         edges, offsets = joined_edges(profile.edges)
         return cls(
             edges, offsets, profile.classes, rule, data.x.place, data.y.place,
-            data.weights.place if data.weights else "sample_weight",
+            data.weights.place if data.weights else "sample_weight", keep_values,
         )  # fmt: skip
 
 
@@ -136,4 +137,5 @@ def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> B
     labels = encode_labels(y, w, options.classes, options.y_place, first)
     bins = np.empty(X.shape, np.uint8)
     binning.bin_rows(X, options.edges, options.edge_offsets, bins)
-    return BinnedRows(first, bins, labels, options.weight_rule.apply(labels, w))
+    values = np.array(X, np.float64) if options.keep_values else None
+    return BinnedRows(first, bins, labels, options.weight_rule.apply(labels, w), values)

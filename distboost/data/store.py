@@ -202,7 +202,14 @@ class BinnedStore:
             [edges[a:b] for a, b in pairwise(offsets)],
         )
 
-    def binned(self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int) -> BinnedSet:
+    def binned(
+        self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
+    ) -> BinnedSet:
+        if keep_values:
+            raise DataError(
+                f"the binned store {self.url!r} holds bins, no raw values, and similarities measure distances between values. "
+                "Give fit the arrays that the store was made from."
+            )
         if class_weight is None:
             class_weight = np.ones(len(profile.classes))
         rule = WeightRule.of(class_weight, profile.class_scans)

@@ -23,9 +23,7 @@ _PEAK = (4 / 3) ** 0.25 / (16 / 3)  # the largest value of t / (4 + t^4), at t^4
 # Chebyshev nodes, for |a| <= 14 to a relative 1e-12 and for |a| <= 10 to the last digit.
 PIECES, TERMS = 8, 16
 _NODES = np.array([math.cos(math.pi * (p + 0.5) / TERMS) for p in range(TERMS)])
-_COSINES = np.array(
-    [[math.cos(math.pi * m * (p + 0.5) / TERMS) for p in range(TERMS)] for m in range(TERMS)]
-)
+_COSINES = np.array([[math.cos(math.pi * m * (p + 0.5) / TERMS) for p in range(TERMS)] for m in range(TERMS)])
 
 # Numbers are rounded to whole multiples of 2^-GRID_BITS before they are added up as floats, over rows whose weights sum to
 # at most _TILE: these sums stay below 2^53 and are exact.
@@ -39,7 +37,9 @@ class Places(NamedTuple):
     """T similarities as the kernels read them."""
 
     kind: np.ndarray  # (T,) int8
-    centre: np.ndarray  # (T, D) float64: the point, or the midpoint of the two; NaN where a coordinate is missing
+    centre: (
+        np.ndarray
+    )  # (T, D) float64: the point, or the midpoint of the two; NaN where a coordinate is missing
     direction: np.ndarray  # (T, D) float64: half of the way from the second point to the first
     size: np.ndarray  # (T,) float64: tau, or the squared length of the direction
 

@@ -10,7 +10,8 @@ from distboost.data.blocks import BinnedRows
 class Block:
     """Binned rows with their scores F and, while a tree grows, their nodes.
 
-    `values` holds the raw values, if the algorithm needs them. `order` lists the rows in use node by node; node m's rows are ``order[spans[m, 0]:spans[m, 1]]``.
+    `values` holds the raw values, if the algorithm needs them. `order` lists the rows in use node by node; node m's rows are
+    ``order[spans[m, 0]:spans[m, 1]]``.
     """
 
     def __init__(self, rows: BinnedRows, n_classes: int, n_scores: int, score_dtype: str):

@@ -13,7 +13,7 @@ for tau (half the squared distance to the nearest *other* place) nor for a two-p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,11 @@ from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT, Places
 from distboost.partial import Best
 from distboost.rows import Rows
-from distboost.runtime.block import Block
 from distboost.weighting.codes import CodeWeights, ColumnSums
 from distboost.weighting.similarity import Correlations, Isolation, Surroundings, Trials
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
 
 _ROOT = np.zeros(1, np.int64)  # the rows in use are not parted
 

@@ -7,8 +7,8 @@ columns as classes, is the code 2 I - 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class ColumnSides(Statistic):
     weighting: CodeWeights
     column: int
 
-    wide: ClassVar[bool] = True
+    wide: bool = field(default=True, init=False)
 
     def n_sums(self, n_classes: int) -> int:
         return 2

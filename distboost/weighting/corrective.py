@@ -49,8 +49,8 @@ class CorrectiveSlopes(Reduction):
         sums, maxima, _ = self.nothing(0, block.n_classes)
         corrective.corrective_slopes(
             block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,
-            self.stumps.missing_left, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift, scale.factor, sums[:-1],
-            sums[-1], maxima,
+            self.stumps.missing_left, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,
+            scale.factor, sums[:-1], sums[-1], maxima,
         )  # fmt: skip
         return Partial(sums, maxima)
 

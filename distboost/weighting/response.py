@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class ClassWeights(Statistic):
 
     weighting: ResponseWeights
 
-    wide: ClassVar[bool] = True  # one number per row
+    wide: bool = field(default=True, init=False)  # one number per row
 
     def n_sums(self, n_classes: int) -> int:
         return n_classes

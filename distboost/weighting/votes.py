@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class PotentialGains(Statistic):
     gamma: float
     rounds_left: int
 
-    wide: ClassVar[bool] = True
+    wide: bool = field(default=True, init=False)
 
     def n_sums(self, n_classes: int) -> int:
         return n_classes

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -48,7 +50,7 @@ class AdaBoostECC(Algorithm):
     colorings: Any = parameter(None, "array-like", None)
     max_depth: int | None = size(1)
     max_leaf_nodes: int | None = size(None, 2)
-    n_estimators: int = size(100)
+    n_estimators: int = parameter(100, Interval(Integral, 1, None, closed="left"))
     random_state: Any = parameter(0, "random_state")
 
     name: ClassVar[str] = "adaboost-ecc"
@@ -74,9 +76,7 @@ class AdaBoostECC(Algorithm):
         μ = self._coloring(rows.round)
         # Binary weights of the rows: sum_l e[i, l] [μ(y_i) != μ(l)]; with the sign μ(y_i), the residuals along μ.
         stumps = self.max_depth == 1
-        tree = grow(
-            ProjectedResiduals(self.weighting, μ), gains.CLASS_STUMP if stumps else gains.DIRECTION
-        )
+        tree = grow(ProjectedResiduals(self.weighting, μ), gains.CLASS_STUMP if stumps else gains.DIRECTION)
         h, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ μ, stumps))
         apart = T * (μ[:, None] != μ)
         right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()

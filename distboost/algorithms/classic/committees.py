@@ -1,7 +1,7 @@
 """Multiclass boosting as binary problems side by side: one against all, AdaBoost.MO, Gentle AdaBoost.MH.
 
-Each round adds one tree to the committee of every binary problem, a column of a code. The code says which classes are +1 in each: see
-`weighting/codes.py`.
+Each round adds one tree to the committee of every binary problem. A code has a column for each, which says what classes are +1
+in it: see `weighting/codes.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from distboost.errors import LimitError
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.codes import ColumnSides, ColumnSums, CodeWeights, one_against_all
+from distboost.weighting.codes import CodeWeights, ColumnSides, ColumnSums, one_against_all
 from distboost.weighting.response import normalised, together
 
 
@@ -151,7 +151,9 @@ class AdaBoostMO(Committees):
 
     def decoded(self, G: np.ndarray) -> np.ndarray:
         F = np.zeros((len(G), self.n_classes))
-        for column, score in zip(self.weighting.code.T, G.T, strict=True):  # in the order that training adds them in
+        for column, score in zip(
+            self.weighting.code.T, G.T, strict=True
+        ):  # in the order that training adds them in
             F += score[:, None] * column
         return F
 

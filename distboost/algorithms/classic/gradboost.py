@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval
 from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
+from distboost.weak.tree import TreeGrower
 from distboost.weighting.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,7 +110,9 @@ class MultiBoost(LargeMargin):
         feature, split_bin, missing_left = (np.array(column) for column in zip(*columns, strict=True))
         stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, polarity)
         evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
-        for _ in range(RESTARTS):  # the solver's memory of old curvatures may stall it: it begins anew where it stopped
+        for _ in range(
+            RESTARTS
+        ):  # the solver's memory of old curvatures may stall it: it begins anew where it stopped
             solution = minimize(
                 evaluate,
                 W.ravel(),
@@ -144,7 +146,9 @@ class _Evaluation:
         while True:
             growth = _spread(W - self.W)
             weight_shift, loss_shift = self.shifts + growth
-            reduction = CorrectiveSlopes(self.stumps, self.rows.n_bins, W, self.link, weight_shift, loss_shift)
+            reduction = CorrectiveSlopes(
+                self.stumps, self.rows.n_bins, W, self.link, weight_shift, loss_shift
+            )
             sums, maxima, _ = self.rows.reduce(reduction, np.zeros(1, np.int64))
             self.passes += 1
             self.W, self.shifts = W.copy(), reduction.shifts + np.log(maxima)
@@ -154,7 +158,9 @@ class _Evaluation:
         if self.link == EXPONENTIAL:
             # log sum E, the terms r = y_i being 1
             log_total = np.logaddexp(np.log(loss) + weight_shift, np.log(self.n))
-            return log_total + self.nu * W.sum(), self.nu - (slopes * np.exp(weight_shift - log_total)).ravel()
+            return log_total + self.nu * W.sum(), self.nu - (
+                slopes * np.exp(weight_shift - log_total)
+            ).ravel()
         value = loss * np.exp(loss_shift) + self.nu * W.sum()
         gradient = self.nu - (slopes * np.exp(weight_shift)).ravel()
         return value / self.n, gradient / self.n
