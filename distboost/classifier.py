@@ -291,24 +291,26 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _earlier(self) -> Learned:
         """What there is to go on from."""
         if hasattr(self, "_learned"):
-            return self._learned
-        if self.checkpoint is None:
+            kept, place = self, "the fitted model"
+        elif self.checkpoint is None:
             raise NotFittedError(
                 f"resume=True goes on from a fitted model or from a checkpoint, but this {type(self).__name__} is not fitted and "
                 "has none. Call fit without it first."
             )
-        kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)}.__getitem__)
-        mine, theirs = deciding_parameters(self), deciding_parameters(kept)
-        for name in mine.keys() - ({"n_estimators"} - set(self.algorithm.fixed)):
+        else:
+            kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)}.__getitem__)
+            place = f"the checkpoint {os.fspath(self.checkpoint)}"
+        mine, theirs = deciding_parameters(self), kept._learned_with
+        fixed = set(self._algorithm(kept.n_classes_).fixed)
+        for name in fixed if kept is self else mine.keys() - ({"n_estimators"} - fixed):
             if mine[name] != theirs[name]:
                 raise DataError(
-                    f"the checkpoint {os.fspath(self.checkpoint)} was made with {name}={theirs[name]!r}, not {mine[name]!r}. "
-                    "Set it to that, or train anew."
+                    f"{place} was made with {name}={theirs[name]!r}, not {mine[name]!r}. Set it to that, or train anew."
                 )
         return kept._learned
 
     def _set_learned(self, learned: Learned) -> None:
-        self._learned = learned
+        self._learned, self._learned_with = learned, deciding_parameters(self)
         self.classes_, ensemble, history = learned
         self._ensemble = ensemble
         for name, values in history.notes.items():

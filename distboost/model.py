@@ -24,6 +24,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.errors import DataError, ModelFormatError
 from distboost.kernels import predict
 from distboost.rows import BinnedTree, Step, TreeStep
+from distboost.similarities import SimilarityEnsemble
 from distboost.threads import Threads
 from distboost.weak.tree import Tree
 
@@ -222,18 +223,22 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
         )
 
 
-Ensemble = TreeEnsemble
+Ensemble = TreeEnsemble | SimilarityEnsemble
 
 
 def new_ensemble(algorithm: Algorithm, n_features: int) -> Ensemble:
     """What the algorithm's learners are kept in."""
     n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+    if algorithm.needs_values:
+        return SimilarityEnsemble(n_features, n_scores)
     return TreeEnsemble(n_features, n_scores, algorithm.learners_per_round)
 
 
 def read_ensemble(algorithm: Algorithm, arrays: dict[str, np.ndarray], n_features: int) -> Ensemble:
     """The ensemble of the algorithm in these arrays."""
     n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+    if algorithm.needs_values:
+        return SimilarityEnsemble.from_arrays(arrays, n_features, n_scores)
     return TreeEnsemble.from_arrays(arrays, n_features, n_scores, algorithm.learners_per_round)
 
 

@@ -92,7 +92,11 @@ class AdaBoostMM(Algorithm):
         self.weighting: Weighting = Votes() if self.strategy == "os-zero-one" else margins
         self.margins = margins
         self.bound = self.n_classes - 1.0
-        self.fixed = ("n_estimators",) if self.strategy == "os-zero-one" else ()
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        # The potentials are those of a game of so many rounds.
+        return ("n_estimators",) if self.strategy == "os-zero-one" else ()
 
     def check(self) -> None:
         """Refuses what would void a strategy's guarantee, and games too large to compute."""

@@ -85,11 +85,6 @@ class Algorithm(ABC):
     corrective: ClassVar[bool] = False  # every round rewrites the values of all learners
     notes: ClassVar[tuple[str, ...]] = ()  # the names of a round's notes
     weighting: Weighting = field(init=False)
-        init=False, default=False
-    )  # it measures distances between rows: bins are not enough
-    fixed: tuple[str, ...] = field(
-        init=False, default=()
-    )  # parameters that cannot change when a training is resumed
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
@@ -99,11 +94,6 @@ class Algorithm(ABC):
     @property
     def learners_per_round(self) -> int:
         return 1
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether it measures distances between rows: bins are not enough."""
-        return False
 
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
         """Raises DataError if the parameters do not go together, or not with so many classes."""

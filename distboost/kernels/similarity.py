@@ -34,14 +34,23 @@ _REMAINS = 2**31 - 1
 
 
 class Places(NamedTuple):
-    """T similarities as the kernels read them."""
+    """T similarities as the kernels read them.
 
-    kind: np.ndarray  # (T,) int8
-    centre: (
-        np.ndarray
-    )  # (T, D) float64: the point, or the midpoint of the two; NaN where a coordinate is missing
-    direction: np.ndarray  # (T, D) float64: half of the way from the second point to the first
-    size: np.ndarray  # (T,) float64: tau, or the squared length of the direction
+    Attributes
+    ----------
+    kind : ndarray of shape (T,), int8
+    centre : ndarray of shape (T, D)
+        The point, or the midpoint of the two; NaN where a coordinate is missing.
+    direction : ndarray of shape (T, D)
+        Half of the way from the second point to the first.
+    size : ndarray of shape (T,)
+        tau, or the squared length of the direction.
+    """
+
+    kind: np.ndarray
+    centre: np.ndarray
+    direction: np.ndarray
+    size: np.ndarray
 
     @classmethod
     def of(cls, kind: np.ndarray, anchors: np.ndarray, tau: np.ndarray) -> Places:
