@@ -95,6 +95,16 @@ class Algorithm(ABC):
     def learners_per_round(self) -> int:
         return 1
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Parameters that must stay as they were when a training is resumed, n_estimators among them."""
+        return ()
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether it measures distances between rows: bins are not enough."""
+        return False
+
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
         """Raises DataError if the parameters do not go together, or not with so many classes."""
 
