@@ -122,9 +122,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         own = {name: getattr(self, name) for name in self.algorithm.parameters()}
         if "random_state" in own:
             own["random_state"] = self._seed()
-        algorithm = self.algorithm(n_classes=n_classes, **own)
-        algorithm.check()
-        return algorithm
+        return self.algorithm(n_classes=n_classes, **own)
 
     # Fitting.
 
@@ -165,11 +163,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         data = self._dataset(X, y, sample_weight)
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs)) as where:
-            self._check_budget(data, evaluation, 2, where)  # before a row is read, and again with all classes
+            self._check_budget(
+                data, evaluation, self._algorithm(2), where
+            )  # before a row is read, and again with all classes
             profile = data.profile(self.max_bins, self._seed(), where)
             if earlier is not None:
                 check_same_task(earlier, profile)
             algorithm = self._algorithm(len(profile.classes))
+            algorithm.check()
             rows = self._place(data, evaluation, profile, algorithm, where)
             try:
                 self._train(rows, profile, algorithm, earlier)
@@ -234,7 +235,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _place(self, data: Dataset, evaluation: RawDataset | None, profile, algorithm: Algorithm, where):
         """Bins the rows where they will stay."""
-        self._check_budget(data, evaluation, len(profile.classes), where)
+        self._check_budget(data, evaluation, algorithm, where)
         weights, keep = class_weights(self.class_weight, profile), algorithm.needs_values
         sets = [data.binned(profile, weights, where.n_parallel, keep)]
         if evaluation is not None:
@@ -242,11 +243,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
         return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype, n_scores)
 
-    def _check_budget(self, data: Dataset, evaluation: RawDataset | None, n_classes: int, where) -> None:
+    def _check_budget(
+        self, data: Dataset, evaluation: RawDataset | None, algorithm: Algorithm, where
+    ) -> None:
         n_rows = data.n_rows + (0 if evaluation is None else evaluation.n_rows)
         share = -(-n_rows // where.n_processes)
         score_bytes = np.dtype(self.score_dtype).itemsize
-        check_budget(self.memory_limit, share, data.n_features, n_classes, score_bytes)
+        check_budget(self.memory_limit, share, data.n_features, algorithm, score_bytes)
 
     def _train(self, rows, profile, algorithm: Algorithm, earlier: Learned | None) -> None:
         if earlier is None:

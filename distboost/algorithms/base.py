@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from distboost.kernels import lanes
 from distboost.rows import Losses, Rows, Step
 from distboost.weak.tree import TreeGrower
 from distboost.weighting.base import Weighting
@@ -105,6 +106,10 @@ class Algorithm(ABC):
         """Whether it measures distances between rows: bins are not enough."""
         return False
 
+    def row_bytes(self, n_features: int) -> int:
+        """Bytes that training keeps of a row beside its bins, scores, label and weight: those of the statistics."""
+        return statistic_bytes(self.n_classes, wide=True)
+
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
         """Raises DataError if the parameters do not go together, or not with so many classes."""
 
@@ -129,6 +134,11 @@ class Algorithm(ABC):
     def decoded(self, G: np.ndarray) -> np.ndarray:
         """The scores (n, K) of the classes, from those that training keeps (n, n_scores)."""
         return G
+
+
+def statistic_bytes(n_sums: int, wide: bool) -> int:
+    """Bytes of a row's statistic of so many numbers, with a row count and a row weight."""
+    return (8 if wide else 4) * lanes.padded(n_sums + 2)
 
 
 def signs(S: np.ndarray) -> np.ndarray:

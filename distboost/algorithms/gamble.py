@@ -51,6 +51,9 @@ class GAMBLE(Algorithm):
     def __post_init__(self):
         self.weighting = ResponseWeights(1 / (self.n_classes - 1))
 
+    def row_bytes(self, n_features: int) -> int:
+        return 8  # its weight
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)

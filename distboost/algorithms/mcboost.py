@@ -27,6 +27,7 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
+    statistic_bytes,
     tree_signs,
 )
 from distboost.algorithms.linesearch import exact_step, exact_step_over_rows
@@ -94,6 +95,9 @@ class CDMCBoost(MCBoost):
 
     name: ClassVar[str] = "cd-mcboost"
 
+    def row_bytes(self, n_features: int) -> int:
+        return statistic_bytes(1, wide=True)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         j = (rows.round - 1) % (self.n_classes - 1)
         Y_j = simplex(self.n_classes)[:, j]
@@ -128,6 +132,9 @@ class GDMCBoost(MCBoost):
     max_leaf_nodes: int | None = size(None, 2)
 
     name: ClassVar[str] = "gd-mcboost"
+
+    def row_bytes(self, n_features: int) -> int:
+        return statistic_bytes(self.n_classes, wide=self.leaf == "codeword")
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The direction of steepest descent within the trees, eq. 32.

@@ -82,7 +82,10 @@ class REBEL(Algorithm):
 
     def __post_init__(self):
         self.weighting = CodeWeights(one_against_all(self.n_classes))
-        self.needs_values = self.weak_learner == "similarity"
+
+    @property
+    def needs_values(self) -> bool:
+        return self.weak_learner == "similarity"
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         before = rows.calls.total()

@@ -25,6 +25,7 @@ from distboost.algorithms.base import (
     parameter,
     signs,
     size,
+    statistic_bytes,
 )
 from distboost.algorithms.coefficients import Coefficients, exponential_coefficients, logistic_coefficients
 from distboost.algorithms.large_margin import LargeMargin, Signed, ε
@@ -68,6 +69,10 @@ class StagewiseBoost(LargeMargin):
 
     name: ClassVar[str] = "stagewise"
     notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)
+
+    def row_bytes(self, n_features: int) -> int:
+        deeper = 0 if self.max_depth == 1 else statistic_bytes(1, wide=True)
+        return statistic_bytes(self.n_classes, wide=True) + deeper
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)

@@ -19,6 +19,7 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
+    statistic_bytes,
     tree_signs,
 )
 from distboost.algorithms.tables import side_table
@@ -58,6 +59,9 @@ class AdaBoostECC(Algorithm):
 
     def __post_init__(self):
         self.weighting = MarginWeights(1 / 2)
+
+    def row_bytes(self, n_features: int) -> int:
+        return statistic_bytes(1, wide=True)
 
     def check(self) -> None:
         """Refuses colorings that are not one of -1 and +1 for each round and class."""

@@ -27,6 +27,7 @@ from distboost.algorithms.base import (
     parameter,
     signs,
     size,
+    statistic_bytes,
 )
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
@@ -60,6 +61,9 @@ class AdaBoostMH(Algorithm):
 
     def __post_init__(self):
         self.weighting = CodeWeights(one_against_all(self.n_classes))
+
+    def row_bytes(self, n_features: int) -> int:
+        return statistic_bytes(2 * self.n_classes, wide=True)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         statistic = CodeSides(self.weighting)

@@ -53,6 +53,9 @@ class AdaBoostM1(Algorithm):
         self.chance = 1 / 2  # the error of a learner that is of no use
         self.prior = 0.0  # what a step has beside its log odds
 
+    def row_bytes(self, n_features: int) -> int:
+        return 8  # its weight
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         tree = grow(ClassWeights(self.weighting), gains.CODEWORD)
         C = together(rows.sums(ClassSums(self.weighting), tree.leaves))

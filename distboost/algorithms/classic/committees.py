@@ -42,6 +42,9 @@ class Committees(Algorithm):
     def __post_init__(self):
         self.weighting = CodeWeights(one_against_all(self.n_classes))
 
+    def row_bytes(self, n_features: int) -> int:
+        return 8 + 16 + 4  # weight, scores and side in the column at hand
+
     @property
     def learners_per_round(self) -> int:
         return self.weighting.n_columns

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter
+from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, statistic_bytes
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import TreeGrower
@@ -46,6 +46,9 @@ class GradBoost(Algorithm):
     def __post_init__(self):
         self.weighting = MarginWeights(1.0, SOFTMAX)
         self.w: dict[tuple, np.ndarray] = {}
+
+    def row_bytes(self, n_features: int) -> int:
+        return statistic_bytes(self.n_classes, wide=False)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The stump whose row of the gradient has the largest norm.
