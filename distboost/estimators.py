@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
@@ -85,14 +87,21 @@ _EXAMPLE = """
 def _documentation(algorithm: type[Algorithm]) -> str:
     """The algorithm's own text and parameters, then what all estimators share."""
     text = (algorithm.__doc__ or "").rstrip()
-    common = (BoostingClassifier.__doc__ or "").partition("----------\n")[2].strip()
+    common = _without(algorithm.parameters(), (BoostingClassifier.__doc__ or "").partition("----------\n")[2], text)
     if "Parameters\n" not in text:
         text += "\n\n    Parameters\n    ----------"
     text, attributes, more = text.partition("\n\n    Attributes\n    ----------\n")
     shared = _ATTRIBUTES + (more + "\n" if attributes else "")
     public = "distboost.baselines" if algorithm.name in registry.BASELINES else "distboost"
     example = _EXAMPLE.format(module=public, name=algorithm.__name__)
-    return f"{text}\n    {common}\n{shared}{example}    "
+    return f"{text}\n{common}\n{shared}{example}    "
+
+
+def _without(own: Iterable[str], common: str, text: str) -> str:
+    """The common parameters less those that the algorithm documents itself."""
+    entries = re.split(r"(?m)^(?=    \w+ : )", common.rstrip())
+    said = {name for name in own if re.search(rf"(?m)^    {name} : ", text)}
+    return "".join(entry for entry in entries if entry.partition(" :")[0].strip() not in said).rstrip()
 
 
 @cache

@@ -96,8 +96,8 @@ class TreeEnsemble:
         other._trees = list(self._trees)
         return other
 
-    def become(self, other: TreeEnsemble) -> None:
-        """Holds the trees of the other."""
+    def become(self, other: Any) -> None:
+        """Holds the trees of the other, an ensemble of the same kind."""
         self._trees = list(other._trees)
         self._joined = None
 

@@ -61,8 +61,8 @@ class SimilarityEnsemble:
         other.become(self)
         return other
 
-    def become(self, other: SimilarityEnsemble) -> None:
-        """Holds the similarities of the other."""
+    def become(self, other: Any) -> None:
+        """Holds the similarities of the other, an ensemble of the same kind."""
         self._set(list(other._learners))
 
     def _set(self, learners: list[tuple[Similarity, np.ndarray]]) -> None:

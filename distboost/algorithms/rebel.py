@@ -30,9 +30,10 @@ from distboost.algorithms.base import (
 )
 from distboost.kernels import similarity as kernels
 from distboost.rows import Losses, Rows
-from distboost.weak.similarity import SimilaritySearch
+from distboost.weak.similarity import SEARCH_BYTES, SimilaritySearch
 from distboost.weak.tree import TreeGrower
 from distboost.weak.whole_tree import grow_whole_tree
+from distboost.weighting.base import statistic_bytes
 from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
 
 LARGEST_STEP = LARGEST_RATIO / 2  # it multiplies one weight and divides another
@@ -48,7 +49,8 @@ class REBEL(Algorithm):
     The similarities of a round are found by the paper's procedure (section 5.2): a split of the rows into two groups, the row
     that is best told from all others, and its nearest neighbours in the other group one by one. That takes 4 passes over the
     rows and one for each two-point similarity tried. A coordinate that is missing on either side of a difference adds nothing to
-    a distance. Rows are kept with their raw values: 8 bytes for each feature and 8 for each class.
+    a distance. Rows are kept with their raw values: 8 bytes for each feature and 8 for each class. `max_features` and the limits
+    of leaves concern trees alone.
 
     Parameters
     ----------
@@ -86,6 +88,11 @@ class REBEL(Algorithm):
     @property
     def needs_values(self) -> bool:
         return self.weak_learner == "similarity"
+
+    def row_bytes(self, n_features: int) -> int:
+        if not self.needs_values:
+            return statistic_bytes(2 * self.n_classes, wide=True)
+        return 8 * n_features + SEARCH_BYTES + 8 * self.n_classes
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         before = rows.calls.total()

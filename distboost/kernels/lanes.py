@@ -86,3 +86,36 @@ def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
 
 
 advance_lanes: Any = intrinsic(_advance_lanes)
+
+
+def _add_rounded_lanes(typingctx, total, i, column, weight, factor, terms, j):
+    """total[i, lanes] += rint(weight rint(factor terms[j, lanes])) for float64 total and terms, both C-contiguous."""
+    index = types.uintp
+    signature = types.void(total, index, index, types.float64, types.float64, terms, index)
+
+    def codegen(context, builder, signature, args):
+        total_value, i_value, column_value, weight_value, factor_value, terms_value, j_value = args
+        f64 = ir.DoubleType()
+        vector = ir.VectorType(f64, LANES)
+        rint = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector]), f"llvm.rint.v{LANES}f64"
+        )
+
+        def spread(number):
+            first = builder.insert_element(
+                ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
+            )
+            zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+            return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+
+        target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, f64)
+        source = _pointer(context, builder, signature.args[5], terms_value, j_value, column_value, f64)
+        rounded = builder.call(rint, [builder.fmul(spread(factor_value), builder.load(source, align=8))])
+        addend = builder.call(rint, [builder.fmul(spread(weight_value), rounded)])
+        builder.store(builder.fadd(builder.load(target, align=8), addend), target, align=8)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+add_rounded_lanes: Any = intrinsic(_add_rounded_lanes)

@@ -13,10 +13,11 @@ import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp
+from distboost.kernels.lanes import LANES, add_rounded_lanes
 
 CONSTANT, ONE_POINT, TWO_POINT = 0, 1, 2
 
-_PEAK = (4 / 3) ** 0.25 / (16 / 3)  # the largest value of t / (4 + t^4), at t^4 = 4/3
+_PEAK: float = (4 / 3) ** 0.25 / (16 / 3)  # the largest value of t / (4 + t^4), at t^4 = 4/3
 
 # [-1, 1] is cut into PIECES; t in [-1, 1] tells where in its piece a value f lies. The sums of w T_m(t) in every piece, T_m the
 # Chebyshev polynomials, give those of w exp(a f) for any a: within a piece, exp(a f) is its interpolation polynomial in TERMS
@@ -238,7 +239,7 @@ def piece_sums(f, sign, labels, weights, order, code, u, unit, out):
     # OUT: out (PIECES K, TERMS) int64
     n_classes = u.shape[1]
     total = np.zeros((PIECES * n_classes, TERMS))
-    T, mirrored = np.empty(TERMS), np.empty(TERMS)
+    T = np.empty((2, TERMS))  # of f, of -f
     load = 0.0
     for j in range(order.shape[0]):
         i = order[j]
@@ -250,33 +251,26 @@ def piece_sums(f, sign, labels, weights, order, code, u, unit, out):
         x = f[i]
         if sign:
             x = 1.0 if x >= 0.0 else -1.0
-        piece = min(np.int64((x + 1.0) * (PIECES / 2)), PIECES - 1)
-        polynomials((x - (2 * piece + 1.0) / PIECES + 1.0) * PIECES, T, mirrored)
+        piece = np.int64(min((x + 1.0) * (PIECES / 2), PIECES - 1.0))
+        polynomials((x - (2 * piece + 1.0) / PIECES + 1.0) * PIECES, T)
         own = code[labels[i]]
         for k in range(n_classes):
-            w = abs(u[i, k])
             # -f lies in the mirrored piece, at -t.
-            if own[k] > 0.0:
-                add_terms(c, w, mirrored, total[(PIECES - 1 - piece) * n_classes + k])
-            else:
-                add_terms(c, w, T, total[piece * n_classes + k])
+            turned = own[k] > 0.0
+            b = PIECES - 1 - piece if turned else piece
+            for m in range(0, TERMS, LANES):
+                add_rounded_lanes(total, b * n_classes + k, m, c, abs(u[i, k]), T, np.int64(turned))
     flush(total, unit, out)
 
 
 @inlined
-def polynomials(t, T, mirrored):
-    """T[m] = T_m(t) and mirrored[m] = T_m(-t): T_m = 2 t T_{m-1} - T_{m-2}."""
-    T[0], T[1] = 1.0, t
+def polynomials(t, T):
+    """T[0, m] = T_m(t), T[1, m] = T_m(-t): T_m = 2 t T_{m-1} - T_{m-2}."""
+    T[0, 0], T[0, 1] = 1.0, t
     for m in range(2, TERMS):
-        T[m] = 2.0 * t * T[m - 1] - T[m - 2]
+        T[0, m] = 2.0 * t * T[0, m - 1] - T[0, m - 2]
     for m in range(0, TERMS, 2):
-        mirrored[m], mirrored[m + 1] = T[m], -T[m + 1]
-
-
-@inlined
-def add_terms(c, w, T, total):
-    for m in range(TERMS):
-        total[m] += np.rint(c * np.rint(w * T[m]))
+        T[1, m], T[1, m + 1] = T[0, m], -T[0, m + 1]
 
 
 # Line searches, on the coordinator.

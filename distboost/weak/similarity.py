@@ -27,6 +27,8 @@ from distboost.weighting.similarity import Correlations, Isolation, Surroundings
 if TYPE_CHECKING:
     from distboost.runtime.block import Block
 
+SEARCH_BYTES = 4 * 8 + 4  # what a search notes of each row beside its weights
+
 _ROOT = np.zeros(1, np.int64)  # the rows in use are not parted
 
 # Below such a fraction of it, a fall of the loss is rounding.
