@@ -27,13 +27,13 @@ from distboost.algorithms.base import (
     Round,
     parameter,
     size,
+    statistic_bytes,
 )
 from distboost.kernels import similarity as kernels
 from distboost.rows import Losses, Rows
-from distboost.weak.similarity import SEARCH_BYTES, SimilaritySearch
+from distboost.weak.similarity import SEARCH_BYTES, Similarity, SimilaritySearch
 from distboost.weak.tree import TreeGrower
 from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.base import statistic_bytes
 from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
 
 LARGEST_STEP = LARGEST_RATIO / 2  # it multiplies one weight and divides another
@@ -117,10 +117,14 @@ class REBEL(Algorithm):
         sign = self.output == "sign"
         search = SimilaritySearch(rows, self.weighting, sign, sign_steps if sign else real_steps)
         found = search(self.similarity == "two-point", self.max_candidates)
+        if found is None and grow.limits.subsample < 1:  # other rows may do better
+            found = Similarity.constant(rows.n_features, sign), np.zeros(self.n_classes)
         if found is None:
             return None, False
         learner, a = found
-        return Learner(learner, a[None]), bool((np.abs(a) >= LARGEST_STEP).all())
+        # A real-valued similarity may be right about every row and yet leave those that are far from it nearly as they were:
+        # its step is cut off, but there is more to learn.
+        return Learner(learner, a[None]), sign and bool((np.abs(a) >= LARGEST_STEP).all())
 
     def loss_of(self, losses: Losses) -> float:
         return losses.mean / 2

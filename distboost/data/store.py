@@ -208,7 +208,7 @@ class BinnedStore:
         if keep_values:
             raise DataError(
                 f"the binned store {self.url!r} holds bins, no raw values, and similarities measure distances between values. "
-                "Give fit the arrays that the store was made from."
+                "Give fit the arrays that the store was made from, or learn from bins (REBEL: weak_learner='tree')."
             )
         if class_weight is None:
             class_weight = np.ones(len(profile.classes))

@@ -38,7 +38,7 @@ def margin_weights(scores, y, s, link, shift, scale, u):
             u[k] = np.rint(u[k] * factor)
 
 
-@inlined
+@kernel
 def linked_weights(scores, y, s, link, u):
     """u[k] of the links other than the exponential, and the row's loss; u[y] = 0. No exponential is above 1."""
     own = scores[y]

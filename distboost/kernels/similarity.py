@@ -191,10 +191,11 @@ def isolate(labels, weights, order, code, factor, u, sides, units, projection, v
 
 
 @kernel
-def surround(X, order, anchor, v, orientation, positive, distances, dropped):
+def surround(X, order, anchor, v, orientation, tolerance, positive, distances, dropped):
     """Squared distances from the anchor; the smallest above 0, and the row of the other binary class where it is smallest.
 
-    A row at the anchor itself cannot be told from it: it is no neighbour. The binary class is the sign of orientation v[i].
+    A row at the anchor itself cannot be told from it: it is no neighbour. A row's binary class is + if orientation v[i] >=
+    -tolerance.
     """
     # IN: positive: whether the anchor's binary class is +
     # OUT: distances (n,) float64; dropped (n,) int32
@@ -203,7 +204,7 @@ def surround(X, order, anchor, v, orientation, positive, distances, dropped):
         i = order[j]
         distance = squared_distance(X[i], anchor)
         distances[i] = distance
-        remains = distance > 0.0 and (orientation * v[i] >= 0.0) != positive
+        remains = distance > 0.0 and (orientation * v[i] >= -tolerance) != positive
         dropped[i] = _REMAINS if remains else 0
         if distance > 0.0:
             nearest = min(nearest, distance)

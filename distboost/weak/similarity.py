@@ -27,12 +27,16 @@ from distboost.weighting.similarity import Correlations, Isolation, Surroundings
 if TYPE_CHECKING:
     from distboost.runtime.block import Block
 
-SEARCH_BYTES = 4 * 8 + 4  # what a search notes of each row beside its weights
+SEARCH_BYTES = 3 * 8 + 4  # what a search notes of each row beside its weights
 
 _ROOT = np.zeros(1, np.int64)  # the rows in use are not parted
 
 # Below such a fraction of it, a fall of the loss is rounding.
 NOISE = 2.0**-46
+
+# An entry of v so much smaller than the largest is 0 but for rounding. That is common: in the first round of 4 classes, v is 0
+# for the rows of all classes but one.
+ZERO = 2.0**-40
 
 # The best step for each class and the class's loss after it, from the sums of `Trials`.
 Steps = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -113,13 +117,16 @@ class SimilaritySearch:
         # 0. The constant.
         self._consider(Similarity.constant(self.rows.n_features, self.sign), _sums_of_constant(N, P))
         # 1-2. Binary classes; the row to isolate.
-        anchor, orientation, positive = self._isolated(products, N, P)
+        isolated = self._isolated(products, N, P)
+        if isolated is None:
+            return None
         # 3. What is around it.
-        surroundings = Surroundings(anchor, orientation, positive)
-        _, (less_nearest,), following = self.rows.reduce(surroundings, _ROOT)
-        if not 0 < -less_nearest / 2 < np.inf:
+        _, (less_nearest,), following = self.rows.reduce(isolated, _ROOT)
+        tau = -less_nearest / 2
+        if not 0 < tau < np.inf:
             return self.best  # there is no other place
-        trials = [Similarity.one_point(anchor, -less_nearest / 2, self.sign)]
+        anchor = isolated.anchor
+        trials = [Similarity.one_point(anchor, tau, self.sign)]
         # 4-6. Two-point similarities with the nearest remaining row of the other class. The first pass takes the one-point
         # similarity along.
         following = following if two_point else None
@@ -139,20 +146,21 @@ class SimilaritySearch:
         lower, (N, P) = np.tril(sums[:-2]), sums[-2:]
         return lower + np.tril(lower, -1).T, N, P
 
-    def _isolated(self, products: np.ndarray, N: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """The place of the row that is best isolated, the orientation of v, and whether the row's binary class is +."""
+    def _isolated(self, products: np.ndarray, N: np.ndarray, P: np.ndarray) -> Surroundings | None:
+        """Asks for what is around the row that is best isolated; None, if there are no rows."""
         # u_n = w_n / sqrt(sum_n w_n), class by class; N and sqrt(lambda) change no sign.
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(N + P > 0, np.sqrt(self.units / (N + P)), 0.0)
         _, vectors = np.linalg.eigh(products * np.outer(scale, scale))
         question = Isolation(self.weighting, np.stack([N, P]), self.units, vectors[:, -1] * scale)
         _, (highest, lowest), row = self.rows.reduce(question, _ROOT)
-        if row is None:
-            raise RuntimeError("a round without rows")
         # The entry of largest size is positive. Where entries of both signs are largest, only a v that is exactly 0 could tell.
         orientation = 1.0 if highest >= lowest else -1.0
+        if row is None:
+            return None
         anchor, v = row.content
-        return anchor, orientation, orientation * v >= 0
+        tolerance = ZERO * max(highest, lowest)
+        return Surroundings(anchor, orientation, tolerance, orientation * v >= -tolerance)
 
     def _try(self, similarities: list[Similarity], number: int) -> Best | None:
         """Considers the similarities; the next row of the other binary class, the nearest that the last one leaves."""

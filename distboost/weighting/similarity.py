@@ -73,7 +73,8 @@ class Surroundings(Reduction):
     to the nearest row of any class. Rows at the anchor's own place do not count."""
 
     anchor: np.ndarray  # (D,)
-    orientation: float  # a row's binary class is the sign of orientation v
+    orientation: float  # a row's binary class is + if orientation v >= -tolerance
+    tolerance: float
     positive: bool  # the anchor's binary class
 
     n_maxima: ClassVar[int] = 1
@@ -84,8 +85,9 @@ class Surroundings(Reduction):
     def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
         v, distances, dropped = _search_state(block)
         nearest, row, distance = similarity.surround(
-            _values(block), block.order, self.anchor, v, self.orientation, self.positive, distances, dropped
-        )
+            _values(block), block.order, self.anchor, v, self.orientation, self.tolerance, self.positive, distances,
+            dropped,
+        )  # fmt: skip
         return Partial(np.zeros(0, np.int64), np.array([-nearest]), _best(block, row, distance, v))
 
 

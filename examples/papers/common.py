@@ -41,9 +41,10 @@ class Split(NamedTuple):
 class Method(NamedTuple):
     """A row of a table."""
 
-    make: Callable[[int], Any]  # the number of classes -> an estimator, or None: not for so many classes
+    make: Callable[[int], Any]  # the number of classes -> an estimator
     paper: Sequence[float | None] = ()  # one figure per data set of the table
     reference: Sequence[float | None] = ()
+    only: Sequence[str] | None = None  # the data sets it is for; None: all
     prepare: Callable[[Split], Split] = lambda split: split
 
 
@@ -136,16 +137,19 @@ def measure(
         splits = [next(splits)] if quick else list(splits)
         n_classes = int(max(split.y.max() for split in splits)) + 1
         for name, method in table.methods.items():
-            repeats = []
-            for split in splits:
-                model = method.make(n_classes)
-                if model is None:
-                    break
-                if quick:
-                    model.set_params(n_estimators=min(model.n_estimators, QUICK_ROUNDS))
-                repeats.append([round(float(x), 4) for x in table.measure(model, method.prepare(split))])
-            if repeats:
-                yield dataset, name, repeats
+            if method.only is None or dataset in method.only:
+                models = [_model(method, n_classes, quick) for _ in splits]
+                pairs = zip(models, splits, strict=True)
+                yield dataset, name, [_figures(table, model, method.prepare(split)) for model, split in pairs]
+
+
+def _model(method: Method, n_classes: int, quick: bool) -> Any:
+    model = method.make(n_classes)
+    return model.set_params(n_estimators=min(model.n_estimators, QUICK_ROUNDS)) if quick else model
+
+
+def _figures(table: Table, model: Any, split: Split) -> list[float]:
+    return [round(float(x), 4) for x in table.measure(model, split)]
 
 
 # The printer.

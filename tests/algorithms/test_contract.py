@@ -1,0 +1,457 @@
+"""What holds for every algorithm of the registry, in each of its variants: a new one is a subject of these tests by its line there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from click.testing import CliRunner
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from sklearn.base import clone
+
+import distboost
+from distboost import registry
+from distboost.cli import main
+from distboost.errors import DataError
+
+ROUNDS = 6
+MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
+
+HALVES = [[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]
+
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "cd-mcboost": {
+        "depth 3": {"max_depth": 3},
+        "best first": {"max_depth": None, "max_leaf_nodes": 4},
+    },
+    "gd-mcboost": {
+        "codeword": {"leaf": "codeword", "max_depth": 2},
+        "best first": {"max_depth": None, "max_leaf_nodes": 4},
+    },
+    "adaboost-mm": {
+        "stumps": {"max_depth": 1},
+        "fixed": {"strategy": "fixed", "edge": 0.2, "max_depth": 3},
+        "fixed steps": {
+            "strategy": "fixed",
+            "edge": np.linspace(0.4, 0.1, MOST_ROUNDS).tolist(),
+            "alphas": np.linspace(0.6, 0.3, MOST_ROUNDS).tolist(),
+            "max_depth": 3,
+        },
+        "os-exponential": {"strategy": "os-exponential", "edge": 0.2, "eta": 0.3, "max_depth": 3},
+        "os-zero-one": {"strategy": "os-zero-one", "edge": 0.2, "max_depth": 3},
+    },
+    "stagewise": {
+        "logistic": {"loss": "logistic"},
+        "depth 2": {"max_depth": 2},
+        "bounded steps": {"max_step": 0.3, "learning_rate": 1.0},
+    },
+    "gamble": {"by level": {"max_leaf_nodes": None, "max_depth": 2}},
+    "rebel": {
+        "depth 2": {"max_depth": 2},
+        "similarity": {"weak_learner": "similarity"},
+        "similarity sign": {"weak_learner": "similarity", "output": "sign"},
+        "similarity one-point": {"weak_learner": "similarity", "similarity": "one-point"},
+    },
+    "one-vs-all": {"depth 2": {"max_depth": 2}},
+    "adaboost-m1": {"best first": {"max_depth": None, "max_leaf_nodes": 5}},
+    "adaboost-mh": {"depth 3": {"max_depth": 3}, "real": {"vote": "real"}},
+    "adaboost-ecc": {"colorings": {"colorings": HALVES * (MOST_ROUNDS // 3)}, "depth 2": {"max_depth": 2}},
+    "adaboost-mo": {"depth 2": {"max_depth": 2}},
+    "samme": {"depth 2": {"max_depth": 2}},
+    "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
+    "gradboost": {"penalty": {"penalty": 0.01}},
+    "multiboost": {"logistic": {"loss": "logistic"}},
+}
+
+CORRECTIVE = {"multiboost"}  # every round rewrites the coefficients of all
+
+
+def others(F: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """F[i, k] - F[i, y_i] for the K - 1 other classes."""
+    n, K = F.shape
+    differences = F - F[np.arange(n), y][:, None]
+    return differences[y[:, None] != np.arange(K)].reshape(n, K - 1)
+
+
+def own(F: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return F[np.arange(len(F)), y]
+
+
+def signs(F: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """+1 for the row's class, -1 for the others."""
+    return np.where(y[:, None] == np.arange(F.shape[1]), 1.0, -1.0)
+
+
+def mcboost_loss(model, F, y):
+    return 1 + np.exp(others(F, y) / 2).sum(axis=1).mean()
+
+
+def game_loss(model, F, y):
+    if model.strategy == "os-zero-one":
+        return (others(F, y) >= 0).any(axis=1).mean()
+    eta = model.eta if model.strategy == "os-exponential" else 1.0
+    return np.exp(eta * others(F, y)).sum(axis=1).mean()
+
+
+def large_margin_loss(model, F, y):
+    margins = np.column_stack([np.zeros(len(F)), others(F, y)])
+    return logsumexp(margins) if model.loss == "exponential" else np.logaddexp(0, margins).sum()
+
+
+def binary_loss(model, F, y):
+    return np.exp(-signs(F, y) * F).mean()
+
+
+# The loss of each algorithm, from the scores of the rows. What a column of AdaBoost.MO loses cannot be told from them.
+LOSSES = {
+    "cd-mcboost": mcboost_loss,
+    "gd-mcboost": mcboost_loss,
+    "adaboost-mm": game_loss,
+    "stagewise": large_margin_loss,
+    "gamble": lambda model, F, y: np.exp(-own(F, y) / (F.shape[1] - 1)).mean(),
+    "rebel": lambda model, F, y: np.exp(-signs(F, y) * F).sum(axis=1).mean() / 2,
+    "one-vs-all": binary_loss,
+    "adaboost-m1": lambda model, F, y: np.exp(-own(F, y)).mean(),
+    "adaboost-mh": binary_loss,
+    "adaboost-ecc": lambda model, F, y: np.exp(others(F, y) / 2).sum(axis=1).mean(),
+    "samme": lambda model, F, y: np.exp(-own(F, y)).mean(),
+    "gentle-adaboost": binary_loss,
+    "gradboost": lambda model, F, y: (logsumexp(F, axis=1) - own(F, y)).mean(),
+    "multiboost": large_margin_loss,
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An algorithm with some settings."""
+
+    algorithm: str
+    variant: str
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} {self.variant}".strip()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return VARIANTS[self.algorithm][self.variant] if self.variant else {}
+
+    def make(self, **parameters):
+        """The estimator; the test's parameters go before the variant's."""
+        place = "distboost.baselines" if self.algorithm in registry.BASELINES else "distboost"
+        names = {name: estimator for estimator, name in registry.estimator_names(registry.ALGORITHMS).items()}
+        estimator = getattr(importlib.import_module(place), names[self.algorithm])
+        return estimator(**{"n_estimators": ROUNDS, "n_jobs": 1, **self.settings, **parameters})
+
+
+SUBJECTS = [Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))]
+
+
+class Problem(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """4 classes in 5 features, a twentieth of the values missing, a tenth of the labels wrong; rows sorted by class."""
+    rng = np.random.default_rng(1)
+    y = np.sort(rng.integers(0, 4, 320))
+    X = np.round(2 * np.eye(4, 5)[y] + 0.8 * rng.normal(size=(320, 5)), 2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = np.where(rng.random(320) < 0.1, rng.integers(0, 4, 320), y)
+    test = np.arange(320) % 3 == 0
+    return Problem(X[~test], y[~test], X[test], y[test])
+
+
+@pytest.fixture(scope="module", params=SUBJECTS, ids=str)
+def subject(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(subject, problem):
+    """Trained in this process by one thread on arrays in memory."""
+    X, y, *evaluation = problem
+    return subject.make().fit(X, y, eval_set=tuple(evaluation))
+
+
+@pytest.fixture(scope="module")
+def content(model, tmp_path_factory):
+    """The model's file."""
+    return file_of(model, tmp_path_factory.mktemp("model"))
+
+
+def file_of(model, folder: Path) -> bytes:
+    model.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
+def sampled(subject: Subject) -> dict[str, Any]:
+    """Parameters that have each round see some rows and features only; a totally corrective step needs all rows."""
+    rows = {} if subject.algorithm in CORRECTIVE else {"subsample": 0.6}
+    return {"max_features": 0.6, "random_state": 3, **rows}
+
+
+def test_variants_are_of_the_registry():
+    assert set(VARIANTS) <= set(registry.ALGORITHMS)
+    assert set(LOSSES) <= set(registry.ALGORITHMS)
+
+
+# Learning
+
+
+def test_learns(subject, model, problem):
+    chance = 3 / 4
+    if "one-point" in subject.variant:
+        # Such a similarity tells the surroundings of one row from all others: a few rows' worth in each round.
+        assert model.train_loss_[-1] < model.train_loss_[0]
+        return
+    assert model.train_error_[-1] < 0.6 * chance
+    assert 1 - model.score(problem.X_test, problem.y_test) < 0.7 * chance
+
+
+def test_losses_and_errors_are_those_of_the_scores(subject, model, problem):
+    sets = ((problem.X, problem.y, "train"), (problem.X_test, problem.y_test, "eval"))
+    for X, y, kind in sets:
+        losses, errors = getattr(model, f"{kind}_loss_"), getattr(model, f"{kind}_error_")
+        assert losses.shape == errors.shape == (model.n_iter_,)
+        for t, F in enumerate(model.staged_scores(X)):
+            if subject.algorithm in CORRECTIVE and t < model.n_iter_ - 1:
+                continue  # stages are partial sums of the final coefficients
+            assert errors[t] == (F.argmax(axis=1) != y).mean()
+            if subject.algorithm in LOSSES:
+                assert losses[t] == pytest.approx(LOSSES[subject.algorithm](model, F, y), rel=1e-9)
+
+
+def test_stages_end_with_the_scores(model, problem):
+    stages = list(model.staged_scores(problem.X_test))
+    assert len(stages) == model.n_iter_ == model.best_iteration_
+    assert_array_equal(stages[-1], model.scores(problem.X_test))
+    assert_array_equal(list(model.staged_predict(problem.X_test))[-1], model.predict(problem.X_test))
+
+
+def test_probabilities(model, problem):
+    for X in (problem.X, problem.X_test):
+        P = model.predict_proba(X)
+        assert P.shape == (len(X), 4)
+        assert (P >= 0).all()
+        assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+        assert_array_equal(own(P, model.predict(X)), P.max(axis=1))
+
+
+def test_the_learning_rate_is_honoured(subject, problem):
+    """Half the rate gives half the scores in the first round; else it is refused."""
+    half, whole = (subject.make(n_estimators=1, learning_rate=rate) for rate in (0.5, 1.0))
+    F = whole.fit(problem.X, problem.y).scores(problem.X)
+    assert F.any()
+    if subject.algorithm in CORRECTIVE or getattr(half, "strategy", "adaptive") != "adaptive":
+        with pytest.raises(DataError, match=r"learning_rate is 0\.5"):
+            half.fit(problem.X, problem.y)
+        return
+    assert_array_equal(half.fit(problem.X, problem.y).scores(problem.X), F / 2)
+    slow = half.set_params(n_estimators=ROUNDS).fit(problem.X, problem.y)
+    assert not np.array_equal(slow.scores(problem.X), whole.set_params(n_estimators=ROUNDS).fit(problem.X, problem.y).scores(problem.X) / 2)
+
+
+def test_float32_scores(subject, model, problem):
+    single = subject.make(score_dtype="float32").fit(problem.X, problem.y)
+    assert_allclose(single.train_loss_, model.train_loss_[: single.n_iter_], rtol=1e-3)
+    assert single.score(problem.X, problem.y) == pytest.approx(model.score(problem.X, problem.y), abs=0.05)
+
+
+# Weights
+
+
+def test_a_weight_of_two_is_the_row_twice(subject, problem, tmp_path):
+    X, y, *_ = problem
+    weights = np.random.default_rng(2).integers(0, 4, len(y))
+    weighted = subject.make().fit(X, y, sample_weight=weights)
+    repeated = subject.make().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert_array_equal(weighted.scores(X), repeated.scores(X))
+    assert file_of(weighted, tmp_path) == file_of(repeated, tmp_path)
+
+
+def test_a_row_of_weight_0_is_absent(subject, problem, tmp_path):
+    X, y, *_ = problem
+    weights = (np.arange(len(y)) % 4 > 0).astype(float)
+    weighted = subject.make().fit(X, y, sample_weight=weights)
+    without = subject.make().fit(X[weights > 0], y[weights > 0])
+    assert file_of(weighted, tmp_path) == file_of(without, tmp_path)
+
+
+def test_class_weights_are_weights_of_the_rows(subject, problem):
+    X, y, *_ = problem
+    of_class = {0: 1.0, 1: 2.5, 2: 0.5, 3: 1.0}
+    by_class = subject.make(class_weight=of_class).fit(X, y)
+    by_row = subject.make().fit(X, y, sample_weight=[of_class[k] for k in y])
+    assert_array_equal(by_class.scores(X), by_row.scores(X))
+    assert_array_equal(by_class.train_loss_, by_row.train_loss_)
+    balanced = len(y) / (4 * np.bincount(y))
+    by_class = subject.make(class_weight="balanced").fit(X, y)
+    by_row = subject.make().fit(X, y, sample_weight=balanced[y])
+    assert_array_equal(by_class.scores(X), by_row.scores(X))
+
+
+# Labels
+
+
+def test_labels_of_text(subject, model, problem, tmp_path):
+    names = np.array(["ash", "birch", "cedar", "elm"])
+    X, y, X_test, y_test = problem
+    named = subject.make().fit(X, names[y], eval_set=(X_test, names[y_test]))
+    assert named.classes_.tolist() == names.tolist()
+    assert_array_equal(named.scores(X_test), model.scores(X_test))
+    assert_array_equal(named.predict(X_test), names[model.predict(X_test)])
+    file_of(named, tmp_path)
+    assert_array_equal(distboost.load(tmp_path / "model").predict(X_test), named.predict(X_test))
+
+
+# Stopping and going on
+
+
+def test_early_stopping_keeps_the_best_round(subject, problem):
+    X, y, X_test, _ = problem
+    noise = np.random.default_rng(4).integers(0, 4, len(X_test))
+    stopped = subject.make(n_estimators=MOST_ROUNDS, early_stopping_rounds=3)
+    stopped.fit(X, y, eval_set=(X_test, noise))
+    best = int(np.argmin(stopped.eval_error_)) + 1
+    assert stopped.outcome_ == "early stopping"
+    assert (stopped.best_iteration_, stopped.n_iter_) == (best, best + 3)
+    assert len(list(stopped.staged_scores(X_test))) == best
+    assert 1 - stopped.score(X_test, noise) == pytest.approx(stopped.eval_error_.min())
+    if not plays_known_rounds(subject):
+        shorter = subject.make(n_estimators=best).fit(X, y)
+        assert_array_equal(stopped.scores(X_test), shorter.scores(X_test))
+
+
+def plays_known_rounds(subject: Subject) -> bool:
+    """The optimal strategy for the 0-1 loss depends on the number of rounds to come."""
+    return subject.settings.get("strategy") == "os-zero-one"
+
+
+def test_a_resumed_training_is_the_uninterrupted_one(subject, model, content, problem, tmp_path):
+    X, y, *evaluation = problem
+    part = subject.make(n_estimators=2).fit(X, y, eval_set=tuple(evaluation))
+    part.save(tmp_path / "part")
+    for earlier in (part, distboost.load(tmp_path / "part")):
+        earlier.set_params(n_estimators=ROUNDS, n_jobs=1)
+        if plays_known_rounds(subject):
+            with pytest.raises(DataError, match="n_estimators"):
+                earlier.fit(X, y, eval_set=tuple(evaluation), resume=True)
+        else:
+            earlier.fit(X, y, eval_set=tuple(evaluation), resume=True)
+            assert file_of(earlier, tmp_path) == content
+
+
+@pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
+def test_a_checkpoint_is_gone_on_from(subject, some, problem, tmp_path, monkeypatch):
+    monkeypatch.setattr("distboost.classifier.CHECKPOINT_ROUNDS", 2)
+    X, y, *evaluation = problem
+    parameters = sampled(subject) if some else {}
+    whole = subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation))
+
+    def die(progress):
+        if progress.round == 3:
+            raise KeyboardInterrupt
+
+    url = tmp_path / "checkpoint"
+    interrupted = subject.make(checkpoint=url, callbacks=[die], **parameters)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.fit(X, y, eval_set=tuple(evaluation))
+    assert distboost.load(url).n_iter_ == 2
+    resumed = subject.make(checkpoint=url, **parameters).fit(X, y, eval_set=tuple(evaluation), resume=True)
+    assert file_of(resumed, tmp_path) == file_of(whole, tmp_path) == url.read_bytes()
+
+
+# Keeping
+
+
+def test_save_and_load(subject, model, content, problem, tmp_path):
+    (tmp_path / "first").write_bytes(content)
+    loaded = distboost.load(tmp_path / "first")
+    assert type(loaded) is type(model)
+    assert file_of(loaded, tmp_path) == content
+    run_parameters = {"n_jobs"}
+    for name, value in model.get_params().items():
+        assert name in run_parameters or loaded.get_params()[name] == value, name
+    for method in ("predict", "predict_proba", "scores", "decision_function"):
+        assert_array_equal(getattr(loaded, method)(problem.X_test), getattr(model, method)(problem.X_test))
+    for name in (name for name in vars(model) if name.endswith("_") and not name.startswith("_")):
+        assert_array_equal(getattr(loaded, name), getattr(model, name))
+
+
+def test_pickle_and_clone(subject, model, content, problem, tmp_path):
+    again = pickle.loads(pickle.dumps(model))
+    assert file_of(again, tmp_path) == content
+    assert_array_equal(again.predict_proba(problem.X_test), model.predict_proba(problem.X_test))
+    fresh = clone(model)
+    assert not hasattr(fresh, "classes_")
+    assert fresh.get_params() == model.get_params()
+    X, y, *evaluation = problem
+    assert file_of(fresh.fit(X, y, eval_set=tuple(evaluation)), tmp_path) == content
+
+
+# The same model, wherever and however it is trained
+
+
+@pytest.fixture(scope="module")
+def arrays(problem, tmp_path_factory):
+    """The problem's rows in a folder, in chunks that do not agree; some chunks lack some of the classes."""
+    folder = tmp_path_factory.mktemp("data")
+    rows = {"x": (problem.X, (37, 2)), "y": (problem.y, (50,)), "ex": (problem.X_test, (200, 5)), "ey": (problem.y_test, (9,))}
+    for name, (values, chunks) in rows.items():
+        zarr.create_array(folder / name, data=values, chunks=chunks, config={"write_empty_chunks": True})
+    assert any(len(np.unique(problem.y[first : first + 37])) < 4 for first in range(0, len(problem.y), 37))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def urls(arrays):
+    """The arguments of fit."""
+    return {"X": f"{arrays}/x", "y": f"{arrays}/y", "eval_set": (f"{arrays}/ex", f"{arrays}/ey")}
+
+
+def test_chunks_and_threads_change_nothing(subject, content, problem, urls, tmp_path):
+    assert file_of(subject.make(n_jobs=2).fit(**urls), tmp_path) == content
+    X, y, *evaluation = problem
+    lazy = da.from_array(X, chunks=(71, 3)), da.from_array(y, chunks=100)
+    assert file_of(subject.make().fit(*lazy, eval_set=tuple(evaluation)), tmp_path) == content
+
+
+def test_draws_do_not_depend_on_chunks(subject, problem, urls, tmp_path):
+    X, y, *evaluation = problem
+    first, again, other = (subject.make(**sampled(subject)) for _ in range(3))
+    expected = file_of(first.fit(X, y, eval_set=tuple(evaluation)), tmp_path)
+    assert file_of(again.set_params(n_jobs=2).fit(**urls), tmp_path) == expected
+    other.set_params(random_state=4).fit(X, y, eval_set=tuple(evaluation))
+    assert not np.array_equal(other.train_loss_, first.train_loss_)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers_change_nothing(subject, workers, content, urls, clients, tmp_path):
+    model = subject.make()
+    model.client = clients[workers]
+    assert file_of(model.fit(**urls), tmp_path) == content
+
+
+def test_command_line(subject, content, arrays, tmp_path):
+    path = tmp_path / "model"
+    settings = {"n_estimators": ROUNDS, **subject.settings}
+    arguments = ["train", "--algorithm", subject.algorithm, "--x", arrays / "x", "--y", arrays / "y", "--model", path,
+                 "--eval-x", arrays / "ex", "--eval-y", arrays / "ey"]  # fmt: skip
+    for name, value in settings.items():
+        arguments += ["--set", f"{name}={json.dumps(value)}"]
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes() == content

@@ -1,0 +1,81 @@
+"""Eight channels at once do what a loop over channels does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distboost.kernels._jit import kernel
+from distboost.kernels.lanes import LANES, add_lanes, add_rounded_lanes, advance_lanes, padded
+
+
+@kernel
+def add_rows(total, places, rows):
+    """total[places[j]] += rows[j]."""
+    for j in range(rows.shape[0]):
+        for c in range(np.uintp(0), np.uintp(rows.shape[1]), np.uintp(LANES)):
+            add_lanes(total, np.uintp(places[j]), c, rows, np.uintp(j))
+
+
+@kernel
+def advance(left, sums, parent, X, Y):
+    for j in range(sums.shape[0]):
+        for c in range(np.uintp(0), np.uintp(sums.shape[1]), np.uintp(LANES)):
+            advance_lanes(left, sums, np.uintp(j), c, parent, X, Y, np.uintp(j))
+
+
+@kernel
+def add_rounded(total, places, weights, factor, terms):
+    for j in range(terms.shape[0]):
+        for c in range(np.uintp(0), np.uintp(terms.shape[1]), np.uintp(LANES)):
+            add_rounded_lanes(total, np.uintp(places[j]), c, weights[j], factor, terms, np.uintp(j))
+
+
+@pytest.mark.parametrize(("n", "expected"), [(0, 0), (1, 8), (8, 8), (9, 16), (11, 16), (64, 64)])
+def test_padded(n, expected):
+    assert padded(n) == expected
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 4), st.sampled_from(["i4", "i8"]))
+def test_add_lanes(seed, n, groups, dtype):
+    """Totals of 64 bits, rows of 32 or of 64, of either sign and of any size."""
+    rng = np.random.default_rng(seed)
+    ends = np.iinfo(dtype)
+    rows = rng.integers(ends.min // 32, ends.max // 32, (n, LANES * groups)).astype(dtype)
+    if dtype == "i4" and n:
+        rows[0, :2] = ends.min, ends.max
+    places = rng.integers(0, 5, n)
+    total = rng.integers(-(2**40), 2**40, (5, LANES * groups))
+    expected = total.copy()
+    np.add.at(expected, places, rows)
+    add_rows(total, places, rows)
+    np.testing.assert_array_equal(total, expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 4))
+def test_advance_lanes(seed, n, groups):
+    """Running sums on the left, what is missing of the parent on the right, as floats."""
+    rng = np.random.default_rng(seed)
+    sums = rng.integers(-(2**56), 2**56, (n, LANES * groups))
+    left = rng.integers(-(2**40), 2**40, (1, LANES * groups))
+    parent = rng.integers(-(2**60), 2**60, (1, LANES * groups))
+    expected = left + np.cumsum(sums, axis=0)
+    X, Y = np.empty(sums.shape), np.empty(sums.shape)
+    advance(left, sums, parent, X, Y)
+    np.testing.assert_array_equal(left[0], expected[-1])
+    np.testing.assert_array_equal(X, expected.astype(float))
+    np.testing.assert_array_equal(Y, (parent - expected).astype(float))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 3))
+def test_add_rounded_lanes(seed, n, groups):
+    """Both products are rounded to whole numbers, halves to even ones."""
+    rng = np.random.default_rng(seed)
+    terms = rng.choice([-1.5, -0.5, 0.0, 0.5, 0.75, 1.25, 2.5, np.pi], (n, LANES * groups))
+    weights, places = rng.choice([0.0, 0.3, 0.5, 1.0, 3.0], n), rng.integers(0, 4, n)
+    factor = float(rng.choice([1.0, 3.0, 2.0**40]))
+    total = np.zeros((4, LANES * groups))
+    expected = total.copy()
+    np.add.at(expected, places, np.rint(weights[:, None] * np.rint(factor * terms)))
+    add_rounded(total, places, weights, factor, terms)
+    np.testing.assert_array_equal(total, expected)
