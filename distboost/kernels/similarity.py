@@ -21,7 +21,7 @@ _PEAK: float = (4 / 3) ** 0.25 / (16 / 3)  # the largest value of t / (4 + t^4),
 
 # [-1, 1] is cut into PIECES; t in [-1, 1] tells where in its piece a value f lies. The sums of w T_m(t) in every piece, T_m the
 # Chebyshev polynomials, give those of w exp(a f) for any a: within a piece, exp(a f) is its interpolation polynomial in TERMS
-# Chebyshev nodes, for |a| <= 14 to a relative 1e-12 and for |a| <= 10 to the last digit.
+# Chebyshev nodes, for |a| <= 14 to a relative 1e-13: as far as steps go (`algorithms.base.LARGEST_RATIO`).
 PIECES, TERMS = 8, 16
 _NODES = np.array([math.cos(math.pi * (p + 0.5) / TERMS) for p in range(TERMS)])
 _COSINES = np.array([[math.cos(math.pi * m * (p + 0.5) / TERMS) for p in range(TERMS)] for m in range(TERMS)])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
-from distboost.kernels._jit import kernel
 from distboost.kernels.lanes import LANES, add_lanes, add_rounded_lanes, advance_lanes, padded
 
 
-@kernel
+@njit
 def add_rows(total, places, rows):
     """total[places[j]] += rows[j]."""
     for j in range(rows.shape[0]):
@@ -17,14 +17,14 @@ def add_rows(total, places, rows):
             add_lanes(total, np.uintp(places[j]), c, rows, np.uintp(j))
 
 
-@kernel
+@njit
 def advance(left, sums, parent, X, Y):
     for j in range(sums.shape[0]):
         for c in range(np.uintp(0), np.uintp(sums.shape[1]), np.uintp(LANES)):
             advance_lanes(left, sums, np.uintp(j), c, parent, X, Y, np.uintp(j))
 
 
-@kernel
+@njit
 def add_rounded(total, places, weights, factor, terms):
     for j in range(terms.shape[0]):
         for c in range(np.uintp(0), np.uintp(terms.shape[1]), np.uintp(LANES)):

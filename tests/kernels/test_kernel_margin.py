@@ -58,7 +58,10 @@ def assert_close(found, expected, bits, slack):
 def test_linked_weights(link, n_classes, spread):
     rng = np.random.default_rng(n_classes)
     for _ in range(20):
-        F, y = np.round(rng.normal(scale=spread, size=n_classes) * 2**40) / 2**40, int(rng.integers(n_classes))
+        F, y = (
+            np.round(rng.normal(scale=spread, size=n_classes) * 2**40) / 2**40,
+            int(rng.integers(n_classes)),
+        )
         u = np.empty(n_classes)
         loss = linked_weights(F, y, 0.5, link, u)
         weights, expected = linked(F, y, 0.5, link)
@@ -156,9 +159,7 @@ def test_risk(case, link):
         u, loss = linked(block.scores[i], block.labels[i], S, link)
         total += loss * block.weights[i]
         largest = np.maximum(largest, [float(u.sum()), float(loss)] * np.exp(-shifts))
-        errors += round(float(block.weights[i]) * UNIT) * int(
-            np.argmax(block.scores[i]) != block.labels[i]
-        )
+        errors += round(float(block.weights[i]) * UNIT) * int(np.argmax(block.scores[i]) != block.labels[i])
     out, found = np.zeros(2, np.int64), np.full(2, -np.inf)
     weighting.risk(block, shifts, 2.0**BITS, UNIT, out, found)
     assert out[0] == errors
@@ -224,7 +225,11 @@ def test_projected_residuals(case, link, wide, bits, unit):
         y = block.labels[i]
         margin_weights(block.scores[i], y, S, link, shift, 2.0**bits, u)
         value = in_order((code[y] - code[k]) * u[k] for k in range(K)) / 2
-        row = [times(block.weights[i], round(value)), 1, *([round(float(block.weights[i]) * UNIT)] if unit else [])]
+        row = [
+            times(block.weights[i], round(value)),
+            1,
+            *([round(float(block.weights[i]) * UNIT)] if unit else []),
+        ]
         np.testing.assert_array_equal(out[i, : len(row)], row)
         assert not out[i, len(row) :].any()
 
@@ -277,7 +282,10 @@ def test_logistic_slopes_of_the_largest_margins_are_finite():
     case = case_of(12, 3)
     case.block.scores[:] = 1e5 * np.eye(3)[np.arange(12) % 3]
     reduction = LogisticSlopes(
-        MarginWeights(1.0, LOGISTIC), np.array([1.0, -1.0, 1.0]), np.array([0.0, 27.0, 3.0]), np.array([-2.0, 2.0])
+        MarginWeights(1.0, LOGISTIC),
+        np.array([1.0, -1.0, 1.0]),
+        np.array([0.0, 27.0, 3.0]),
+        np.array([-2.0, 2.0]),
     )
     found = case.sums(reduction, BITS, 0.0)
     for leaf, i in case.in_leaves():

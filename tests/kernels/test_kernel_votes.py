@@ -50,9 +50,7 @@ def test_vote_sums(case):
     for leaf, i in case.in_leaves():
         expected[leaf] += gains[i]
     out = np.zeros((3, K), np.int64)
-    votes.vote_sums(
-        costs, block.labels, block.weights, block.order, block.spans, case.leaves, 2.0**BITS, out
-    )
+    votes.vote_sums(costs, block.labels, block.weights, block.order, block.spans, case.leaves, 2.0**BITS, out)
     np.testing.assert_array_equal(out, expected)
 
 
@@ -86,5 +84,9 @@ def test_vote_risk(case):
         errors += round(float(block.weights[i]) * UNIT) * (F.index(max(F)) != y)
         loss += times(block.weights[i], 2.0**BITS) * (max(F[:y] + F[y + 1 :]) >= F[y])
     assert out.tolist() == [errors, loss]
-    assert weighting.next_shifts(np.zeros(1), largest).tolist() == [0.0]  # costs are between 0 and 1 in every round
-    assert weighting.growth(np.ones((3, block.n_classes))) == weighting.initial_shifts(block.n_classes) == [0.0]
+    assert weighting.next_shifts(np.zeros(1), largest).tolist() == [
+        0.0
+    ]  # costs are between 0 and 1 in every round
+    assert (
+        weighting.growth(np.ones((3, block.n_classes))) == weighting.initial_shifts(block.n_classes) == [0.0]
+    )

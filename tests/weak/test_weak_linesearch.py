@@ -9,9 +9,10 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.runtime.local import LocalRuntime
 from distboost.weak import gains
 from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting import ClassPairs, MarginWeights
+from distboost.weighting.margin import ClassPairs, MarginWeights, Residuals
 
 LIMIT = np.log(2.0**40)
+WEIGHTING = MarginWeights(0.5)
 
 
 def exponents(V):
@@ -90,16 +91,15 @@ def trained_rows(n, weights, rounds):
     parts = (0, X.astype(np.uint8), labels.astype(np.int32), weights(rng, n))
     runtime = LocalRuntime(1)
     rows = runtime.place([BinnedSet(BinnedRows, [parts])], n_bins, n_classes, "float64")
-    weighting = MarginWeights(0.5)
-    rows.begin(weighting)
-    grow = TreeGrower(rows, GrowthLimits(max_depth=3), n_classes)
+    rows.begin(WEIGHTING)
+    grow = TreeGrower(rows, GrowthLimits(max_depth=3))
     for _ in range(rounds):
-        tree = grow(gains.DIRECTION)
-        T = rows.sums(ClassPairs(0.5), tree.leaves)
+        tree = grow(Residuals(WEIGHTING), gains.DIRECTION)
+        T = rows.sums(ClassPairs(WEIGHTING), tree.leaves)
         S = T.sum(axis=2) - T.sum(axis=1)
         V = S / np.sqrt((S * S).sum(axis=1, keepdims=True))
-        rows.update(tree.binned, tree.leaves, exact_step(T, V, 0.5, LIMIT).step * V)
-    tree = grow(gains.DIRECTION)
+        rows.update([tree.step(exact_step(T, V, 0.5, LIMIT).step * V)])
+    tree = grow(Residuals(WEIGHTING), gains.DIRECTION)
     return rows, tree.leaves
 
 
@@ -111,13 +111,13 @@ def trained_rows(n, weights, rounds):
 @pytest.mark.parametrize("rounds", [0, 1, 6])
 def test_the_step_over_rows_is_the_step_from_the_table(weights, rounds):
     rows, leaves = trained_rows(1200, weights, rounds)
-    T = rows.sums(ClassPairs(0.5), leaves)
+    T = rows.sums(ClassPairs(WEIGHTING), leaves)
     S = T.sum(axis=2) - T.sum(axis=1)
     norm = np.sqrt((S * S).sum(axis=1, keepdims=True))
     V = np.divide(S, norm, out=np.zeros_like(S), where=norm > 0)
     expected = exact_step(T, V, 0.5, LIMIT)
     assert expected.step > 0
-    found = exact_step_over_rows(rows, leaves, V, 0.5, LIMIT)
+    found = exact_step_over_rows(rows, leaves, V, WEIGHTING, LIMIT)
     assert found.unbounded == expected.unbounded
     assert found.step == pytest.approx(expected.step, rel=1e-9)
 
@@ -127,12 +127,12 @@ def test_the_step_over_rows_without_errors_is_cut_off():
     runtime = LocalRuntime(1)
     parts = (0, labels[:, None].astype(np.uint8), labels, np.ones(60))
     rows = runtime.place([BinnedSet(BinnedRows, [parts])], np.array([3]), 3, "float64")
-    rows.begin(MarginWeights(0.5))
-    leaves = TreeGrower(rows, GrowthLimits(max_depth=2), 3)(gains.DIRECTION).leaves
-    T = rows.sums(ClassPairs(0.5), leaves)
+    rows.begin(WEIGHTING)
+    leaves = TreeGrower(rows, GrowthLimits(max_depth=2))(Residuals(WEIGHTING), gains.DIRECTION).leaves
+    T = rows.sums(ClassPairs(WEIGHTING), leaves)
     V = T.sum(axis=2) - T.sum(axis=1)
     expected = exact_step(T, V, 0.5, LIMIT)
     assert expected.unbounded
-    assert exact_step_over_rows(rows, leaves, V, 0.5, LIMIT) == expected
-    assert exact_step_over_rows(rows, leaves, -V, 0.5, LIMIT) == (0.0, False)
-    assert exact_step_over_rows(rows, leaves, 0 * V, 0.5, LIMIT) == (0.0, False)
+    assert exact_step_over_rows(rows, leaves, V, WEIGHTING, LIMIT) == expected
+    assert exact_step_over_rows(rows, leaves, -V, WEIGHTING, LIMIT) == (0.0, False)
+    assert exact_step_over_rows(rows, leaves, 0 * V, WEIGHTING, LIMIT) == (0.0, False)

@@ -46,26 +46,105 @@ def least_squares(L, R):
     return W_L / (W_L + W_R) * W_R * distance
 
 
+def on_grid(x):
+    """The nearest multiple of the grid, halves to even ones."""
+    return round(x / gains.GRID) * gains.GRID
+
+
+def class_stump(L, R):
+    return max(abs(float(r) - float(x)) for x, r in zip(L, R, strict=True))
+
+
+def direction_stump(L, R):
+    total = 0.0
+    for x, r in zip(L, R, strict=True):
+        total += (float(r) - float(x)) * (float(r) - float(x))
+    return math.sqrt(total)
+
+
+def sides(S):
+    """(N, P) of each class."""
+    return [(float(a), float(b)) for a, b in zip(S[: len(S) // 2], S[len(S) // 2 :], strict=True)]
+
+
+def votes(S):
+    total = 0.0
+    for against, own in sides(S):
+        total += abs(own - against)
+    return total
+
+
+def votes_stump(L, R):
+    total = 0.0
+    for (N_L, P_L), (N_R, P_R) in zip(sides(L), sides(R), strict=True):
+        total += abs((P_R - N_R) - (P_L - N_L))
+    return total
+
+
+def real_votes(S):
+    total = 0.0
+    for against, own in sides(S):
+        total += math.sqrt(own * against)
+    return -2.0 * total
+
+
+def whole_tree(L, R, context):
+    """The better of the two ways to sign the children, beside leaves that are right and wrong about the context's sums."""
+    rising, falling = 0.0, 0.0
+    for right, wrong, (N_L, P_L), (N_R, P_R) in zip(*context[:, :-1], sides(L), sides(R), strict=True):
+        rising += math.sqrt((right + N_L + P_R) * (wrong + P_L + N_R))  # - on the left
+        falling += math.sqrt((right + P_L + N_R) * (wrong + N_L + P_R))
+    return -2.0 * min(rising, falling)
+
+
 PAIR = {
-    gains.CODEWORD: lambda L, R: codeword(L) + codeword(R),
-    gains.DIRECTION: lambda L, R: direction(L) + direction(R),
-    gains.LEAST_SQUARES: least_squares,
+    gains.CODEWORD: lambda L, R, _: on_grid(codeword(L) + codeword(R)),
+    gains.DIRECTION: lambda L, R, _: direction(L) + direction(R),
+    gains.LEAST_SQUARES: lambda L, R, _: least_squares(L, R),
+    gains.CLASS_STUMP: lambda L, R, _: on_grid(class_stump(L, R)),
+    gains.DIRECTION_STUMP: lambda L, R, _: direction_stump(L, R),
+    gains.VOTES: lambda L, R, _: on_grid(votes(L) + votes(R)),
+    gains.VOTES_STUMP: lambda L, R, _: on_grid(votes_stump(L, R)),
+    gains.REAL_VOTES: lambda L, R, _: real_votes(L) + real_votes(R),
+    gains.WHOLE_TREE: whole_tree,
 }
 # What a node is worth unsplit, and what a split must add to it to be more than rounding.
 OWN = {
-    gains.CODEWORD: lambda S: (codeword(S), 0.0),
-    gains.DIRECTION: lambda S: (direction(S), direction(S) * 2.0**-40),
-    gains.LEAST_SQUARES: lambda S: (0.0, 0.0),
+    gains.CODEWORD: lambda S, _: (on_grid(codeword(S)), 0.0),
+    gains.DIRECTION: lambda S, _: (direction(S), direction(S) * 2.0**-40),
+    gains.LEAST_SQUARES: lambda S, _: (0.0, 0.0),
+    gains.CLASS_STUMP: lambda S, _: (0.0, 0.0),
+    gains.DIRECTION_STUMP: lambda S, _: (0.0, 0.0),
+    gains.VOTES: lambda S, _: (on_grid(votes(S)), 0.0),
+    gains.VOTES_STUMP: lambda S, _: (0.0, 0.0),
+    gains.REAL_VOTES: lambda S, _: (real_votes(S), -real_votes(S) * 2.0**-40),
+    gains.WHOLE_TREE: lambda S, context: (float(context[0, -1]), -float(context[0, -1]) * 2.0**-40),
 }
+NAMES = {
+    "codeword": gains.CODEWORD,
+    "direction": gains.DIRECTION,
+    "least squares": gains.LEAST_SQUARES,
+    "class stump": gains.CLASS_STUMP,
+    "direction stump": gains.DIRECTION_STUMP,
+    "votes": gains.VOTES,
+    "votes stump": gains.VOTES_STUMP,
+    "real votes": gains.REAL_VOTES,
+    "whole tree": gains.WHOLE_TREE,
+}
+KINDS = pytest.mark.parametrize("kind", NAMES.values(), ids=NAMES)
+ON_GRID = {gains.CODEWORD, gains.CLASS_STUMP, gains.VOTES, gains.VOTES_STUMP}
+TWO_SIDED = {gains.VOTES, gains.VOTES_STUMP, gains.REAL_VOTES, gains.WHOLE_TREE}  # of sums (N, P)
 
 
-def naive_best_split(nodes, offsets, features, n_sums, kind, min_rows, min_weight=0, weighted=False):
+def naive_best_split(
+    nodes, offsets, features, n_sums, kind, min_rows, min_weight=0, weighted=False, context=gains.NO_CONTEXT
+):
     """Every feature, then every threshold above a bin that has rows, then missing values to the left, then to the right.
 
     The first of the largest value wins, if that is larger than the node's own. `nodes`: (total bins, channels) sums.
     """
     total = [int(x) for x in nodes[offsets[features[0]] : offsets[features[0] + 1]].sum(axis=0)]
-    own, noise = OWN[kind](total[:n_sums])
+    own, noise = OWN[kind](total[:n_sums], context)
     best, found = own + noise, Split(0.0, 0.0, 0, 0, False, 0, 0)
     weight = n_sums + weighted
     for d in features:
@@ -76,7 +155,7 @@ def naive_best_split(nodes, offsets, features, n_sums, kind, min_rows, min_weigh
                 R = [p - x for p, x in zip(total, L, strict=True)]
                 if min(L[n_sums], R[n_sums]) < min_rows or min(L[weight], R[weight]) < min_weight:
                     continue
-                value = PAIR[kind](L[:n_sums], R[:n_sums])
+                value = PAIR[kind](L[:n_sums], R[:n_sums], context)
                 if value > best:
                     best = value
                     side = L[weight] >= R[weight] if missing_left is None else missing_left
@@ -94,19 +173,33 @@ def histogram_of(statistics, bins, n_bins):
 
 
 def statistics_of(rng, n, n_classes, kind, weighted, largest):
-    """Rows as the weightings make them: residuals that sum to 0, or one number in the channel of the class."""
+    """Rows as the statistics make them: residuals that sum to 0, one number in the channel of the class, or sides (N, P)."""
     y = rng.integers(0, n_classes, n)
-    out = np.zeros((n, n_classes + 1 + weighted), np.int64)
+    n_sums = n_classes * (2 if kind in TWO_SIDED else 1)
+    out = np.zeros((n, n_sums + 1 + weighted), np.int64)
     if kind == gains.LEAST_SQUARES:
         out[np.arange(n), y] = rng.integers(0, largest, n)
+    elif kind in TWO_SIDED:
+        own = y[:, None] == np.arange(n_classes)
+        w = rng.integers(0, largest, (n, n_classes))
+        out[:, :n_sums] = np.concatenate([w * ~own, w * own], axis=1)
     else:
         out[:, :n_classes] = -rng.integers(0, largest, (n, n_classes))
         out[np.arange(n), y] = 0
         out[np.arange(n), y] = -out[:, :n_classes].sum(axis=1)
-    out[:, n_classes] = 1
+    out[:, n_sums] = 1
     if weighted:
-        out[:, n_classes + 1] = rng.integers(1, 4, n)
+        out[:, n_sums + 1] = rng.integers(1, 4, n)
     return out
+
+
+def context_of(rng, kind, n_sums, largest):
+    """What the other leaves of a tree are right and wrong about, and what the tree is worth: of random sums."""
+    if kind != gains.WHOLE_TREE:
+        return gains.NO_CONTEXT
+    others = rng.integers(0, 20 * largest, (2, n_sums // 2)).astype(float)
+    worth = -2.0 * np.sqrt(others.sum(axis=0) * others.mean()).sum() * rng.choice([0.5, 1.0, 3.0])
+    return np.concatenate([others, np.full((2, 1), worth)], axis=1)
 
 
 def in_slots(nodes, n_bins):
@@ -123,25 +216,28 @@ def split_of(found: Candidates, m: int) -> Split:
     return Split(*(column[m].item() for column in found))
 
 
-def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight=0, weighted=False):
+def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context):
     for n_threads in (1, 2, 3):
         histograms, slots = in_slots(nodes, n_bins)
         with Threads(n_threads) as threads:
             found = search(
-                histograms, slots, [], features, n_sums, kind, min_rows, min_weight, weighted, threads
+                histograms,
+                slots,
+                [],
+                features,
+                n_sums,
+                kind,
+                min_rows,
+                min_weight,
+                weighted,
+                threads,
+                context,
             )
         for m, node in enumerate(nodes):
             expected = naive_best_split(
-                node, histograms.offsets, features, n_sums, kind, min_rows, min_weight, weighted
+                node, histograms.offsets, features, n_sums, kind, min_rows, min_weight, weighted, context
             )
             assert split_of(found, m) == expected
-
-
-KINDS = pytest.mark.parametrize(
-    "kind",
-    [gains.CODEWORD, gains.DIRECTION, gains.LEAST_SQUARES],
-    ids=["codeword", "direction", "least squares"],
-)
 
 
 @KINDS
@@ -151,20 +247,24 @@ KINDS = pytest.mark.parametrize(
     n=st.integers(2, 50),
     n_classes=st.integers(2, 9),
     min_rows=st.integers(1, 6),
-    largest=st.sampled_from([2, 4, 2**30]),  # small numbers make ties
+    largest=st.sampled_from([2, 4, 2**27]),  # small numbers make ties
+    unit=st.sampled_from([2**25, 1, 5**10]),
 )
-def test_best_split(kind, weighted, seed, n, n_classes, min_rows, largest):
+def test_best_split(kind, weighted, seed, n, n_classes, min_rows, largest, unit):
     rng = np.random.default_rng(seed)
     n_bins = np.array([5, 1, 2, 8, 3])
     bins = np.column_stack(
         [rng.integers(0, b + rng.integers(0, 2), n) for b in n_bins]
     )  # some have missing values
     statistics = statistics_of(rng, n, n_classes, kind, weighted, largest)
+    n_sums = statistics.shape[1] - 1 - weighted
+    statistics[:, :n_sums] *= unit
     half = rng.random(n) < 0.5
     nodes = [histogram_of(statistics[rows], bins[rows], n_bins) for rows in (half, ~half, slice(None))]
     features = np.sort(rng.choice(5, rng.integers(1, 6), replace=False))
     min_weight = int(rng.integers(0, 12)) if weighted else 0
-    assert_finds(nodes, n_bins, features, n_classes, kind, min_rows, min_weight, weighted)
+    context = context_of(rng, kind, n_sums, largest * unit)
+    assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context)
 
 
 @KINDS
@@ -172,31 +272,44 @@ def test_siblings_are_their_parents_less_the_built(kind):
     rng = np.random.default_rng(0)
     n, n_bins, n_classes = 200, np.array([6, 3, 4]), 3
     bins = np.column_stack([rng.integers(0, b + 1, n) for b in n_bins])
-    statistics = statistics_of(rng, n, n_classes, kind, False, 2**20)
+    statistics = statistics_of(rng, n, n_classes, kind, False, 2**40)
+    n_sums = statistics.shape[1] - 1
+    context = context_of(rng, kind, n_sums, 2**40)
     built, sibling = bins[:, 0] <= 1, bins[:, 0] > 1
     parts = [histogram_of(statistics[rows], bins[rows], n_bins) for rows in (built, sibling, slice(None))]
     histograms, slots = in_slots(parts, n_bins)
     features = np.array([0, 2])
     with Threads(2) as threads:
-        found = search(histograms, [slots[0]], [slots[2]], features, n_classes, kind, 1, 0, False, threads)
+        found = search(
+            histograms, [slots[0]], [slots[2]], features, n_sums, kind, 1, 0, False, threads, context
+        )
     in_use = np.r_[0:7, 11:16]
-    np.testing.assert_array_equal(histograms.pool[slots[2]][in_use, :4], parts[1][in_use])
+    np.testing.assert_array_equal(histograms.pool[slots[2]][in_use, : n_sums + 1], parts[1][in_use])
     for m in (0, 1):
         assert split_of(found, m) == naive_best_split(
-            parts[m], histograms.offsets, features, n_classes, kind, 1
+            parts[m], histograms.offsets, features, n_sums, kind, 1, context=context
         )
 
 
-# The tie rule, one clause at a time. Rows of class 0 and of class 1, one unit each.
+# The tie rule, one clause at a time. Rows of class 0 and of class 1, one unit each: of the grid, if values are compared on one.
 
-ONE = {0: [1, 0, 1], 1: [0, 1, 1]}
+ONE = {0: [1, 0], 1: [0, 1]}
+BOTH_SIDES = {0: [0, 1, 1, 0], 1: [1, 0, 0, 1]}  # (N, P)
 
 
-def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1):
-    statistics, bins = np.array([ONE[y] for y, *_ in rows]), np.array([b for _, *b in rows])
+def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1, n_threads=1):
+    unit = int(gains.GRID) if kind in ON_GRID else 1
+    channels = BOTH_SIDES if kind in TWO_SIDED else ONE
+    statistics = np.array([[*(unit * x for x in channels[y]), 1] for y, *_ in rows])
+    bins, n_sums = np.array([b for _, *b in rows]), statistics.shape[1] - 1
+    # A root: no other leaves; the tree is worth what no tree is.
+    sums = statistics[:, :n_sums].sum()
+    context = np.array([[0.0] * (n_sums // 2) + [-sums]] * 2)
     histograms, slots = in_slots([histogram_of(statistics, bins, np.array(n_bins))], np.array(n_bins))
-    with Threads(1) as threads:
-        found = search(histograms, slots, [], np.arange(len(n_bins)), 2, kind, min_rows, 0, False, threads)
+    with Threads(n_threads) as threads:
+        found = search(
+            histograms, slots, [], np.arange(len(n_bins)), n_sums, kind, min_rows, 0, False, threads, context
+        )
     return split_of(found, 0)
 
 
@@ -205,13 +318,12 @@ def test_of_equal_features_the_lowest_is_taken():
     assert (split.feature, split.bin) == (0, 0)
 
 
+@KINDS
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_of_equal_features_the_lowest_is_taken_by_any_number_of_threads(n_threads):
-    statistics, bins = np.array([ONE[0], ONE[1]] * 4), np.array([[0, 0, 0], [0, 1, 1]] * 4)
-    histograms, slots = in_slots([histogram_of(statistics, bins, np.array([2, 2, 2]))], np.array([2, 2, 2]))
-    with Threads(n_threads) as threads:
-        found = search(histograms, slots, [], np.arange(3), 2, gains.CODEWORD, 1, 0, False, threads)
-    assert found.feature[0] == 1
+def test_of_equal_features_the_lowest_is_taken_by_any_number_of_threads(n_threads, kind):
+    split = found_of([(0, 0, 0, 0), (1, 0, 1, 1)] * 4, [2, 2, 2], kind, n_threads=n_threads)
+    assert split.feature == 1
+    assert split.gain > 0
 
 
 def test_of_equal_thresholds_the_lowest_is_taken():
@@ -269,18 +381,67 @@ def test_both_sides_have_enough_rows(min_rows, bin):
         assert split.bin == bin
 
 
-def test_proportional_sides_are_not_parted_by_rounding():
-    """|L| + |R| > |L + R| in the last digit only."""
+def parted_alike(S, share, kind):
+    """The split of a node with sums 10 S, of which `share` S are left of the only threshold."""
+    n = len(S)
+    nodes = np.zeros((3, n + 1), np.int64)
+    nodes[0, :n], nodes[1, :n] = share * S, (10 - share) * S
+    nodes[:2, n] = 1
+    histograms, slots = in_slots([nodes], np.array([2]))
+    with Threads(1) as threads:
+        found = search(histograms, slots, [], np.array([0]), n, kind, 1, 0, False, threads)
+    return split_of(found, 0)
+
+
+@pytest.mark.parametrize("kind", [gains.DIRECTION, gains.REAL_VOTES], ids=["direction", "real votes"])
+def test_proportional_sides_are_not_parted_by_rounding(kind):
+    """|L| + |R| > |L + R| in the last digit only, and so do sums of roots."""
     rng = np.random.default_rng(0)
-    for S in rng.integers(1, 2**30, (200, 5)):
+    for S in rng.integers(1, 2**30, (200, 6)):
         for share in (1, 2, 3, 7):
-            nodes = np.zeros((3, 6), np.int64)
-            nodes[0, :5], nodes[1, :5] = share * S, (10 - share) * S
-            nodes[:2, 5] = 1
-            histograms, slots = in_slots([nodes], np.array([2]))
-            with Threads(1) as threads:
-                found = search(histograms, slots, [], np.array([0]), 5, gains.DIRECTION, 1, 0, False, threads)
-            assert found.gain[0] == 0
+            assert parted_alike(S, share, kind).gain == 0
+
+
+def test_a_whole_tree_is_not_changed_by_rounding():
+    """Children of opposite signs that leave right and wrong as they were."""
+    rng = np.random.default_rng(0)
+    for right, wrong, moved in zip(*rng.integers(1, 2**50, (3, 100, 4)), strict=True):
+        # What the left is right about, the right one is wrong about: in each class they cancel.
+        nodes = np.zeros((3, 9), np.int64)
+        nodes[0], nodes[1] = [*moved, *moved, 1], [*moved, *moved, 1]
+        own = -2.0 * np.sqrt((right + 2.0 * moved) * (wrong + 2.0 * moved)).sum()
+        context = np.array([[*right, own], [*wrong, own]], float)
+        histograms, slots = in_slots([nodes], np.array([2]))
+        with Threads(1) as threads:
+            found = search(
+                histograms, slots, [], np.array([0]), 8, gains.WHOLE_TREE, 1, 0, False, threads, context
+            )
+        assert found.gain[0] == 0
+
+
+@pytest.mark.parametrize("name", ["codeword", "class stump", "votes", "votes stump"])
+@pytest.mark.parametrize(("surplus", "feature"), [(0, 0), (1000, 0), (2**22, 0), (2**26, 1), (2**40, 1)])
+def test_near_ties_are_ties(name, surplus, feature):
+    """Two features that part the rows alike, but for a surplus in the sums of the second: below the grid it does not count."""
+    kind, n, most = NAMES[name], 4, 2**50
+    statistics = np.zeros((2, n + 1), np.int64)
+    if kind in TWO_SIDED:
+        statistics[0, :n], statistics[1, :n] = [0, most, most, 0], [most, 0, 0, most]
+    else:
+        statistics[0, :n], statistics[1, :n] = [most, 0, 0, -most], [-most, 0, 0, most]
+    statistics[:, n] = 1
+    nodes = histogram_of(
+        np.repeat(statistics, 2, axis=0), np.array([[0, 0], [0, 0], [1, 1], [1, 1]]), np.array([2, 2])
+    )
+    # The second feature sees more on the left and less on the right: the totals are alike.
+    gaining = 1 if kind in TWO_SIDED else 0
+    nodes[3, gaining] += surplus
+    nodes[4, gaining] -= surplus
+    histograms, slots = in_slots([nodes], np.array([2, 2]))
+    with Threads(1) as threads:
+        found = search(histograms, slots, [], np.arange(2), n, kind, 1, 0, False, threads)
+    assert found.gain[0] > 0
+    assert found.feature[0] == feature
 
 
 def test_slots_are_used_again():

@@ -7,18 +7,45 @@ import numpy as np
 import pytest
 
 from distboost.data.blocks import BinnedRows, BinnedSet
-from distboost.kernels import random
-from distboost.model import Ensemble
+from distboost.kernels import partition, random
+from distboost.model import TreeEnsemble
 from distboost.runtime.local import LocalRuntime
 from distboost.threads import Threads
 from distboost.weak import gains
 from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting import MarginWeights, ResponseWeights
+from distboost.weighting.base import LEAF_WEIGHT_UNIT
+from distboost.weighting.codes import (
+    CodeSides,
+    CodeSums,
+    CodeWeights,
+    ColumnSides,
+    ColumnSums,
+    one_against_all,
+)
+from distboost.weighting.margin import MarginWeights, ProjectedResiduals, Residuals
+from distboost.weighting.response import ClassWeights, ResponseWeights, together
 
 N_CLASSES = 3
 EDGES = [np.arange(6) + 0.5, np.array([0.5]), np.empty(0), np.arange(9) + 0.5]
 N_BINS = np.array([len(e) + 1 for e in EDGES])
-KINDS = {"codeword": gains.CODEWORD, "direction": gains.DIRECTION, "least squares": gains.LEAST_SQUARES}
+MARGINS, CODES = MarginWeights(0.5), CodeWeights(one_against_all(N_CLASSES))
+KINDS = {
+    "codeword": (gains.CODEWORD, Residuals(MARGINS, wide=True)),
+    "codeword, of classes": (gains.CODEWORD, ClassWeights(ResponseWeights(0.5))),
+    "direction": (gains.DIRECTION, Residuals(MARGINS)),
+    "one direction": (gains.DIRECTION, ProjectedResiduals(MARGINS, np.array([1.0, -0.5, 0.0]))),
+    "least squares": (gains.LEAST_SQUARES, ClassWeights(ResponseWeights(0.5))),
+    "votes": (gains.VOTES, CodeSides(CODES)),
+    "votes of a column": (gains.VOTES, ColumnSides(CODES, 0)),
+    "real votes": (gains.REAL_VOTES, CodeSides(CODES)),
+}
+# What a stump that is -1 on one side and +1 on the other is chosen by.
+STUMPS = {
+    "class stump": (gains.CLASS_STUMP, Residuals(MARGINS, wide=True)),
+    "direction stump": (gains.DIRECTION_STUMP, Residuals(MARGINS)),
+    "votes stump": (gains.VOTES_STUMP, CodeSides(CODES)),
+    "votes stump of a column": (gains.VOTES_STUMP, ColumnSides(CODES, 2)),
+}
 LIMITS = {
     "a stump": GrowthLimits(max_depth=1),
     "by level": GrowthLimits(max_depth=4),
@@ -28,7 +55,7 @@ LIMITS = {
     "best first": GrowthLimits(max_leaf_nodes=9),
     "best first, limited depth": GrowthLimits(max_leaf_nodes=9, max_depth=3),
     "best first, without end": GrowthLimits(max_leaf_nodes=10_000),
-    "some features": GrowthLimits(max_depth=4, max_features=2, seed=3),
+    "some features": GrowthLimits(max_depth=4, max_features=2, seed=9),
     "some rows": GrowthLimits(max_leaf_nodes=8, subsample=0.6, seed=4),
 }
 
@@ -58,20 +85,45 @@ class Data:
 # The naive grower.
 
 
+def halves(S):
+    """(N, P) of each class, from sums of both."""
+    return zip(S[: len(S) // 2], S[len(S) // 2 :], strict=True)
+
+
 def value_of(kind, S):
-    return max(S) if kind == gains.CODEWORD else math.sqrt(sum(float(x) ** 2 for x in S))
+    if kind == gains.CODEWORD:
+        return max(S)
+    if kind == gains.DIRECTION:
+        return math.sqrt(sum(float(x) ** 2 for x in S))
+    if kind == gains.VOTES:
+        return sum(abs(P - N) for N, P in halves(S))
+    return -2 * sum(math.sqrt(float(N) * float(P)) for N, P in halves(S))  # real votes
+
+
+def on_grid(x):
+    return round(x / gains.GRID) * gains.GRID
 
 
 def gain_of(kind, L, R):
     """(gain, what it must exceed to be more than rounding)."""
+    apart = [b - a for a, b in zip(L, R, strict=True)]
     if kind == gains.LEAST_SQUARES:
         W_L, W_R = float(sum(L)), float(sum(R))
         if W_L == 0 or W_R == 0:
             return 0.0, 0.0
         c = [a / W_L - b / W_R for a, b in zip(map(float, L), map(float, R), strict=True)]
         return W_L / (W_L + W_R) * W_R * sum(x * x for x in c), 0.0
+    if kind == gains.CLASS_STUMP:
+        return on_grid(max(map(abs, apart))), 0.0
+    if kind == gains.DIRECTION_STUMP:
+        return math.sqrt(sum(float(x) ** 2 for x in apart)), 0.0
+    if kind == gains.VOTES_STUMP:
+        return on_grid(sum(abs(P - N) for N, P in halves(apart))), 0.0
     own = value_of(kind, [a + b for a, b in zip(L, R, strict=True)])
-    return value_of(kind, L) + value_of(kind, R) - own, own * 2.0**-40 if kind == gains.DIRECTION else 0.0
+    both = value_of(kind, L) + value_of(kind, R)
+    if kind in (gains.CODEWORD, gains.VOTES):
+        return on_grid(both) - on_grid(own), 0.0
+    return both - own, abs(own) * 2.0**-40
 
 
 class NaiveTree:
@@ -127,16 +179,17 @@ class NaiveTree:
         return self.best_split(rows)
 
 
-def statistics_of(rows, weighting):
-    """Every row's statistic of the latest round, one column per class."""
-    out = []
+def statistics_of(rows, statistic):
+    """Every row's statistic of the latest tree, one column per sum."""
+    n_sums, out = statistic.n_sums(N_CLASSES), []
     for block in rows.shard.blocks:
-        own = block.buffers["statistics"]
-        if own.ndim == 1:
-            wide = np.zeros((block.n_rows, N_CLASSES), np.int64)
-            wide[np.arange(block.n_rows), block.labels] = own
-            own = wide
-        out.append(own[:, :N_CLASSES])
+        if isinstance(statistic, ClassWeights | ColumnSides):
+            wide = np.zeros((block.n_rows, n_sums), np.int64)
+            column = block.labels if isinstance(statistic, ClassWeights) else block.buffers["sides"]
+            wide[np.arange(block.n_rows), column] = block.buffers["class statistics"]
+            out.append(wide)
+        else:
+            out.append(statistic.buffer(block, LEAF_WEIGHT_UNIT * rows.counts[0].weighted)[:, :n_sums])
     return np.concatenate(out).astype(np.int64)
 
 
@@ -153,51 +206,132 @@ def leaves_of(rows, leaves):
     ]
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_trees_are_those_of_a_naive_grower(kind, limits, weighted):
+def splits_of(tree):
+    binned = tree.binned
+    return [*zip(binned.feature.tolist(), binned.bin.tolist(), binned.missing_left.tolist(), strict=True)]
+
+
+def assert_grows(kind, statistic, limits, weighted):
     data = Data(weighted)
-    weighting = ResponseWeights(0.5) if kind == gains.LEAST_SQUARES else MarginWeights(0.5)
     rng = np.random.default_rng(0)
     runtime = LocalRuntime(2)
     rows = data.rows(runtime)
-    rows.begin(weighting)
-    grow = TreeGrower(rows, limits, N_CLASSES)
+    rows.begin(statistic.weighting)
+    grow = TreeGrower(rows, limits)
     for round in (1, 2):  # the second from scores that differ from row to row
-        tree = grow(kind)
+        tree = grow(statistic, kind)
         values = rng.normal(scale=0.5, size=(tree.n_leaves, N_CLASSES))
         in_use = (data.weights > 0) & drawn(limits, round, len(data.labels))
         naive = NaiveTree(
-            data.bins, statistics_of(rows, weighting), data.weights, kind, limits, grow.features, in_use
+            data.bins, statistics_of(rows, statistic), data.weights, kind, limits, grow.features, in_use
         )
         splits, leaves = naive.grow(np.flatnonzero(in_use))
-        binned = tree.binned
-        found = [
-            *zip(binned.feature.tolist(), binned.bin.tolist(), binned.missing_left.tolist(), strict=True)
-        ]
-        assert len(found) > 0
-        assert found == splits
-        rows.update(binned, tree.leaves, values)
+        assert len(splits) > 0
+        assert splits_of(tree) == splits
+        assert tree.weight == pytest.approx(data.weights[in_use].sum(), rel=1e-5)
+        rows.update([tree.step(values)])
         assert sorted(map(tuple, leaves)) == sorted(tuple(sorted(x)) for x in leaves_of(rows, tree.leaves))
     runtime.close()
 
 
+WEIGHTED = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+
+
+@WEIGHTED
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
-def test_prediction_from_raw_values_is_that_from_bins(limits):
+@pytest.mark.parametrize(("kind", "statistic"), KINDS.values(), ids=KINDS)
+def test_trees_are_those_of_a_naive_grower(kind, statistic, limits, weighted):
+    assert_grows(kind, statistic, limits, weighted)
+
+
+@WEIGHTED
+@pytest.mark.parametrize("name", ["a stump", "one of large sides", "one of few features"])
+@pytest.mark.parametrize(("kind", "statistic"), STUMPS.values(), ids=STUMPS)
+def test_stumps_are_those_of_a_naive_grower(kind, statistic, name, weighted):
+    limits = {
+        "a stump": GrowthLimits(max_depth=1),
+        "one of large sides": GrowthLimits(max_depth=1, min_samples_leaf=60, min_weight_fraction_leaf=0.2),
+        "one of few features": GrowthLimits(max_depth=1, max_features=2, subsample=0.5, seed=5),
+    }[name]
+    assert_grows(kind, statistic, limits, weighted)
+
+
+@WEIGHTED
+@pytest.mark.parametrize("limits", [GrowthLimits(max_depth=3), GrowthLimits(max_leaf_nodes=7, subsample=0.7)])
+def test_several_trees_in_one_round(limits, weighted):
+    """Of different statistics, one after another: each is what it would be alone; all are added at once."""
+    data, runtime, rng = Data(weighted), LocalRuntime(2), np.random.default_rng(3)
+    several = [
+        (ColumnSides(CODES, 0), gains.VOTES, ColumnSums(CODES, 0)),
+        (ColumnSides(CODES, 1), gains.LEAST_SQUARES, ColumnSums(CODES, 1)),
+        (CodeSides(CODES), gains.REAL_VOTES, CodeSums(CODES)),
+        (ColumnSides(CODES, 2), gains.VOTES_STUMP, ColumnSums(CODES, 2)),
+    ]
+    together_rows = data.rows(runtime)
+    together_rows.begin(CODES)
+    grow = TreeGrower(together_rows, limits)
+    expected = np.zeros((len(data.labels), N_CLASSES))
+    for _ in range(2):
+        found = []
+        for statistic, kind, reduction in several:
+            depth = 1 if kind == gains.VOTES_STUMP else None
+            tree = grow(statistic, kind, depth)
+            alone = data.rows(runtime)  # with the same scores, and one tree only
+            alone.begin(CODES)
+            alone.round, alone._shifts = together_rows.round, list(together_rows._shifts)
+            for mine, theirs in zip(alone.shard.blocks, together_rows.shard.blocks, strict=True):
+                mine.scores[:] = theirs.scores
+            other = TreeGrower(alone, limits)(statistic, kind, depth)
+            for ours, theirs in zip((*tree.binned, tree.gain), (*other.binned, other.gain), strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+            np.testing.assert_array_equal(
+                together_rows.sums(reduction, tree.leaves), alone.sums(reduction, other.leaves)
+            )
+            assert tree.n_leaves > 1
+            assert depth is None or tree.n_leaves == 2
+            found.append(tree)
+        values = [rng.normal(size=(tree.n_leaves, N_CLASSES)) for tree in found]
+        steps = [tree.step(v, parted=tree is found[-1]) for tree, v in zip(found, values, strict=True)]
+        together_rows.update(steps)
+        for tree, v in zip(found, values, strict=True):
+            leaf = np.empty(len(data.labels), np.int32)
+            every = np.arange(len(data.labels), dtype=np.int32)
+            partition.leaf_of_binned(data.bins, N_BINS, *tree.binned, every, leaf)
+            expected += v[leaf]
+        F = np.concatenate([block.scores for block in together_rows.shard.blocks])
+        np.testing.assert_array_equal(F[data.weights > 0], expected[data.weights > 0])
+    runtime.close()
+
+
+def test_sums_of_one_column_or_of_all_are_the_same():
+    data, runtime = Data(weighted=True), LocalRuntime(1)
+    rows = data.rows(runtime)
+    rows.begin(CODES)
+    tree = TreeGrower(rows, GrowthLimits(max_depth=3))(CodeSides(CODES), gains.VOTES)
+    N, P = np.moveaxis(rows.sums(CodeSums(CODES), tree.leaves), 1, 0)
+    for c in range(N_CLASSES):
+        found = together(rows.sums(ColumnSums(CODES, c), tree.leaves))
+        np.testing.assert_allclose(found, np.column_stack([N[:, c], P[:, c]]), rtol=1e-12)
+    runtime.close()
+
+
+@pytest.mark.parametrize("per_round", [1, 3])
+@pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
+def test_prediction_from_raw_values_is_that_from_bins(limits, per_round):
     """Also of rows left out of a round, of rows of weight 0, and of missing values."""
     data = Data(weighted=True)
     runtime = LocalRuntime(1)
     rows = data.rows(runtime)
-    rows.begin(MarginWeights(0.5))
-    grow = TreeGrower(rows, limits, N_CLASSES)
-    ensemble = Ensemble(len(N_BINS), N_CLASSES)
+    rows.begin(MARGINS)
+    grow = TreeGrower(rows, limits)
+    ensemble = TreeEnsemble(len(N_BINS), N_CLASSES, per_round)
     rng = np.random.default_rng(1)
     for _ in range(4):
-        tree = grow(gains.DIRECTION)
-        values = rng.normal(size=(tree.n_leaves, N_CLASSES))
-        rows.update(tree.binned, tree.leaves, values)
-        ensemble.append(tree.binned, tree.gain, values, EDGES)
+        trees = [grow(Residuals(MARGINS), gains.DIRECTION) for _ in range(per_round)]
+        values = [rng.normal(size=(tree.n_leaves, N_CLASSES)) for tree in trees]
+        rows.update([tree.step(v, tree is trees[-1]) for tree, v in zip(trees, values, strict=True)])
+        ensemble.append(trees, values, EDGES)
+    assert len(ensemble) == 4
     present = data.weights > 0
     F = np.concatenate([block.scores for block in rows.shard.blocks])
     with Threads(2) as threads:
@@ -205,9 +339,13 @@ def test_prediction_from_raw_values_is_that_from_bins(limits):
 
     # Replayed by bins from the ensemble's thresholds, the rows have the same scores again.
     again = data.rows(runtime)
-    again.begin(MarginWeights(0.5))
+    again.begin(MARGINS)
     for number in range(len(ensemble)):
-        again.replay(*ensemble.binned(number, EDGES))
+        again.replay(ensemble.steps([number], EDGES))
+    G = np.concatenate([block.scores for block in again.shard.blocks])
+    np.testing.assert_array_equal(G[present], F[present])
+    # All at once and from nothing, too.
+    again.replay(ensemble.steps(range(4), EDGES), anew=True)
     G = np.concatenate([block.scores for block in again.shard.blocks])
     np.testing.assert_array_equal(G[present], F[present])
     runtime.close()
@@ -220,9 +358,9 @@ def test_blocks_and_threads_change_nothing(cuts, n_threads):
     for layout, threads in (((0, 240), 1), (cuts, n_threads)):
         runtime = LocalRuntime(threads)
         rows = data.rows(runtime, layout)
-        rows.begin(MarginWeights(0.5))
-        grow = TreeGrower(rows, GrowthLimits(max_leaf_nodes=12), N_CLASSES)
-        tree = grow(gains.DIRECTION)
+        rows.begin(MARGINS)
+        grow = TreeGrower(rows, GrowthLimits(max_leaf_nodes=12))
+        tree = grow(Residuals(MARGINS), gains.DIRECTION)
         trees.append((*tree.binned, tree.gain, tree.leaves))
         runtime.close()
     for ours, theirs in zip(*trees, strict=True):
@@ -233,10 +371,10 @@ def test_histogram_slots_are_all_given_back():
     data = Data(weighted=False)
     runtime = LocalRuntime(1)
     rows = data.rows(runtime)
-    rows.begin(MarginWeights(0.5))
+    rows.begin(MARGINS)
     for limits in LIMITS.values():
-        grow = TreeGrower(rows, limits, N_CLASSES)
+        grow = TreeGrower(rows, limits)
         for _ in range(3):
-            grow(gains.DIRECTION)
+            grow(Residuals(MARGINS), gains.DIRECTION)
             assert sorted(grow.histograms._free) == list(range(len(grow.histograms.pool)))
     runtime.close()

@@ -1,0 +1,471 @@
+"""What the papers prove, held against trainings: equal algorithms, bounds, losses that fall, and how trainings end."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import distboost
+from distboost import (
+    AdaBoostMMClassifier,
+    CDMCBoostClassifier,
+    GAMBLEClassifier,
+    GDMCBoostClassifier,
+    REBELClassifier,
+    StagewiseBoostClassifier,
+)
+from distboost.algorithms.adaboost_mm import AdaBoostMM, best_step, kappa
+from distboost.algorithms.base import Learner, Round
+from distboost.baselines import (
+    AdaBoostECCClassifier,
+    AdaBoostM1Classifier,
+    AdaBoostMHClassifier,
+    AdaBoostMOClassifier,
+    GentleAdaBoostClassifier,
+    GradBoostClassifier,
+    MultiBoostClassifier,
+    OneVsAllAdaBoostClassifier,
+    SAMMEClassifier,
+)
+from distboost.estimators import classifier
+from distboost.weak import gains
+from distboost.weighting.margin import HitsAndMisses, Residuals
+
+DATA = Path(__file__).parents[2] / "examples" / "data"
+ROUNDING = 1 + 1e-9
+
+
+@cache
+def published(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(X, y, X_test, y_test) with the published split."""
+    with np.load(DATA / f"{name}.npz") as file:
+        X, y, n = file["X"].astype(np.float64), file["y"], int(file["n_train"])
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+@cache
+def drawn(n_classes: int, separation: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rounded, so that there are ties and every value has a bin; classes of unequal size."""
+    rng = np.random.default_rng(n_classes)
+    y = np.minimum(rng.geometric(1.5 / n_classes, 300) - 1, n_classes - 1)
+    return np.round(separation * np.eye(n_classes, 6)[y] + rng.normal(size=(300, 6)), 1), y
+
+
+PROBLEMS = {
+    "two classes": lambda: drawn(2, 1.0),
+    "overlap": lambda: drawn(5, 1.0),
+    "noise": lambda: drawn(4, 0.0),
+    "apart": lambda: drawn(3, 8.0),
+    "glass": lambda: published("glass")[:2],
+    "vehicle": lambda: published("vehicle")[:2],
+    "vowel": lambda: published("vowel")[:2],
+    "segment": lambda: published("segment")[:2],
+    "soybean, values missing": lambda: published("soybean")[:2],
+}
+
+
+@pytest.fixture(params=PROBLEMS)
+def problem(request):
+    return PROBLEMS[request.param]()
+
+
+# The textbook, on all stumps there are
+
+
+def stumps(X: np.ndarray) -> np.ndarray:
+    """-1 left and +1 right of every threshold: (stumps, rows)."""
+    return np.concatenate([np.where(x <= np.unique(x)[:-1, None], -1.0, 1.0) for x in X.T])
+
+
+def adaboost(X: np.ndarray, labels: np.ndarray, n_rounds: int) -> list[np.ndarray]:
+    """The scores after each round; labels are -1 and +1."""
+    F, H, stages = np.zeros(len(X)), stumps(X), []
+    for _ in range(n_rounds):
+        w = np.exp(-labels * F)
+        edges = H @ (w * labels) / w.sum()
+        best = np.argmax(np.abs(edges))
+        F = F + np.arctanh(edges[best]) * H[best]  # arctanh(1 - 2 ε) = 1/2 ln((1 - ε) / ε)
+        stages.append(F)
+    return stages
+
+
+def gentle_adaboost(X: np.ndarray, labels: np.ndarray, n_rounds: int) -> list[np.ndarray]:
+    """The scores after each round of least-squares stumps."""
+    F, right, stages = np.zeros(len(X)), (stumps(X) + 1) / 2, []
+    for _ in range(n_rounds):
+        w = np.exp(-labels * F)
+        w /= w.sum()
+        W = right @ w
+        means = np.stack([(1 - right) @ (w * labels) / (1 - W), right @ (w * labels) / W])
+        best = np.argmax((1 - W) * means[0] ** 2 + W * means[1] ** 2)
+        F = F + np.where(right[best] > 0, means[1, best], means[0, best])
+        stages.append(F)
+    return stages
+
+
+def two_classes() -> tuple[np.ndarray, np.ndarray]:
+    """No stump is worse than the constant: leaves that choose their class freely choose different ones."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(300, 4)), 1)
+    return X, (X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=300) > 0.5).astype(int)
+
+
+# Two classes
+
+# F_1 - F_0 is so many times AdaBoost's score.
+ADABOOSTS = {
+    "cd-mcboost": (CDMCBoostClassifier(), 2),
+    "gd-mcboost, codeword": (GDMCBoostClassifier(leaf="codeword", max_depth=1), 2),
+    "gd-mcboost, direction": (GDMCBoostClassifier(max_depth=1), 2),
+    "adaboost-mm": (AdaBoostMMClassifier(max_depth=1), 1),
+    "stagewise": (StagewiseBoostClassifier(nu=0.0, learning_rate=1.0), 1),
+    "rebel": (REBELClassifier(), 2),
+    "one-vs-all": (OneVsAllAdaBoostClassifier(), 2),
+    "adaboost-m1": (AdaBoostM1Classifier(max_depth=1), 2),
+    "samme": (SAMMEClassifier(max_depth=1), 2),
+    "adaboost-mh": (AdaBoostMHClassifier(), 2),
+    "adaboost-ecc": (AdaBoostECCClassifier(), 2),
+    "adaboost-mo": (AdaBoostMOClassifier(), 2),
+}
+
+
+@pytest.mark.parametrize("name", ADABOOSTS)
+def test_with_two_classes_it_is_adaboost(name):
+    X, y = two_classes()
+    model, factor = ADABOOSTS[name]
+    model.set_params(n_estimators=15).fit(X, y)
+    for F, expected in zip(model.staged_scores(X), adaboost(X, 2 * y - 1, 15), strict=True):
+        assert_allclose(F[:, 1] - F[:, 0], factor * expected, rtol=1e-9, atol=1e-12)
+
+
+def test_stagewise_coefficients_of_two_classes_are_adaboosts():
+    """w_1 - w_0 = 1/2 ln((1 - ε) / ε) of the stump that says +1 for class 1."""
+    X, y = two_classes()
+    model = StagewiseBoostClassifier(n_estimators=1, nu=0.0, learning_rate=1.0).fit(X, y)
+    values = model._ensemble.arrays()["values"]
+    ε = (model.predict(X) != y).mean()
+    assert_allclose(np.abs(values[:, 1] - values[:, 0]), np.log((1 - ε) / ε) / 2, rtol=1e-12)
+    assert_array_equal(values.min(axis=0), -values.max(axis=0))
+
+
+def test_gamble_at_half_the_rate_is_gentle_adaboost():
+    X, y = two_classes()
+    expected = gentle_adaboost(X, 2 * y - 1, 15)
+    gamble = GAMBLEClassifier(n_estimators=15, max_leaf_nodes=2, learning_rate=0.5).fit(X, y)
+    gentle = GentleAdaBoostClassifier(n_estimators=15).fit(X, y)
+    for ours, theirs, F in zip(gamble.staged_scores(X), gentle.staged_scores(X), expected, strict=True):
+        assert_allclose(ours, np.column_stack([-F, F]), rtol=1e-9, atol=1e-12)
+        assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12)
+
+
+def test_gambles_first_step_is_twice_gentle_adaboosts():
+    X, y = two_classes()
+    for size in (2, 5, 15):
+        gamble = GAMBLEClassifier(n_estimators=1, max_leaf_nodes=size).fit(X, y)
+        gentle = GentleAdaBoostClassifier(n_estimators=1, max_depth=None, max_leaf_nodes=size).fit(X, y)
+        assert_allclose(gamble.scores(X), 2 * gentle.scores(X), rtol=1e-9)
+
+
+# Many classes
+
+
+class ExactMM(AdaBoostMM):
+    """AdaBoost.MM with the exact line search along its weak learners."""
+
+    name = "adaboost-mm-exact"
+    notes = ()
+
+    def learn(self, rows, grow):
+        tree = grow(Residuals(self.margins, wide=True), gains.CODEWORD)
+        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.margins), tree.leaves), 1, 0)
+        c, leaf = np.argmax(hits - misses, axis=1), np.arange(tree.n_leaves)
+        A, B = hits[leaf, c].sum(), misses[leaf, c].sum()
+        return Round([Learner(tree, np.log(A / B) / 2 * np.eye(self.n_classes)[c])])
+
+
+ExactMMClassifier = classifier(ExactMM)
+
+
+@pytest.mark.parametrize("name", ["two classes", "overlap", "glass", "vehicle", "vowel"])
+def test_gd_mcboost_with_codewords_is_adaboost_mm_with_the_exact_step(name):
+    """F_MM is F_GD / 2 but for a shift of each row."""
+    X, y = PROBLEMS[name]()
+    gd = GDMCBoostClassifier(n_estimators=12, leaf="codeword", max_depth=2).fit(X, y)
+    mm = ExactMMClassifier(n_estimators=12, max_depth=2).fit(X, y)
+    for ours, theirs in zip(gd.staged_scores(X), mm.staged_scores(X), strict=True):
+        assert_allclose(theirs - theirs.mean(axis=1, keepdims=True), ours / 2, rtol=1e-9, atol=1e-9)
+    assert_allclose(mm.train_loss_, gd.train_loss_ - 1, rtol=1e-9)
+
+
+def test_adaboost_mm_takes_the_step_of_its_edge():
+    """Both begin with the same tree; 1/2 ln((1 + δ) / (1 - δ)) does not go beyond the minimum of the loss."""
+    X, y = PROBLEMS["vehicle"]()
+    mm, exact = (Estimator(n_estimators=1, max_depth=3).fit(X, y) for Estimator in (AdaBoostMMClassifier, ExactMMClassifier))
+    ours, theirs = mm._ensemble.arrays(), exact._ensemble.arrays()
+    for name in ("feature", "threshold", "missing_left"):
+        assert_array_equal(ours[name], theirs[name])
+    assert_allclose(ours["values"].max(), np.arctanh(mm.edge_[0]), rtol=1e-12)
+    assert ours["values"].max() < theirs["values"].max()
+    assert exact.train_loss_[0] < mm.train_loss_[0] <= mm.loss_bound_[0]
+
+
+def test_one_vs_all_is_an_adaboost_for_each_class():
+    X, y = PROBLEMS["overlap"]()
+    model = OneVsAllAdaBoostClassifier(n_estimators=10).fit(X, y)
+    expected = [adaboost(X, np.where(y == c, 1, -1), 10) for c in range(5)]
+    for t, F in enumerate(model.staged_scores(X)):
+        assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
+
+
+def test_gentle_adaboost_is_one_for_each_class():
+    X, y = PROBLEMS["overlap"]()
+    model = GentleAdaBoostClassifier(n_estimators=10).fit(X, y)
+    expected = [gentle_adaboost(X, np.where(y == c, 1, -1), 10) for c in range(5)]
+    for t, F in enumerate(model.staged_scores(X)):
+        assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
+
+
+def test_adaboost_mo_moves_all_columns_of_its_code_by_one_step():
+    X, y = PROBLEMS["noise"]()
+    K, n_rounds, H = 4, 8, stumps(X)
+    code = np.array([[1 if (b + 1) >> k & 1 else -1 for b in range(2 ** (K - 1) - 1)] for k in range(K - 1)])
+    code = np.concatenate([np.full((1, code.shape[1]), -1), code])
+    model = AdaBoostMOClassifier(n_estimators=n_rounds).fit(X, y)
+    G = np.zeros((len(X), code.shape[1]))
+    for t, F in enumerate(model.staged_scores(X)):
+        w = np.exp(-code[y] * G)
+        edges = H @ (w * code[y])
+        best = np.argmax(np.abs(edges), axis=0)
+        h = np.sign(edges[best, np.arange(len(best))]) * H[best].T
+        G += np.arctanh((w * code[y] * h).sum() / w.sum()) * h
+        assert_allclose(F, G @ code.T, rtol=1e-9, atol=1e-9)
+        assert model.train_loss_[t] == pytest.approx(np.exp(-code[y] * G).mean(), rel=1e-9)
+
+
+# Bounds
+
+MM_SETTINGS = {
+    "stumps": {"max_depth": 1},
+    "depth 3": {"max_depth": 3},
+    "depth 6": {},
+    "6 leaves": {"max_depth": None, "max_leaf_nodes": 6},
+    "weighted": {"max_depth": 3, "class_weight": "balanced"},
+    "half the rate": {"max_depth": 3, "learning_rate": 0.5},
+    "twice the rate": {"max_depth": 3, "learning_rate": 2.0},
+}
+
+
+@pytest.mark.parametrize("name", MM_SETTINGS)
+def test_adaboost_mm_keeps_its_bound(name, problem):
+    X, y = problem
+    model = AdaBoostMMClassifier(n_estimators=15, **MM_SETTINGS[name]).fit(X, y)
+    assert (model.train_loss_ <= model.loss_bound_ * ROUNDING).all()
+    assert (model.train_error_ <= model.loss_bound_ * ROUNDING).all()
+    if model.learning_rate == 1 and model.outcome_ == "rounds":
+        expected = (model.n_classes_ - 1) * np.cumprod(np.sqrt(1 - model.edge_**2))
+        assert_allclose(model.loss_bound_, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 6])
+@pytest.mark.parametrize("edge", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("strategy", ["fixed", "os-exponential"])
+def test_fixed_votes_keep_their_bound_while_the_edges_are_met(strategy, edge, depth, problem):
+    """loss <= (K - 1) prod kappa."""
+    X, y = problem
+    model = AdaBoostMMClassifier(n_estimators=10, strategy=strategy, edge=edge, max_depth=depth).fit(X, y)
+    K = model.n_classes_
+    step = model.eta if strategy == "os-exponential" else best_step(edge, K)
+    assert_allclose(model.loss_bound_, (K - 1) * kappa(edge, step, K) ** np.arange(1, model.n_iter_ + 1))
+    met = np.logical_and.accumulate(model.edge_ >= edge)
+    assert (model.train_loss_[met] <= model.loss_bound_[met] * ROUNDING).all()
+
+
+def test_a_step_for_each_round_keeps_its_bound():
+    X, y = PROBLEMS["vehicle"]()
+    edges, alphas = np.linspace(0.3, 0.05, 12), np.linspace(0.5, 0.1, 12)
+    model = AdaBoostMMClassifier(n_estimators=12, strategy="fixed", edge=edges, alphas=alphas, max_depth=4).fit(X, y)
+    factors = [kappa(γ, α, 4) for γ, α in zip(edges, alphas, strict=True)]
+    assert_allclose(model.loss_bound_, 3 * np.cumprod(factors))
+    met = np.logical_and.accumulate(model.edge_ >= edges)
+    assert met[0]
+    assert (model.train_loss_[met] <= model.loss_bound_[met] * ROUNDING).all()
+
+
+@pytest.mark.parametrize(("name", "depth", "edge"), [("vehicle", 6, 0.3), ("segment", 4, 0.3), ("apart", 3, 0.5), ("overlap", 4, 0.1)])
+def test_the_game_for_the_0_1_loss_is_won_while_the_edges_are_met(name, depth, edge):
+    X, y = PROBLEMS[name]()
+    model = AdaBoostMMClassifier(n_estimators=8, strategy="os-zero-one", edge=edge, max_depth=depth).fit(X, y)
+    assert (model.edge_ >= edge).all()
+    assert (model.loss_bound_ == model.loss_bound_[0]).all()
+    assert model.train_error_[-1] <= model.train_loss_[-1] <= model.loss_bound_[-1]
+
+
+# Losses that fall in every round
+
+FALLING = {
+    "cd-mcboost": CDMCBoostClassifier(),
+    "cd-mcboost, depth 3": CDMCBoostClassifier(max_depth=3),
+    "gd-mcboost, direction": GDMCBoostClassifier(max_depth=2),
+    "gd-mcboost, codeword": GDMCBoostClassifier(leaf="codeword", max_depth=2),
+    "gd-mcboost, half the rate": GDMCBoostClassifier(max_depth=2, learning_rate=0.5),
+    "adaboost-mm": AdaBoostMMClassifier(max_depth=2),
+    "stagewise, exponential": StagewiseBoostClassifier(),
+    "stagewise, logistic": StagewiseBoostClassifier(loss="logistic"),
+    "stagewise, whole steps": StagewiseBoostClassifier(learning_rate=1.0),
+    "stagewise, bounded steps": StagewiseBoostClassifier(learning_rate=1.0, max_step=0.1),
+    "stagewise, depth 2": StagewiseBoostClassifier(max_depth=2),
+    "rebel": REBELClassifier(),
+    "rebel, depth 3": REBELClassifier(max_depth=3),
+    "one-vs-all": OneVsAllAdaBoostClassifier(),
+    "adaboost-mh": AdaBoostMHClassifier(),
+    "adaboost-mh, depth 2": AdaBoostMHClassifier(max_depth=2),
+    "adaboost-mh, real": AdaBoostMHClassifier(vote="real"),
+    "adaboost-ecc": AdaBoostECCClassifier(),
+    "gentle-adaboost": GentleAdaBoostClassifier(max_depth=2),
+    "gradboost, no penalty": GradBoostClassifier(penalty=0.0),
+}
+
+
+@pytest.mark.parametrize("name", FALLING)
+def test_the_loss_falls(name, problem):
+    """By an exact step, or by one that does not go beyond it. Not so with GAMBLE; with the votes of M1 and SAMME it says nothing."""
+    X, y = problem
+    model = FALLING[name].set_params(n_estimators=12).fit(X, y)
+    assert model.n_iter_ > 0
+    assert (np.diff(model.train_loss_) <= 1e-12 * model.train_loss_[:-1]).all()
+
+
+@pytest.mark.parametrize("name", ["overlap", "noise", "apart", "glass"])
+def test_adaboost_mos_loss_falls(name):
+    X, y = PROBLEMS[name]()
+    model = AdaBoostMOClassifier(n_estimators=10).fit(X, y)
+    assert (np.diff(model.train_loss_) <= 1e-12 * model.train_loss_[:-1]).all()
+
+
+@pytest.mark.parametrize("penalty", [1e-3, 0.01, 0.1])
+def test_gradboosts_loss_and_penalty_fall_together(penalty, problem):
+    X, y = problem
+    model = GradBoostClassifier(n_estimators=15, penalty=penalty).fit(X, y)
+    a = model._ensemble.arrays()
+    w: dict[tuple, np.ndarray] = {}
+    objective = []
+    for t, loss in enumerate(model.train_loss_):
+        stump = a["feature"][t], a["threshold"][t], a["missing_left"][t]
+        w[stump] = w.get(stump, 0.0) + a["values"][2 * t + 1]
+        objective.append(loss + penalty * sum(np.linalg.norm(row) for row in w.values()))
+    assert (np.diff(objective) < 0).all()
+
+
+@pytest.mark.parametrize("nu", [1e-4, 1e-2])
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_multiboosts_loss_and_norm_fall_together(loss, nu):
+    X, y = PROBLEMS["vehicle"]()
+    objective = []
+    for n in range(1, 6):
+        model = MultiBoostClassifier(n_estimators=n, loss=loss, nu=nu).fit(X, y)
+        W = model._ensemble.arrays()["values"][1::2]
+        objective.append(model.train_loss_[-1] + nu * np.abs(W).sum())
+    assert (np.diff(objective) < 0).all()
+
+
+# How trainings end
+
+LADDER = np.repeat(np.arange(4.0), 10)[:, None], np.repeat(np.arange(4), 10)  # a class on each step
+ALIKE = np.zeros((40, 2)), np.arange(40) % 4
+
+
+def test_adaboost_m1_gives_up_where_samme_goes_on():
+    """A stump knows 2 of 4 classes: half of the weight is lost."""
+    X, y = LADDER
+    m1 = AdaBoostM1Classifier(max_depth=1).fit(X, y)
+    assert (m1.outcome_, m1.n_iter_) == ("no better than chance", 0)
+    assert_array_equal(m1.predict(X), 0)
+    assert_allclose(m1.predict_proba(X), 1 / 4)
+    samme = SAMMEClassifier(max_depth=1, n_estimators=10).fit(X, y)
+    assert (samme.outcome_, samme.n_iter_) == ("rounds", 10)
+    assert samme.score(X, y) > 0.7
+
+
+def test_adaboost_m1_gives_up_in_the_middle():
+    X, y = PROBLEMS["overlap"]()
+    model = AdaBoostM1Classifier(max_depth=2, n_estimators=50).fit(X, y)
+    assert model.outcome_ == "no better than chance"
+    assert 0 < model.n_iter_ == model.best_iteration_ < 50
+
+
+def test_samme_gives_up_where_there_is_nothing_to_know(tmp_path):
+    X, y = ALIKE
+    model = SAMMEClassifier().fit(X, y)
+    assert (model.outcome_, model.n_iter_) == ("no better than chance", 0)
+    model.save(tmp_path / "model")
+    again = distboost.load(tmp_path / "model")
+    assert (again.outcome_, again.n_iter_) == ("no better than chance", 0)
+    assert_array_equal(again.scores(X), 0)
+
+
+@pytest.mark.parametrize("estimator", [CDMCBoostClassifier, GDMCBoostClassifier, AdaBoostMMClassifier, GAMBLEClassifier,
+                                       StagewiseBoostClassifier, OneVsAllAdaBoostClassifier, GradBoostClassifier,
+                                       MultiBoostClassifier])  # fmt: skip
+def test_rows_that_are_alike_have_no_split(estimator):
+    X, y = ALIKE[0], ALIKE[1] % 2
+    model = estimator().fit(X, y)
+    assert (model.outcome_, model.n_iter_) == ("no split", 0)
+
+
+SEPARATED = {
+    **{name: model for name, (model, _) in ADABOOSTS.items()},
+    "stagewise, logistic": StagewiseBoostClassifier(loss="logistic"),
+    "rebel, depth 2": REBELClassifier(max_depth=2),
+}
+
+
+@pytest.mark.parametrize("name", SEPARATED)
+def test_two_classes_that_a_stump_tells_apart_are_separated(name):
+    X, y = LADDER[0], LADDER[1] // 2
+    model = SEPARATED[name].set_params(n_estimators=20).fit(X, y)
+    assert (model.outcome_, model.n_iter_) == ("separated", 1)
+    assert model.score(X, y) == 1.0
+    assert np.isfinite(model.scores(X)).all()
+    assert model.predict_proba(X)[np.arange(40), y].min() > 0.99
+
+
+@pytest.mark.parametrize("model", [GDMCBoostClassifier(), GDMCBoostClassifier(leaf="codeword", max_depth=2), AdaBoostMMClassifier(),
+                                   AdaBoostM1Classifier(), SAMMEClassifier(), OneVsAllAdaBoostClassifier(max_depth=2),
+                                   AdaBoostMHClassifier(max_depth=2), AdaBoostMOClassifier(max_depth=2)],
+                         ids=lambda model: type(model).__name__)  # fmt: skip
+def test_classes_that_a_tree_tells_apart_are_separated(model):
+    X, y = LADDER
+    model.set_params(n_estimators=20).fit(X, y)
+    assert (model.outcome_, model.n_iter_) == ("separated", 1)
+    assert model.score(X, y) == 1.0
+
+
+CONVERGING = {
+    "stagewise": StagewiseBoostClassifier(nu=0.1, learning_rate=1.0),
+    "stagewise, logistic": StagewiseBoostClassifier(loss="logistic", nu=30.0, learning_rate=1.0),
+    "gradboost": GradBoostClassifier(penalty=0.05),
+    "multiboost": MultiBoostClassifier(nu=0.1),
+    "multiboost, logistic": MultiBoostClassifier(loss="logistic", nu=30.0),
+}
+
+
+@pytest.mark.parametrize("name", CONVERGING)
+def test_a_norm_that_costs_more_than_it_gains_ends_training(name):
+    X, y = PROBLEMS["overlap"]()
+    model = CONVERGING[name].set_params(n_estimators=400).fit(X, y)
+    assert model.outcome_ == "converged"
+    assert 0 < model.n_iter_ < 400
+
+
+# What is measured
+
+
+@pytest.mark.parametrize(("name", "accuracy"), [("optdigits", 0.925), ("pendigits", 0.895)])
+def test_cd_mcboost_with_stumps_reaches_the_accuracy_measured(name, accuracy):
+    X, y, X_test, y_test = published(name)
+    model = CDMCBoostClassifier(n_estimators=20 * 9).fit(X, y)
+    assert model.score(X_test, y_test) >= accuracy
