@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from distboost import registry
@@ -110,7 +111,7 @@ def estimator(name: str) -> type[BoostingClassifier]:
     if name not in registry.ALGORITHMS:
         return _made[name]  # a user's own
     public = "distboost.baselines" if name in registry.BASELINES else __name__
-    return classifier(registry.algorithm(name), public)
+    return classifier(registry.algorithm(name), import_module(public).__name__)
 
 
 def __getattr__(name: str) -> type[BoostingClassifier]:

@@ -70,9 +70,10 @@ class AdaBoostMM(Algorithm):
         The edge over random of each round's weak learner, on the costs it was given: delta_t of an adaptive round. The weak
         learner meets the edge-over-random condition that a strategy counts on where this is at least its `edge`.
     loss_bound_ : ndarray of shape (n_iter_,)
-        What the theory promises the loss to stay below: (K - 1) prod sqrt(1 - delta_t^2), adaptive; (K - 1) prod kappa, with
-        the edge and the step of each round, "fixed" and "os-exponential", while the edges are met; the potential before the
-        first round, "os-zero-one".
+        What the theory promises the loss to stay below, if every round sees all rows: (K - 1) prod sqrt(1 - delta_t^2), adaptive
+        (what the steps leave of it, with another `learning_rate`); (K - 1) prod kappa, with the edge and the step of each round,
+        "fixed" and "os-exponential", while the edges are met; the potential before the first round, "os-zero-one": for the
+        last.
     """
 
     strategy: str = parameter("adaptive", StrOptions({"adaptive", "fixed", "os-exponential", "os-zero-one"}))
@@ -142,7 +143,9 @@ class AdaBoostMM(Algorithm):
         δ = (right - wrong) / hits.sum()
         # α = 1/2 ln((1 + δ_t) / (1 - δ_t))
         α = bounded_log_ratio(1 + δ, 1 - δ, LARGEST_RATIO) / 2
-        notes = self._noted(δ, np.sqrt(max(1 - δ**2, 0.0)))
+        # Rows of the right label gain e^-a, wrong labels e^a: for a = α, where α is not cut off, that is sqrt(1 - δ_t^2).
+        a = self.learning_rate * α
+        notes = self._noted(δ, ((1 + δ) * np.exp(-a) + (1 - δ) * np.exp(a)) / 2)
         return Round([Learner(tree, _votes(c, α, self.n_classes))], SEPARATED if δ >= 1 else "", notes)
 
     def _fixed(self, rows: Rows, grow: TreeGrower, γ: float, α: float, vote: float) -> Round:

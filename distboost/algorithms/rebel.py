@@ -110,7 +110,8 @@ class REBEL(Algorithm):
         s_T = np.where(positive, P, N).sum(axis=0)
         s_F = np.where(positive, N, P).sum(axis=0)
         a = best_steps(s_T, s_F)
-        return Learner(tree, np.outer(f, a)), not s_F.any()
+        # Nothing is in the way of a class's step where f is always right about it, or always wrong.
+        return Learner(tree, np.outer(f, a)), not np.minimum(s_T, s_F).any()
 
     def _similarity(self, rows: Rows, grow: TreeGrower) -> tuple[Learner | None, bool]:
         grow.start()
