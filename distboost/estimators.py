@@ -88,7 +88,9 @@ _EXAMPLE = """
 def _documentation(algorithm: type[Algorithm]) -> str:
     """The algorithm's own text and parameters, then what all estimators share."""
     text = (algorithm.__doc__ or "").rstrip()
-    common = _without(algorithm.parameters(), (BoostingClassifier.__doc__ or "").partition("----------\n")[2], text)
+    common = _without(
+        algorithm.parameters(), (BoostingClassifier.__doc__ or "").partition("----------\n")[2], text
+    )
     if "Parameters\n" not in text:
         text += "\n\n    Parameters\n    ----------"
     text, attributes, more = text.partition("\n\n    Attributes\n    ----------\n")

@@ -71,9 +71,8 @@ class AdaBoostMM(Algorithm):
         learner meets the edge-over-random condition that a strategy counts on where this is at least its `edge`.
     loss_bound_ : ndarray of shape (n_iter_,)
         What the theory promises the loss to stay below, if every round sees all rows: (K - 1) prod sqrt(1 - delta_t^2), adaptive
-        (what the steps leave of it, with another `learning_rate`); (K - 1) prod kappa, with the edge and the step of each round,
-        "fixed" and "os-exponential", while the edges are met; the potential before the first round, "os-zero-one": for the
-        last.
+        (or what shrunk or cut steps leave of it); (K - 1) prod kappa, with the edge and the step of each round, "fixed" and
+        "os-exponential", while the edges are met; the potential before the first round, "os-zero-one": for the last loss.
     """
 
     strategy: str = parameter("adaptive", StrOptions({"adaptive", "fixed", "os-exponential", "os-zero-one"}))
@@ -143,7 +142,7 @@ class AdaBoostMM(Algorithm):
         δ = (right - wrong) / hits.sum()
         # α = 1/2 ln((1 + δ_t) / (1 - δ_t))
         α = bounded_log_ratio(1 + δ, 1 - δ, LARGEST_RATIO) / 2
-        # Rows of the right label gain e^-a, wrong labels e^a: for a = α, where α is not cut off, that is sqrt(1 - δ_t^2).
+        # Weights change by e^-a where the labels are right, by at most e^a elsewhere: sqrt(1 - δ_t^2) if a is α, and not cut off.
         a = self.learning_rate * α
         notes = self._noted(δ, ((1 + δ) * np.exp(-a) + (1 - δ) * np.exp(a)) / 2)
         return Round([Learner(tree, _votes(c, α, self.n_classes))], SEPARATED if δ >= 1 else "", notes)

@@ -1,8 +1,9 @@
 """Exact line searches along a tree: the step that minimises an exponential risk.
 
 The slope of the risk has a falling part N, of the rows and classes that the tree gets right, and a rising part P, of those
-that it gets wrong. The best step makes them equal. ln N - ln P is nearly a straight line in the step (exactly one where all
-margins are alike, as in AdaBoost), so Newton's method takes few steps to its zero.
+that it gets wrong; where both classes have the same value, the risk stays as it is. The best step makes N and P equal.
+ln N - ln P is nearly a straight line in the step (exactly one where all margins are alike, as in AdaBoost), so Newton's method
+takes few steps to its zero.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NEWTON = 12
 
 class Step(NamedTuple):
     step: float
-    unbounded: bool  # the risk falls on beyond it: the step was cut off
+    unbounded: bool  # the risk falls on beyond it, down to nothing: the step was cut off
 
 
 def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
@@ -47,7 +48,9 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
         return _log_ratio(N, P), -s * (_ratio(dN, N) + _ratio(dP, P))
 
     width = _width(V)
-    return _zero(balance, limit / (s * width) if width > 0 else 0.0, 100)
+    step = _zero(balance, limit / (s * width) if width > 0 else 0.0, 100)
+    flat = T[V[:, :, None] == V[:, None, :]].sum()
+    return Step(step.step, step.unbounded and flat == 0)
 
 
 def exact_step_over_rows(
@@ -59,13 +62,16 @@ def exact_step_over_rows(
     """
     s = weighting.s
     width = _width(V)
+    flat = 0.0
 
     def balance(α: float) -> tuple[float, float]:
-        N, dN, P, dP = rows.sums(LineSides(weighting, V, α), leaves)
+        nonlocal flat
+        N, dN, P, dP, flat = rows.sums(LineSides(weighting, V, α), leaves)
         # P came divided by e^(s α width), distances by width.
         return _log_ratio(N, P) - s * α * width, -s * width * (_ratio(dN, N) + _ratio(dP, P))
 
-    return _zero(balance, limit / (s * width) if width > 0 else 0.0, NEWTON)
+    step = _zero(balance, limit / (s * width) if width > 0 else 0.0, NEWTON)
+    return Step(step.step, step.unbounded and flat == 0)
 
 
 def _width(V: np.ndarray) -> float:

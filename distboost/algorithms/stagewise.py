@@ -86,7 +86,9 @@ class StagewiseBoost(LargeMargin):
         if self.max_step is not None:
             w = np.minimum(w, self.max_step)
         learner = Learner(found.tree, np.outer(found.h, w))
-        return Round([learner], SEPARATED if unbounded else "", {"coefficient_passes": passes})
+        # Of more than two classes, a weak learner can part two without an error and leave the others to be told apart.
+        separated = unbounded and self.n_classes == 2
+        return Round([learner], SEPARATED if separated else "", {"coefficient_passes": passes})
 
     def _deeper(self, rows: Rows, grow: TreeGrower, r: int) -> Signed:
         """A tree for the slope of class r alone."""

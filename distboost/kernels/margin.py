@@ -153,10 +153,10 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, v
 
     With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and a = s step D, over rows and
     classes: out[0] = sum of e[i, k] |d| exp(a d) where d < 0, out[1] = the same of d^2; out[2] = sum of e[i, k] d exp(a (d - 1))
-    where d > 0, out[3] = the same of d^2. No term is above e[i, k].
+    where d > 0, out[3] = the same of d^2; out[4] = sum of e[i, k] where d = 0. No term is above e[i, k].
     """
     # IN: values (leaves, K) float64
-    # OUT: out (4,) int64, in units of 1/scale
+    # OUT: out (5,) int64, in units of 1/scale
     n_classes = scores.shape[1]
     e, z = np.empty(n_classes), np.empty(n_classes)
     largest = 0.0
@@ -171,10 +171,11 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, v
             i = order[j]
             y = labels[i]
             margin_weights(scores[i], y, s, EXPONENTIAL, shift, scale, e)
-            fall, fall2, rise, rise2 = 0.0, 0.0, 0.0, 0.0
+            fall, fall2, rise, rise2, flat = 0.0, 0.0, 0.0, 0.0, 0.0
             for k in range(n_classes):
                 d = v[k] - v[y]
                 term = e[k] * z[k] * d
+                flat += e[k] if d == 0.0 else 0.0
                 if d < 0.0:
                     fall -= term
                     fall2 += term * d
@@ -186,6 +187,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, v
             out[1] += times(weights[i], np.rint(down * fall2))
             out[2] += times(weights[i], np.rint(up * rise))
             out[3] += times(weights[i], np.rint(up * rise2))
+            out[4] += times(weights[i], flat)
 
 
 @kernel

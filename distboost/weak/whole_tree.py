@@ -19,11 +19,11 @@ class WholeTree:
         self.signs = {root.id: 0}  # none yet
 
     def _sides(self, sums: np.ndarray) -> np.ndarray:
-        return sums[: self.grow.n_sums].astype(np.float64).reshape(2, -1)
+        return sums[: self.grow.n_sums].reshape(2, -1)  # integers: what is left of a node is exact
 
     def right_and_wrong(self, without: Node) -> np.ndarray:
         """Of the leaves other than `without`."""
-        total = np.zeros_like(self.sums[without.id])
+        total = np.zeros(self.sums[without.id].shape)
         for leaf, sign in self.signs.items():
             if leaf != without.id:
                 total += self.sums[leaf][::-sign]  # (P, N) right and wrong where + , (N, P) where -
@@ -44,7 +44,7 @@ class WholeTree:
         if sign:
             worth, flipped = _worth(others + sums[::-sign]), _worth(others + sums[::sign])
         else:
-            worth, flipped = -sums.sum(), -np.inf  # the loss before the tree
+            worth, flipped = -sums.sum(dtype=np.float64), -np.inf  # the loss before the tree
         self.grow.search([node], [], np.concatenate([others, np.full((2, 1), worth)], axis=1))
         if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
             node.gain = 0.0

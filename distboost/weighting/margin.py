@@ -146,14 +146,14 @@ class HitsAndMisses(Reduction):
 
 @dataclass(frozen=True)
 class LineSides(Reduction):
-    """The falling and the rising part of the risk's slope along `values` after `step`: see the kernel."""
+    """The falling and the rising part of the risk's slope along `values` after `step`, and what it leaves: see the kernel."""
 
     weighting: MarginWeights
     values: np.ndarray
     step: float
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        return (4,)
+        return (5,)
 
     def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.line_sides(

@@ -86,7 +86,9 @@ class AdaBoostECC(Algorithm):
         right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()
         wrong = apart.sum() - right if apart.sum() > right else 0.0
         α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 - ε) / ε)
-        return Round([Learner(tree, α * np.outer(h, μ))], SEPARATED if wrong == 0 else "")
+        # Without an error, classes of the same color are still to be told apart.
+        separated = wrong == 0 and apart.sum() == T.sum()
+        return Round([Learner(tree, α * np.outer(h, μ))], SEPARATED if separated else "")
 
     def _coloring(self, round: int) -> np.ndarray:
         if self.colorings is not None:

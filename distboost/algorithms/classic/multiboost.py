@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, Learner, Round, parameter
-from distboost.algorithms.large_margin import LargeMargin, ε
+from distboost.algorithms.large_margin import LargeMargin
 from distboost.errors import DataError
 from distboost.rows import Rows
 from distboost.weak.tree import TreeGrower
@@ -87,13 +87,16 @@ class MultiBoost(LargeMargin):
         found = self.steepest_stump(rows, grow)
         if found is None:
             return Round([])
-        if self.slope(rows, found) <= self.nu + ε:
+        unit = 1.0 if self.loss == "exponential" else found.tree.weight
+        if self.slope(rows, found) <= self.nu + SLOPE * unit:  # of stumps in use, the solver leaves as much
             return Round([], CONVERGED)
         tree = found.tree.binned
         columns = [*self.columns, (tree.feature[0], tree.bin[0], tree.missing_left[0])]
         polarity = np.array([*self.polarity, found.h[1]])
         before = np.concatenate([self.W, np.zeros((1, self.n_classes))])
         W, passes = self._corrected(rows, found.tree.weight, columns, polarity, before)
+        if not W[-1].any():
+            return Round([], CONVERGED)
         values = [np.outer([-p, p], w) for p, w in zip(polarity, W, strict=True)]
         growth = np.full(len(self.weighting.initial_shifts(self.n_classes)), _spread(W - before))
         return Round(
