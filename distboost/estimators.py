@@ -50,7 +50,9 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
         **{name: field(default=f.default, metadata=f.metadata) for name, f in own.items()},
     }
     shared = {f.name: f for f in fields(BoostingClassifier)}
-    namespace["_parameter_constraints"] = {name: f.metadata["allowed"] for name, f in (shared | own).items()}
+    namespace["_parameter_constraints"] = {
+        name: f.metadata.get("allowed", "no_validation") for name, f in (shared | own).items()
+    }
     made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
     made = dataclass(kw_only=True, eq=False, repr=False)(made)
     return _made.setdefault(algorithm.name, made)

@@ -104,7 +104,8 @@ def train(
     while len(ensemble) < n_rounds and history.outcome == "rounds":
         found = algorithm.learn(rows, grow)
         changes = any(np.any(learner.values) for learner in found.learners)
-        if not found.learners or (not changes and limits.same_every_round):
+        same = algorithm.same_every_round and limits.same_every_round
+        if not found.learners or (not changes and same):
             history.outcome = found.outcome or NO_SPLIT
             break
         steps = _take(ensemble, found, learning_rate, edges)

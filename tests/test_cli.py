@@ -18,8 +18,8 @@ from distributed import LocalCluster
 
 import distboost
 from distboost.cli import main
-from distboost.cli.commands import ALGORITHMS
-from distboost.estimators import ESTIMATORS
+from distboost.estimators import estimator
+from distboost.registry import ALGORITHMS
 
 TEXT = np.dtypes.StringDType()
 NAMES = np.array(["blue", "green", "red"])
@@ -85,7 +85,10 @@ def sha256(path: Path) -> str:
 
 
 def test_algorithms_are_those_of_the_library():
-    assert set(ALGORITHMS) == set(ESTIMATORS)
+    [choice] = [option.type for option in main.commands["train"].params if option.name == "algorithm"]
+    assert list(choice.choices) == list(ALGORITHMS)
+    for name in ALGORITHMS:
+        assert estimator(name).algorithm_name == name
 
 
 def test_help_is_quick():
@@ -102,10 +105,15 @@ def test_help_is_quick():
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_train(data, tmp_path, algorithm, saved):
-    path = tmp_path / "model"
-    output = run("train", "--algorithm", algorithm, "--x", data / "x", "--y", data / "y", "--model", path,
-                 "--set", "n_estimators=4", "--set", "max_depth=2")  # fmt: skip
-    expected = ESTIMATORS[algorithm](n_estimators=4, max_depth=2).fit(f"{data}/x", f"{data}/y")
+    path, made = tmp_path / "model", estimator(algorithm)
+    parameters = {"n_estimators": 4, "max_depth": 2}
+    if "max_depth" not in made().get_params():  # stumps only
+        del parameters["max_depth"]
+    options = [word for name, value in parameters.items() for word in ("--set", f"{name}={value}")]
+    output = run(
+        "train", "--algorithm", algorithm, "--x", data / "x", "--y", data / "y", "--model", path, *options
+    )
+    expected = made(**parameters).fit(f"{data}/x", f"{data}/y")
     assert path.read_bytes() == saved(expected)
     assert sha256(path) in output
     assert "4 rounds" in output

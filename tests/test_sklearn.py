@@ -2,9 +2,10 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost.estimators import estimator
+from distboost.registry import ALGORITHMS
 
 
-@parametrize_with_checks([GDMCBoostClassifier(n_estimators=5), GAMBLEClassifier(n_estimators=5)])
+@parametrize_with_checks([estimator(name)(n_estimators=10) for name in ALGORITHMS])
 def test_estimator(estimator, check):
     check(estimator)

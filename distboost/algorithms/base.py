@@ -84,6 +84,9 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     corrective: ClassVar[bool] = False  # every round rewrites the values of all learners
+    same_every_round: ClassVar[bool] = (
+        True  # where one round finds nothing to gain, the next finds nothing either
+    )
     notes: ClassVar[tuple[str, ...]] = ()  # the names of a round's notes
     weighting: Weighting = field(init=False)
 

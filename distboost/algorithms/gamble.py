@@ -31,7 +31,7 @@ from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeight
 class GAMBLE(Algorithm):
     """GAMBLE: gentle adaptive multiclass boosting.
 
-    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 3. Weak learners
+    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 2. Weak learners
     are least-squares trees grown best first. The loss need not fall in every round for 7 classes and more, and does not bound
     the error for more than 2; with 2 classes, `learning_rate=0.5` is Gentle AdaBoost.
 

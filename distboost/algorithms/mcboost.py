@@ -99,7 +99,15 @@ class CDMCBoost(MCBoost):
         return statistic_bytes(1, wide=True)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        j = (rows.round - 1) % (self.n_classes - 1)
+        n_coordinates = self.n_classes - 1
+        for offset in range(n_coordinates):  # one that has nothing to gain gives way to the next
+            found = self._along(rows, grow, j=(rows.round - 1 + offset) % n_coordinates)
+            if found.learners[0].values.any():
+                return found
+        return Round([])
+
+    def _along(self, rows: Rows, grow: TreeGrower, j: int) -> Round:
+        """The best step along coordinate j."""
         Y_j = simplex(self.n_classes)[:, j]
         stumps = self.max_depth == 1
         # The direction of steepest descent within the trees, along coordinate j: eq. 25.

@@ -3,8 +3,9 @@
 S. Paisitkriangkrai, C. Shen and A. van den Hengel, *A scalable stage-wise approach to large-margin multi-class loss based
 boosting*, IEEE Transactions on Neural Networks and Learning Systems, 2014.
 
-Test error in % over random splits of 75:25, mean (standard deviation) of 3 repeats (the paper: 50), decision stumps.
-The paper's "dna" is splice. The reference is an independent NumPy implementation of the same formulas, on other splits.
+Decision stumps; test error in % over random splits of 75:25, mean (standard deviation) of 5 repeats, in tables I and II of 10
+(the paper: 50). The paper's "dna" is splice; its other data sets are not at hand. The reference is an independent NumPy
+implementation of the same formulas, on other splits.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import distboost
 from distboost import baselines
+from distboost.algorithms.classic.multiboost import MultiBoost
+from distboost.algorithms.stagewise import StagewiseBoost
 from examples.papers.common import Method, Split, Table, error, main, random_splits
 
-REPEATS = 3
+REPEATS = 5
 
 
 def stagewise(loss: str = "exponential", n_estimators: int = 500, **parameters):
@@ -30,7 +34,7 @@ def stagewise(loss: str = "exponential", n_estimators: int = 500, **parameters):
 
 
 def fifty_per_class(dataset: str) -> Iterator[Split]:
-    return random_splits(dataset, REPEATS, per_class=50)
+    return random_splits(dataset, 2 * REPEATS, per_class=50)
 
 
 def grid(parameter: str, rows: dict[tuple[str, float], tuple[float, ...]]) -> dict[str, Method]:
@@ -78,22 +82,40 @@ SHRINKAGE = grid(
 
 # Table IV: how much sooner the coefficients are there than MultiBoost's.
 
-TIMED_ROUNDS = 100
+TIMED_ROUNDS = 20
 
 
-def speed_up(model, split: Split) -> tuple[float, ...]:
-    """(error, MultiBoost's error, seconds, MultiBoost's seconds, ratio of the seconds) of the same number of rounds."""
-    multiboost = baselines.MultiBoostClassifier(n_estimators=model.n_estimators, nu=1e-4, n_jobs=1)
-    own, theirs = timed(model, split), timed(multiboost, split)
-    return own[0], theirs[0], own[1], theirs[1], theirs[1] / own[1]
+class SpeedUp:
+    """Errors, milliseconds that a round's coefficients took, and their ratio. MultiBoost is trained once per split."""
+
+    def __init__(self) -> None:
+        self.split: Split | None = None
+
+    def __call__(self, model, split: Split) -> tuple[float, ...]:
+        if self.split is not split:
+            multiboost = baselines.MultiBoostClassifier(
+                loss="logistic", n_estimators=model.n_estimators, nu=1e-2, n_jobs=1
+            )
+            self.split, self.multiboost = split, timed(multiboost, split, MultiBoost, "_corrected")
+        (own_error, own), (error, slow) = (
+            timed(model, split, StagewiseBoost, "_coefficients"),
+            self.multiboost,
+        )
+        return own_error, error, own, slow, slow / own
 
 
-def timed(model, split: Split) -> tuple[float, float]:
-    """(error, seconds of the training)."""
-    start = time.perf_counter()
-    model.fit(split.X, split.y)
-    seconds = time.perf_counter() - start
-    return 100 * (1 - model.score(split.X_test, split.y_test)), seconds
+def timed(model, split: Split, algorithm: type, step: str) -> tuple[float, float]:
+    """(test error, milliseconds per call of the step of the algorithm that computes coefficients)."""
+    method, seconds = getattr(algorithm, step), []
+
+    def clocked(*arguments):
+        start = time.perf_counter()
+        result = method(*arguments)
+        seconds.append(time.perf_counter() - start)
+        return result
+
+    with patch.object(algorithm, step, clocked):
+        return error(model, split)[0], 1000 * sum(seconds) / len(seconds)
 
 
 # Table V: eight methods.
@@ -172,23 +194,23 @@ TABLES = (
     ),
     Table(
         name="table_iv",
-        caption="Training time of MultiBoost over that of stage-wise boosting: 50 rows per class (fewer where there are fewer), "
-        f"{TIMED_ROUNDS} rounds (the paper: 500).",
+        caption="Time to compute the coefficients: MultiBoost's (logistic loss, ν = 1e-2) over that of stage-wise boosting. 50 "
+        f"rows per class (fewer where there are fewer), {TIMED_ROUNDS} rounds (the paper: 500).",
         datasets=("iris", "glass", "pendigits", "letter"),
         methods={
             "exponential": Method(lambda K: stagewise("exponential", TIMED_ROUNDS), paper=(18, 7, 18, 74)),
             "logistic": Method(lambda K: stagewise("logistic", TIMED_ROUNDS), paper=(14, 5, 9, 52)),
         },
         splits=lambda dataset: random_splits(dataset, 1, per_class=50),
-        measure=speed_up,
-        columns=("error", "MultiBoost's error", "seconds", "MultiBoost's seconds", "ratio"),
+        measure=SpeedUp(),
+        columns=("error", "MultiBoost's error", "ms per round", "MultiBoost's ms per round", "ratio"),
         quick=("iris",),
         digits=1,
     ),
     Table(
         name="table_v",
-        caption="1000 rounds, η = 0.5, ν = 1e-9; pendigits 100 and letter 50 rows per class. AdaBoost.MO for at most 4 classes, "
-        "MultiBoost with 40 rounds and ν = 1e-2.",
+        caption="1000 rounds, η = 0.5, ν = 1e-9; pendigits 100 and letter 50 rows per class. AdaBoost.MO for at most 4 classes "
+        "only; GradBoost with λ = 1e-4 (the paper: cross-validated); MultiBoost with 40 rounds, the logistic loss and ν = 1e-2.",
         datasets=(
             "wine",
             "vehicle",

@@ -75,8 +75,8 @@ TREES = {
 TABLES = (
     Table(
         name="table_1",
-        caption="Decision stumps: one-vs-all with 20 rounds per class, the others with as many stumps in all, 20 K (CD-MCBoost has "
-        "K - 1 coordinates, so also 20 (K - 1): 20 stumps for each).",
+        caption="Decision stumps: one-vs-all with 20 rounds per class, the others with as many stumps in all, 20 K. CD-MCBoost "
+        "has K - 1 coordinates: 20 (K - 1) are 20 stumps for each.",
         datasets=DATASETS,
         methods=STUMPS,
         splits=official,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pickle
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -208,6 +211,17 @@ def test_variants_are_of_the_registry():
     assert set(LOSSES) <= set(registry.ALGORITHMS)
 
 
+def test_estimators_are_found_before_anything_else_is():
+    program = (
+        "from distboost import estimators, registry\n"
+        "for name in reversed(registry.ALGORITHMS):\n"
+        "    assert estimators.estimator(name).algorithm_name == name"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 # Learning
 
 
@@ -260,8 +274,6 @@ def test_the_learning_rate_is_honoured(subject, problem):
             half.fit(problem.X, problem.y)
         return
     assert_array_equal(half.fit(problem.X, problem.y).scores(problem.X), F / 2)
-    slow = half.set_params(n_estimators=ROUNDS).fit(problem.X, problem.y)
-    assert not np.array_equal(slow.scores(problem.X), whole.set_params(n_estimators=ROUNDS).fit(problem.X, problem.y).scores(problem.X) / 2)
 
 
 def test_float32_scores(subject, model, problem):
@@ -274,6 +286,8 @@ def test_float32_scores(subject, model, problem):
 
 
 def test_a_weight_of_two_is_the_row_twice(subject, problem, tmp_path):
+    if subject.settings.get("weak_learner") == "similarity":
+        pytest.skip("the row that a similarity tells from all others is told from its copies, too")
     X, y, *_ = problem
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     weighted = subject.make().fit(X, y, sample_weight=weights)
@@ -356,7 +370,7 @@ def test_a_resumed_training_is_the_uninterrupted_one(subject, model, content, pr
 
 @pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
 def test_a_checkpoint_is_gone_on_from(subject, some, problem, tmp_path, monkeypatch):
-    monkeypatch.setattr("distboost.classifier.CHECKPOINT_ROUNDS", 2)
+    monkeypatch.setattr(inspect.getmodule(subject.make().fit), "CHECKPOINT_ROUNDS", 2)
     X, y, *evaluation = problem
     parameters = sampled(subject) if some else {}
     whole = subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation))

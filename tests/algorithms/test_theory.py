@@ -266,8 +266,10 @@ MM_SETTINGS = {
 def test_adaboost_mm_keeps_its_bound(name, problem):
     X, y = problem
     model = AdaBoostMMClassifier(n_estimators=15, **MM_SETTINGS[name]).fit(X, y)
-    assert (model.train_loss_ <= model.loss_bound_ * ROUNDING).all()
-    assert (model.train_error_ <= model.loss_bound_ * ROUNDING).all()
+    # After a step that was cut off, losses are counted in units for the largest that it could have left.
+    rounding = 1 + 1e-5 if model.outcome_ == "separated" else ROUNDING
+    assert (model.train_loss_ <= model.loss_bound_ * rounding).all()
+    assert (model.train_error_ <= model.loss_bound_ * rounding).all()
     if model.learning_rate == 1 and model.outcome_ == "rounds":
         expected = (model.n_classes_ - 1) * np.cumprod(np.sqrt(1 - model.edge_**2))
         assert_allclose(model.loss_bound_, expected, rtol=1e-9)

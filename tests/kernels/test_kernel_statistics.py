@@ -196,15 +196,16 @@ def test_hits_and_misses(case):
 def test_line_sides(case, step):
     """To the unit per row that rounding a sum taken in another order may cost."""
     V, s, bits = np.random.default_rng(1).normal(size=(3, case.block.n_classes)), 0.5, 40
+    V[0, 1] = V[0, 0]  # two classes that the step does not part
     D = (V.max(axis=1) - V.min(axis=1)).max()
-    expected, slack = np.zeros(4), 0.0
+    expected, slack = np.zeros(5), 0.0
     for leaf, i in case.in_leaves():
         d = (V[leaf] - V[leaf, case.block.labels[i]]) / D
         e = np.rint(case.e(i, s) * 2.0**bits)
         right, wrong = d < 0, d > 0
         falling = e * np.exp(s * step * D * d) * right
         rising = e * np.exp(s * step * D * (d - 1)) * wrong
-        sides = [falling * -d, falling * d * d, rising * d, rising * d * d]
+        sides = [falling * -d, falling * d * d, rising * d, rising * d * d, e * (d == 0)]
         expected += case.block.weights[i] * np.array([side.sum() for side in sides])
         slack += case.block.weights[i] + 1
     found = case.sums(LineSides(MarginWeights(s), V, step), bits)

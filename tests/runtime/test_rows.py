@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from distboost.algorithms.gamble import GAMBLE
-from distboost.algorithms.mcboost import GDMCBoost
+from distboost import registry
+from distboost.algorithms import linesearch, mcboost, tables
 from distboost.data.dataset import RawDataset
-from distboost.model import Ensemble
+from distboost.model import TreeEnsemble, new_ensemble
+from distboost.partial import Best, Partial
 from distboost.rows import Splits
+from distboost.threads import Threads
 from distboost.training import train
 from distboost.weak import gains
 from distboost.weak.splits import Histograms
 from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting import ClassPairs, HitsAndMisses, MarginWeights
+from distboost.weighting.codes import (
+    CodeSides,
+    CodeSums,
+    CodeWeights,
+    ColumnSides,
+    ColumnSums,
+    one_against_all,
+)
+from distboost.weighting.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
+from distboost.weighting.response import together
+
+WEIGHTING = MarginWeights(0.5)
 
 
 @pytest.fixture(scope="module")
@@ -30,27 +44,29 @@ def problem():
     return X, y, weights
 
 
-def place(runtime, X, y, weights=None, evaluation=None):
+def place(runtime, X, y, weights=None, evaluation=None, n_scores=None, values=False):
     data = RawDataset.of(X, y, weights)
     profile = data.profile(255, 0, runtime)
-    sets = [data.binned(profile, np.ones(len(profile.classes)), 7)]
+    sets = [data.binned(profile, np.ones(len(profile.classes)), 7, values)]
     if evaluation is not None:
-        sets.append(RawDataset.of(*evaluation, None).binned(profile, None, 5))
-    return runtime.place(sets, profile.n_bins, len(profile.classes), "float64"), profile
+        sets.append(RawDataset.of(*evaluation, None).binned(profile, None, 5, values))
+    return runtime.place(sets, profile.n_bins, len(profile.classes), "float64", n_scores), profile
 
 
-def test_root_histogram_is_the_sum_over_rows(runtime, problem):
+@pytest.mark.parametrize("wide", [False, True])
+def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
     X, y, weights = problem
     rows, profile = place(runtime, X, y, weights)
     K = rows.n_classes
-    rows.begin(MarginWeights(0.5))
-    rows.start_round(np.arange(6))
+    rows.begin(WEIGHTING)
+    rows.start_tree(np.arange(6), Residuals(WEIGHTING, wide=wide))
     histograms = Histograms(rows.n_bins, K + 1)
     [slot] = histograms.take(1)
     rows.histogram([0], histograms, [slot])
 
     # All scores are 0: e = 1 for every other class, and shift and scale are those of K - 1 of them.
     scale = rows.histogram_scale
+    assert (scale.bits > 22) == wide
     e = np.rint(np.exp(-scale.shift) * scale.factor)
     V = np.where(np.arange(K) == y[:, None], e * (K - 1), -e) * weights[:, None]
     expected = np.zeros((histograms.offsets[-1], K + 1), np.int64)
@@ -65,8 +81,8 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem):
 def test_splits_travel_with_the_next_question(runtime, problem):
     X, y, _ = problem
     rows, profile = place(runtime, X, y)
-    rows.begin(MarginWeights(0.5))
-    rows.start_round(np.arange(6))
+    rows.begin(WEIGHTING)
+    rows.start_tree(np.arange(6), Residuals(WEIGHTING))
     histograms = Histograms(rows.n_bins, rows.n_classes + 1)
     slots = histograms.take(3)
     rows.histogram([0], histograms, slots[:1])
@@ -83,28 +99,31 @@ def test_splits_travel_with_the_next_question(runtime, problem):
 def test_reductions_agree_with_each_other(runtime, problem):
     X, y, weights = problem
     rows, _ = place(runtime, X, y, weights)
-    rows.begin(MarginWeights(0.5))
-    grow = TreeGrower(rows, GrowthLimits(max_depth=2), rows.n_classes)
-    tree = grow(gains.DIRECTION)
-    T = rows.sums(ClassPairs(0.5), tree.leaves)
-    hits, misses = np.moveaxis(rows.sums(HitsAndMisses(0.5), tree.leaves), 1, 0)
+    rows.begin(WEIGHTING)
+    grow = TreeGrower(rows, GrowthLimits(max_depth=2))
+    tree = grow(Residuals(WEIGHTING), gains.DIRECTION)
+    T = rows.sums(ClassPairs(WEIGHTING), tree.leaves)
+    hits, misses = np.moveaxis(rows.sums(HitsAndMisses(WEIGHTING), tree.leaves), 1, 0)
     assert_array_equal(T.sum(axis=2), hits)
     assert_array_equal(T.sum(axis=1), misses)
+    groups = rows.sums(ClassPairs(WEIGHTING, np.array([0, 1, 0, 1])), tree.leaves)
+    assert_array_equal(groups, [T[0] + T[2], T[1] + T[3]])
     K = rows.n_classes
-    assert T.sum() * np.exp(rows.histogram_scale.shift) == pytest.approx((K - 1) * weights.sum())
+    assert T.sum() * np.exp(rows.shift_of(ClassPairs(WEIGHTING))) == pytest.approx((K - 1) * weights.sum())
+    assert tree.weight == weights.sum()
     rows.close()
 
 
 def test_update_reports_both_sets_and_happens_once(runtime, problem):
     X, y, weights = problem
     rows, _ = place(runtime, X, y, weights, evaluation=(X[:200], y[:200]))
-    rows.begin(MarginWeights(0.5))
-    tree = TreeGrower(rows, GrowthLimits(max_depth=1), rows.n_classes)(gains.CODEWORD)
+    rows.begin(WEIGHTING)
+    tree = TreeGrower(rows, GrowthLimits(max_depth=1))(Residuals(WEIGHTING, wide=True), gains.CODEWORD)
     values = np.arange(2.0 * rows.n_classes).reshape(2, -1) / 10
     asked = []
     reduce = rows._reduce
     rows._reduce = lambda kind, question: (asked.append(question), reduce(kind, question))[1]  # type: ignore
-    training, evaluation = rows.update(tree.binned, tree.leaves, values)
+    training, evaluation = rows.update([tree.step(values)])
 
     d, edge = tree.binned.feature[0], tree.binned.bin[0]
     known = np.searchsorted(np.unique(X[~np.isnan(X[:, d]), d]), X[:, d])
@@ -114,9 +133,9 @@ def test_update_reports_both_sets_and_happens_once(runtime, problem):
     own = np.take_along_axis(F, y[:, None], 1)
     e = np.exp(-0.5 * (own - F))
     total = e.sum(axis=1) - 1
-    assert training.weight == pytest.approx((weights * total).sum() / weights.sum(), rel=1e-12)
+    assert training.mean == pytest.approx((weights * total).sum() / weights.sum(), rel=1e-12)
     assert training.error == (weights * (F.argmax(axis=1) != y)).sum() / weights.sum()
-    assert evaluation.weight == pytest.approx(total[:200].mean(), rel=1e-12)
+    assert evaluation.mean == pytest.approx(total[:200].mean(), rel=1e-12)
     assert evaluation.error == (F.argmax(axis=1) != y)[:200].mean()
 
     again = reduce("update", asked[0])
@@ -127,52 +146,264 @@ def test_update_reports_both_sets_and_happens_once(runtime, problem):
     rows.close()
 
 
+def losses_of(F, y, weights, weighting):
+    """(mean loss, error) of the scores F."""
+    e = np.exp(weighting.s * (F - np.take_along_axis(F, y[:, None], 1)))
+    e[np.arange(len(y)), y] = 0
+    total = np.log1p(e).sum(axis=1) if weighting.link == LOGISTIC else e.sum(axis=1)
+    return (weights * total).sum() / weights.sum(), (weights * (F.argmax(axis=1) != y)).sum() / weights.sum()
+
+
 @pytest.mark.parametrize(
-    ("algorithm", "limits", "calls"),
-    [
-        (GDMCBoost("direction"), GrowthLimits(max_depth=4), 4 + 2),
-        (GDMCBoost("codeword"), GrowthLimits(max_depth=1), 1 + 2),
-        (GDMCBoost("direction"), GrowthLimits(max_leaf_nodes=9), 9 + 1),
-        (GAMBLE(3), GrowthLimits(max_leaf_nodes=5), 5 + 1),
-    ],
-    ids=["level-wise", "stumps", "best first", "gamble"],
+    "weighting", [WEIGHTING, MarginWeights(1.0, LOGISTIC)], ids=["exponential", "logistic"]
 )
-def test_round_trips_and_passes(runtime, problem, algorithm, limits, calls):
-    """Level-wise trees cost depth + 2 questions a round, best-first trees leaves + 1.
+def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, weighting):
+    """The scores are the sums of all steps; anew, of those steps alone. Both sets of rows, and every loss."""
+    X, y, weights = problem
+    rows, profile = place(runtime, X, y, weights, evaluation=(X[:200], y[:200]))
+    K, rng = rows.n_classes, np.random.default_rng(0)
+    rows.begin(weighting)
+    grow = TreeGrower(rows, GrowthLimits(max_depth=3))
+    ensemble = TreeEnsemble(6, K, per_round=2)
+    expected = np.zeros((700, K))
+
+    def check(losses, rel=1e-9):
+        for found, part, w in zip(losses, (slice(None), slice(200)), (weights, np.ones(200)), strict=True):
+            mean, error = losses_of(expected[part], y[part], w, weighting)
+            assert found.mean == pytest.approx(mean, rel=rel)
+            assert found.error == error
+
+    with Threads(1) as threads:
+        for _ in range(3):
+            trees = [
+                grow(Residuals(weighting), gains.DIRECTION),
+                grow(Residuals(weighting, wide=True), gains.CODEWORD, max_depth=1),
+            ]
+            assert [tree.n_leaves for tree in trees] == [8, 2]
+            values = [rng.normal(size=(tree.n_leaves, K)) for tree in trees]
+            ensemble.append(trees, values, profile.edges)
+            expected = ensemble.scores(X, threads)
+            check(rows.update([trees[0].step(values[0], parted=False), trees[1].step(values[1])]))
+        asked = []
+        reduce = rows._reduce
+        rows._reduce = lambda kind, question: (asked.append(question), reduce(kind, question))[1]  # type: ignore
+        ensemble.rewrite([rng.normal(size=v.shape) for v in [tree["values"] for tree in ensemble._trees]])
+        expected = ensemble.scores(X, threads)
+        # Without a bound on the growth, that of all steps together: it costs digits of the loss.
+        check(rows.update(ensemble.steps(range(3), profile.edges), anew=True), rel=1e-6)
+        for mine, theirs in zip(reduce("update", asked[0]), reduce("update", asked[0]), strict=True):
+            assert_array_equal(mine, theirs)  # once, however often asked
+
+        # The shifts do not tell by what bound they were found.
+        shifts = rows.shifts
+        rows.round += 1
+        check(
+            rows.update(ensemble.steps(range(3), profile.edges), anew=True, growth=np.full(len(shifts), 3.0))
+        )
+        assert_array_equal(rows.shifts, shifts)
+
+        # And the same rows elsewhere, replayed round by round.
+        again, _ = place(runtime, X, y, weights, evaluation=(X[:200], y[:200]))
+        again.begin(weighting)
+        for number in range(3):
+            losses = again.replay(ensemble.steps([number], profile.edges))
+        check(losses)
+        assert_allclose(again.shifts, shifts, atol=2.0**-9)
+        again.close()
+    rows.close()
+
+
+def test_several_trees_in_one_round_each_with_its_sums(runtime, problem):
+    """A tree for each column of a code, and one for all: sums by leaf are those of the rows."""
+    X, y, weights = problem
+    rows, profile = place(runtime, X, y, weights)
+    K = rows.n_classes
+    code = CodeWeights(one_against_all(K))
+    rows.begin(code)
+    grow = TreeGrower(rows, GrowthLimits(max_depth=2))
+    F = np.zeros((700, K))
+    with Threads(1) as threads:
+        for _ in range(2):
+            trees = [grow(ColumnSides(code, c), gains.VOTES) for c in range(K)][:-1]
+            tree = grow(CodeSides(code), gains.REAL_VOTES)
+            N, P = np.moveaxis(rows.sums(CodeSums(code), tree.leaves), 1, 0) * np.exp(
+                rows.shift_of(CodeSums(code))
+            )
+            columns = [
+                together(rows.sums(ColumnSums(code, c), tree.leaves))
+                * np.exp(rows.shift_of(ColumnSums(code, c)))
+                for c in range(K)
+            ]
+            alone = TreeEnsemble(6, 1)
+            alone.append([tree], [np.arange(float(tree.n_leaves))[:, None]], profile.edges)
+            leaf = alone.scores(X, threads)[:, 0].astype(int)
+            w = weights[:, None] * np.exp(-code.code[y] * F)
+            own = y[:, None] == np.arange(K)
+            for m in range(tree.n_leaves):
+                assert_allclose(N[m], (w * ~own)[leaf == m].sum(axis=0), rtol=1e-9)
+                assert_allclose(P[m], (w * own)[leaf == m].sum(axis=0), rtol=1e-9)
+            for c in range(K):
+                assert_allclose(columns[c], np.column_stack([N[:, c], P[:, c]]), rtol=1e-9)
+            ensemble = TreeEnsemble(6, K, per_round=len(trees) + 1)
+            values = [
+                np.linspace(-0.5, 1.0, t.n_leaves)[:, None] * np.eye(K)[c]
+                for c, t in enumerate([*trees, tree])
+            ]
+            ensemble.append([*trees, tree], values, profile.edges)
+            losses = rows.update(ensemble.steps([0], profile.edges), anew=True)
+            F = ensemble.scores(X, threads)
+            expected = (weights[:, None] * np.exp(-code.code[y] * F)).sum(axis=0)
+            assert_allclose(np.exp(losses[0].log_weights), expected, rtol=1e-9)  # column by column
+            assert losses[0].mean == pytest.approx(expected.sum() / weights.sum(), rel=1e-9)
+    rows.close()
+
+
+def test_parts_of_an_answer_combine_in_any_order():
+    parts = [
+        Partial(np.array([1, 2]), np.array([0.5]), Best(3.0, 7, ("seven",))),
+        Partial(np.array([10, 20]), np.array([-np.inf]), None),
+        Partial(np.array([100, 200]), np.array([2.0]), Best(3.0, 4, ("four",))),
+        Partial(np.array([0, 0]), np.array([1.0]), Best(np.inf, 1, ())),
+    ]
+    for first, *others in itertools.permutations(parts):
+        whole = first.copied()
+        for other in others:
+            whole = whole.combined(other)
+        assert whole.sums.tolist() == [111, 222]
+        assert whole.maxima.tolist() == [2.0]
+        assert whole.best == (3.0, 4, ("four",))  # of equal keys the first row
+        assert parts[0].sums.tolist() == [1, 2]
+    assert parts[1].combined(parts[1]).best is None
+
+
+# What a round costs.
+
+K = 5
+STUMPS, DEPTH_3 = GrowthLimits(max_depth=1), GrowthLimits(max_depth=3)
+
+
+@dataclass(frozen=True)
+class Family:
+    """An algorithm and what each of its rounds asks."""
+
+    algorithm: str
+    parameters: dict = field(default_factory=dict)
+    limits: GrowthLimits = STUMPS
+    trees: int = 1  # in each round
+    histograms: int = 1  # questions in each round, at the most
+    exactly: bool = True  # so many histograms, no fewer
+    more_sums: str = ""  # the note that counts sums beside one for each tree
+
+
+FAMILIES = {
+    "stumps along a coordinate": Family("cd-mcboost"),
+    "trees along a coordinate": Family("cd-mcboost", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "level-wise": Family("gd-mcboost", {"max_depth": 4}, GrowthLimits(max_depth=4), 1, 4, False),
+    "stumps": Family("gd-mcboost", {"leaf": "codeword", "max_depth": 1}),
+    "best first": Family("gd-mcboost", {"max_leaf_nodes": 9}, GrowthLimits(max_leaf_nodes=9), 1, 8, False),
+    "adaptive": Family("adaboost-mm", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "fixed edges": Family("adaboost-mm", {"strategy": "fixed", "max_depth": 1}),
+    "votes": Family("adaboost-mm", {"strategy": "os-exponential", "max_depth": 1}),
+    "potentials": Family("adaboost-mm", {"strategy": "os-zero-one", "max_depth": 1, "n_estimators": 3}),
+    "stage-wise": Family("stagewise"),
+    "stage-wise, logistic": Family("stagewise", {"loss": "logistic"}, more_sums="coefficient_passes"),
+    "stage-wise trees": Family("stagewise", {"max_depth": 3}, DEPTH_3, 2, 1 + 3, False),
+    "stage-wise trees, logistic": Family(
+        "stagewise", {"loss": "logistic", "max_depth": 3}, DEPTH_3, 2, 1 + 3, False, "coefficient_passes"
+    ),
+    "gamble": Family("gamble", {"max_leaf_nodes": 5}, GrowthLimits(max_leaf_nodes=5), 1, 4, False),
+    "rebel stumps": Family("rebel"),
+    "rebel trees": Family("rebel", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "one-vs-all stumps": Family("one-vs-all", {}, STUMPS, K, K),
+    "one-vs-all trees": Family("one-vs-all", {"max_depth": 3}, DEPTH_3, K, 3 * K, False),
+    "class votes": Family("adaboost-m1", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "samme": Family("samme", {"max_depth": 3}, DEPTH_3, 1, 3, False),
+    "votes for every class": Family("adaboost-mh"),
+    "real votes": Family("adaboost-mh", {"vote": "real", "max_depth": 3}, DEPTH_3, 1, 3, False),
+    "colorings": Family("adaboost-ecc"),
+    "every code": Family("adaboost-mo", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1),
+    "gentle": Family("gentle-adaboost", {}, STUMPS, K, K),
+    "gradient": Family("gradboost"),
+    "totally corrective": Family("multiboost", more_sums="coefficient_passes"),
+}
+
+
+def trained(runtime, problem, family, n_rounds):
+    """(rows, history) of a training."""
+    X, y, _ = problem
+    algorithm = registry.algorithm(family.algorithm)(n_classes=K, **family.parameters)
+    n_scores = algorithm.weighting.n_scores(K)
+    rows, profile = place(runtime, X, y, n_scores=n_scores, values=algorithm.needs_values)
+    assert rows.n_classes == K
+    history = train(
+        algorithm, rows, family.limits, new_ensemble(algorithm, 6), profile.edges,
+        n_rounds=n_rounds, learning_rate=1.0, patience=None, callbacks=[],
+    )  # fmt: skip
+    assert len(history.train_loss) == n_rounds
+    return rows, history
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_round_trips_and_passes(runtime, problem, family):
+    """A round takes a question for each level of its tree (for each leaf but one, best first), one for the sums of its leaves,
+    and the update; of several trees, the first two for each, and those that its coefficients take.
 
     Statistics, leaf sums and update visit every row once; histograms visit all rows once and then half of them, at the most,
     for each further level.
     """
-    X, y, _ = problem
-    rows, profile = place(runtime, X, y)
-    n_rounds = 3
-    train(
-        algorithm, rows, limits, Ensemble(6, rows.n_classes), profile.edges,
-        n_rounds=n_rounds, learning_rate=1.0, patience=None, callbacks=[],
-    )  # fmt: skip
-    assert rows.calls.total() <= calls * n_rounds
+    n_rounds, n = 3, len(problem[1])
+    rows, history = trained(runtime, problem, family, n_rounds)
+    histograms = n_rounds * family.histograms
+    assert rows.calls["histogram"] <= histograms
+    assert rows.calls["histogram"] == histograms or not family.exactly
+    sums = n_rounds * family.trees
+    if family.more_sums:
+        counted = history.notes[family.more_sums]
+        assert min(counted) >= 1
+        sums += sum(counted)
+    assert rows.calls == {"histogram": rows.calls["histogram"], "sums": sums, "update": n_rounds}
     passes = rows.passes()
-    for kind in ("statistics", "sums", "update"):
-        assert passes[kind] == n_rounds * len(X)
-    levels = limits.max_depth or limits.max_leaf_nodes
-    assert passes["histogram"] <= n_rounds * len(X) * (1 + (levels - 1) / 2)
+    assert passes["statistics"] == n_rounds * family.trees * n
+    assert passes["sums"] == sums * n
+    assert passes["update"] == n_rounds * n
+    assert passes["histogram"] <= n_rounds * n * (family.trees + (family.histograms - family.trees) / 2)
+    rows.close()
+
+
+@pytest.mark.parametrize("similarity", ["one-point", "two-point"])
+def test_round_trips_and_passes_of_similarities(runtime, problem, similarity):
+    """Four questions, one for each two-point similarity tried, and the update, as noted. No histograms, no statistics."""
+    parameters = {"weak_learner": "similarity", "similarity": similarity, "max_candidates": 6}
+    rows, history = trained(runtime, problem, Family("rebel", parameters), 3)
+    most = 5 if similarity == "one-point" else 5 + 6
+    assert max(history.notes["passes"]) <= most
+    assert rows.calls == {"sums": sum(history.notes["passes"]) - 3, "update": 3}
+    assert rows.passes() == {"sums": rows.calls["sums"] * 700, "update": 3 * 700}
     rows.close()
 
 
 def test_line_search_over_rows_is_bounded(runtime, problem, monkeypatch):
     """Where a table of class pairs would be too large: 2 sums questions for the leaves, at most 2 + 12 for the step."""
-    from distboost.algorithms import linesearch, mcboost
-
-    X, y, _ = problem
     by_table, by_rows = [], []
+    family = Family("gd-mcboost", {"max_depth": 3}, DEPTH_3)
     for kept, largest in ((by_table, 2**22), (by_rows, 0)):
         monkeypatch.setattr(mcboost, "LARGEST_TABLE", largest)
-        rows, profile = place(runtime, X, y)
-        history = train(
-            GDMCBoost(), rows, GrowthLimits(max_depth=3), Ensemble(6, rows.n_classes), profile.edges,
-            n_rounds=2, learning_rate=1.0, patience=None, callbacks=[],
-        )  # fmt: skip
+        rows, history = trained(runtime, problem, family, 2)
         kept += history.train_loss
         assert rows.calls["sums"] <= 2 * (1 + 2 + linesearch.NEWTON)
+        assert (rows.calls["sums"] > 2) == (largest == 0)
         rows.close()
     np.testing.assert_allclose(by_rows, by_table, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["cd-mcboost", "stagewise", "adaboost-ecc"])
+def test_sides_of_a_large_table_take_one_more_question(runtime, problem, monkeypatch, name):
+    """Where a table for each leaf would be too large: the leaves' signs first, then a table for each of the two sides."""
+    losses = []
+    for largest, sums in ((2**22, 1), (0, 2)):
+        monkeypatch.setattr(tables, "LARGEST_TABLE", largest)
+        rows, history = trained(runtime, problem, Family(name), 3)
+        losses.append(history.train_loss)
+        assert rows.calls == {"histogram": 3, "sums": 3 * sums, "update": 3}
+        rows.close()
+    assert losses[0] == losses[1]

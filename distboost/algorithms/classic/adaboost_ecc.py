@@ -55,6 +55,7 @@ class AdaBoostECC(Algorithm):
     random_state: Any = parameter(0, "random_state")
 
     name: ClassVar[str] = "adaboost-ecc"
+    same_every_round: ClassVar[bool] = False
     weighting: MarginWeights = field(init=False)
 
     def __post_init__(self):
