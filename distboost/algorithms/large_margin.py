@@ -53,11 +53,11 @@ class LargeMargin(Algorithm):
     def __post_init__(self):
         self.weighting = MarginWeights(1.0, EXPONENTIAL if self.loss == "exponential" else LOGISTIC)
 
-    def steepest_stump(self, rows: Rows, grow: TreeGrower) -> Signed | None:
-        """The stump, and class, of steepest descent: eq. 10."""
+    def steepest_stump(self, rows: Rows, grow: TreeGrower) -> Signed:
+        """The stump, and class, of steepest descent: eq. 10. It has one leaf if no split has a slope."""
         tree = grow(Residuals(self.weighting, wide=True), gains.CLASS_STUMP, max_depth=1)
         if tree.n_leaves == 1:
-            return None
+            return Signed(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
         return Signed(tree, *side_table(rows, tree, self.weighting, _rising))
 
     def slope(self, rows: Rows, found: Signed) -> float:

@@ -103,8 +103,8 @@ class CDMCBoost(MCBoost):
         for offset in range(n_coordinates):  # one that has nothing to gain gives way to the next
             found = self._along(rows, grow, j=(rows.round - 1 + offset) % n_coordinates)
             if found.learners[0].values.any():
-                return found
-        return Round([])
+                break
+        return found
 
     def _along(self, rows: Rows, grow: TreeGrower, j: int) -> Round:
         """The best step along coordinate j."""

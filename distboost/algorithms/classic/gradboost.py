@@ -54,7 +54,7 @@ class GradBoost(Algorithm):
         # The stump whose row of the gradient has the largest norm.
         tree = grow(Residuals(self.weighting), gains.DIRECTION_STUMP, max_depth=1)
         if tree.n_leaves == 1:
-            return Round([])
+            return Round([Learner(tree, np.zeros((1, self.n_classes)))])
         sums = HitsAndMisses(self.weighting)
         hits, misses = np.moveaxis(rows.sums(sums, tree.leaves), 1, 0)
         S = (hits - misses) * np.exp(rows.shift_of(sums))

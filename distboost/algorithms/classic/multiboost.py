@@ -85,7 +85,7 @@ class MultiBoost(LargeMargin):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)
-        if found is None:
+        if found.tree.n_leaves == 1:
             return Round([])
         unit = 1.0 if self.loss == "exponential" else found.tree.weight
         if self.slope(rows, found) <= self.nu + SLOPE * unit:  # of stumps in use, the solver leaves as much
