@@ -62,14 +62,14 @@ def test_saberian_vasconcelos(quick):
 def test_paisitkriangkrai(quick):
     printed, figures = quick("paisitkriangkrai")
     check_shape("paisitkriangkrai", printed, figures)
-    (error,) = figures["table_i"]["iris"]["exponential, nu=1e-09"][0]
+    (error,) = figures["table_I"]["iris"]["exponential, nu=1e-09"][0]
     assert error < 15
 
 
 def test_huang(quick):
     printed, figures = quick("huang")
     check_shape("huang", printed, figures)
-    after_10_rounds = figures["figure_5_1"]["pendigits"]["14 leaves"][0][0]
+    after_10_rounds = figures["figure_5.1"]["pendigits"]["14 leaves"][0][0]
     assert after_10_rounds < 20
 
 

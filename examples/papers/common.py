@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -195,6 +196,11 @@ def result_file(script: str, table: Table) -> Path:
     return RESULTS / f"{script}_{table.name}.json"
 
 
+def as_json(content: dict) -> str:
+    """JSON with the figures of a repeat on one line."""
+    return re.sub(r"\[[^][{}]*\]", lambda match: " ".join(match[0].split()), json.dumps(content, indent=1)) + "\n"
+
+
 def page(script: str, doc: str, tables: Sequence[Table]) -> str:
     """docs/results/SCRIPT.md: the script's docstring, and its tables from the committed figures."""
     title, _, introduction = doc.strip().partition("\n")
@@ -206,7 +212,7 @@ def page(script: str, doc: str, tables: Sequence[Table]) -> str:
             for d, methods in kept["figures"].items()
             for m, repeats in methods.items()
         ]
-        heading = table.name.replace("_", " ").capitalize()
+        heading = table.name[0].upper() + table.name[1:].replace("_", " ")
         made = f"`{kept['command']}` ({kept['seconds']} s)"
         parts += [f"## {heading}", f"{table.caption}\n\n{made}", "\n".join([*header(table), *lines])]
         parts += [table.comment.strip()] if table.comment else []
@@ -262,9 +268,9 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
                     "seconds": round(time.perf_counter() - start),
                     "figures": measured[table.name],
                 }
-                write(result_file(script, table), json.dumps(kept, indent=1) + "\n")
+                write(result_file(script, table), as_json(kept))
     if options.json:
-        write(options.json, json.dumps(measured, indent=1) + "\n")
+        write(options.json, as_json(measured))
     if options.write and all(result_file(script, table).exists() for table in tables):
         write(PAGES / f"{script}.md", page(script, doc, tables))
     return 0

@@ -173,7 +173,7 @@ METHODS = {
 
 TABLES = (
     Table(
-        name="table_i",
+        name="table_I",
         caption="The regularisation ν: 500 rounds, η = 0.5, 50 rows per class (fewer where there are fewer).",
         datasets=SMALL,
         methods=NU,
@@ -183,7 +183,7 @@ TABLES = (
         digits=1,
     ),
     Table(
-        name="table_ii",
+        name="table_II",
         caption="The shrinkage η: 500 rounds, ν = 1e-9, 50 rows per class (fewer where there are fewer).",
         datasets=SMALL,
         methods=SHRINKAGE,
@@ -193,7 +193,7 @@ TABLES = (
         digits=1,
     ),
     Table(
-        name="table_iv",
+        name="table_IV",
         caption="Time to compute the coefficients: MultiBoost's (logistic loss, ν = 1e-2) over that of stage-wise boosting. 50 "
         f"rows per class (fewer where there are fewer), {TIMED_ROUNDS} rounds (the paper: 500).",
         datasets=("iris", "glass", "pendigits", "letter"),
@@ -208,7 +208,7 @@ TABLES = (
         digits=1,
     ),
     Table(
-        name="table_v",
+        name="table_V",
         caption="1000 rounds, η = 0.5, ν = 1e-9; pendigits 100 and letter 50 rows per class. AdaBoost.MO for at most 4 classes "
         "only; GradBoost with λ = 1e-4 (the paper: cross-validated); MultiBoost with 40 rounds, the logistic loss and ν = 1e-2.",
         datasets=(
