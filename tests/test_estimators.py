@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
+import re
 
 import dask
 import dask.array as da
@@ -17,6 +19,8 @@ from sklearn.metrics import accuracy_score
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost.estimators import estimator
+from distboost.registry import ALGORITHMS
 
 ESTIMATORS = [GDMCBoostClassifier, GAMBLEClassifier]
 
@@ -307,8 +311,6 @@ def test_float32_scores(make, digits):
 
 
 def test_examples_in_docstrings():
-    import doctest
-
     from distboost import binning, estimators
     from distboost.kernels import lanes, random
     from distboost.runtime import placement
@@ -317,3 +319,26 @@ def test_examples_in_docstrings():
         results = doctest.testmod(module)
         assert results.attempted > 0
         assert results.failed == 0
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_estimator_is_documented(name, blobs):
+    """Each of its parameters and attributes once, and an example that runs."""
+    cls = estimator(name)
+    parameters, attributes = re.split(r"\n    (?:Parameters|Attributes|Examples)\n    -+\n", cls.__doc__)[1:3]
+    assert sorted(entries(parameters)) == sorted(cls().get_params())
+    model = cls(n_estimators=2).fit(*blobs, eval_set=blobs)
+    documented = entries(attributes)
+    assert len(documented) == len(set(documented))
+    for attribute in documented:
+        assert hasattr(model, attribute)
+    notes = {f"{note}_" for note in cls.algorithm.notes}
+    assert notes <= set(documented)
+    [example] = doctest.DocTestFinder(recurse=False).find(cls, name=cls.__name__)
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def entries(section: str) -> list[str]:
+    """The names of a numpydoc section: two may share a line."""
+    lines = re.findall(r"(?m)^    ((?:\w+, )*\w+) : ", section)
+    return [name for line in lines for name in line.split(", ")]

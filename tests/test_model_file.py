@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import distboost
-from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
+from distboost.baselines import OneVsAllAdaBoostClassifier
 from distboost.errors import DataError, ModelFormatError
 from distboost.model import read_file, write_file
 
@@ -17,6 +18,8 @@ MODELS = {
     "codeword": lambda **p: GDMCBoostClassifier(n_estimators=3, leaf="codeword", max_depth=2, **p),
     "best first": lambda **p: GDMCBoostClassifier(n_estimators=3, max_leaf_nodes=6, **p),
     "gamble": lambda **p: GAMBLEClassifier(n_estimators=3, **p),
+    "a tree for each class": lambda **p: OneVsAllAdaBoostClassifier(n_estimators=3, **p),
+    "notes of each round": lambda **p: AdaBoostMMClassifier(n_estimators=3, max_depth=2, **p),
 }
 
 
@@ -379,6 +382,39 @@ for _name in (
 def test_trees_that_are_none(change, file):
     rewrite(file, change)
     with pytest.raises(ModelFormatError):
+        distboost.load(file)
+
+
+def test_trees_that_are_no_rounds(blobs, file):
+    """One tree of a round is gone, and everything else fits."""
+    OneVsAllAdaBoostClassifier(n_estimators=3).fit(*blobs).save(file)
+
+    def drop_last_tree(header, arrays):
+        inner, leaves = arrays["roots"][-2], arrays["value_offsets"][-2]
+        for name in ("feature", "threshold", "missing_left", "left", "right", "gain"):
+            arrays[name] = arrays[name][:inner]
+        arrays["values"] = arrays["values"][:leaves]
+        arrays["roots"], arrays["value_offsets"] = arrays["roots"][:-1], arrays["value_offsets"][:-1]
+
+    rewrite(file, drop_last_tree)
+    with pytest.raises(ModelFormatError, match="8 trees are not rounds of 3"):
+        distboost.load(file)
+
+
+NOTES = {
+    "none": lambda arrays: arrays.pop("note edge"),
+    "cut short": lambda arrays: arrays.update({"note edge": arrays["note edge"][:-1]}),
+    "too many": lambda arrays: arrays.update({"note edge": np.zeros(4)}),
+    "of another type": lambda arrays: arrays.update({"note edge": np.zeros(3, np.float32)}),
+    "of two dimensions": lambda arrays: arrays.update({"note edge": np.zeros((3, 1))}),
+}
+
+
+@pytest.mark.parametrize("change", NOTES.values(), ids=NOTES)
+def test_notes_that_do_not_fit(change, blobs, file):
+    AdaBoostMMClassifier(n_estimators=3).fit(*blobs).save(file)
+    rewrite(file, lambda header, arrays: change(arrays))
+    with pytest.raises(ModelFormatError, match=r"small\.model|history"):
         distboost.load(file)
 
 

@@ -198,7 +198,10 @@ def result_file(script: str, table: Table) -> Path:
 
 def as_json(content: dict) -> str:
     """JSON with the figures of a repeat on one line."""
-    return re.sub(r"\[[^][{}]*\]", lambda match: " ".join(match[0].split()), json.dumps(content, indent=1)) + "\n"
+    return (
+        re.sub(r"\[[^][{}]*\]", lambda match: " ".join(match[0].split()), json.dumps(content, indent=1))
+        + "\n"
+    )
 
 
 def page(script: str, doc: str, tables: Sequence[Table]) -> str:

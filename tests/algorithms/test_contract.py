@@ -72,7 +72,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "samme": {"depth 2": {"max_depth": 2}},
     "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
     "gradboost": {"penalty": {"penalty": 0.01}},
-    "multiboost": {"logistic": {"loss": "logistic"}},
+    "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},
 }
 
 CORRECTIVE = {"multiboost"}  # every round rewrites the coefficients of all
@@ -155,7 +155,9 @@ class Subject:
         return estimator(**{"n_estimators": ROUNDS, "n_jobs": 1, **self.settings, **parameters})
 
 
-SUBJECTS = [Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))]
+SUBJECTS = [
+    Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))
+]
 
 
 class Problem(NamedTuple):
@@ -423,7 +425,12 @@ def test_pickle_and_clone(subject, model, content, problem, tmp_path):
 def arrays(problem, tmp_path_factory):
     """The problem's rows in a folder, in chunks that do not agree; some chunks lack some of the classes."""
     folder = tmp_path_factory.mktemp("data")
-    rows = {"x": (problem.X, (37, 2)), "y": (problem.y, (50,)), "ex": (problem.X_test, (200, 5)), "ey": (problem.y_test, (9,))}
+    rows = {
+        "x": (problem.X, (37, 2)),
+        "y": (problem.y, (50,)),
+        "ex": (problem.X_test, (200, 5)),
+        "ey": (problem.y_test, (9,)),
+    }
     for name, (values, chunks) in rows.items():
         zarr.create_array(folder / name, data=values, chunks=chunks, config={"write_empty_chunks": True})
     assert any(len(np.unique(problem.y[first : first + 37])) < 4 for first in range(0, len(problem.y), 37))

@@ -207,7 +207,10 @@ def test_gd_mcboost_with_codewords_is_adaboost_mm_with_the_exact_step(name):
 def test_adaboost_mm_takes_the_step_of_its_edge():
     """Both begin with the same tree; 1/2 ln((1 + δ) / (1 - δ)) does not go beyond the minimum of the loss."""
     X, y = PROBLEMS["vehicle"]()
-    mm, exact = (Estimator(n_estimators=1, max_depth=3).fit(X, y) for Estimator in (AdaBoostMMClassifier, ExactMMClassifier))
+    mm, exact = (
+        Estimator(n_estimators=1, max_depth=3).fit(X, y)
+        for Estimator in (AdaBoostMMClassifier, ExactMMClassifier)
+    )
     ours, theirs = mm._ensemble.arrays(), exact._ensemble.arrays()
     for name in ("feature", "threshold", "missing_left"):
         assert_array_equal(ours[name], theirs[name])
@@ -292,7 +295,9 @@ def test_fixed_votes_keep_their_bound_while_the_edges_are_met(strategy, edge, de
 def test_a_step_for_each_round_keeps_its_bound():
     X, y = PROBLEMS["vehicle"]()
     edges, alphas = np.linspace(0.3, 0.05, 12), np.linspace(0.5, 0.1, 12)
-    model = AdaBoostMMClassifier(n_estimators=12, strategy="fixed", edge=edges, alphas=alphas, max_depth=4).fit(X, y)
+    model = AdaBoostMMClassifier(
+        n_estimators=12, strategy="fixed", edge=edges, alphas=alphas, max_depth=4
+    ).fit(X, y)
     factors = [kappa(γ, α, 4) for γ, α in zip(edges, alphas, strict=True)]
     assert_allclose(model.loss_bound_, 3 * np.cumprod(factors))
     met = np.logical_and.accumulate(model.edge_ >= edges)
@@ -300,7 +305,10 @@ def test_a_step_for_each_round_keeps_its_bound():
     assert (model.train_loss_[met] <= model.loss_bound_[met] * ROUNDING).all()
 
 
-@pytest.mark.parametrize(("name", "depth", "edge"), [("vehicle", 6, 0.3), ("segment", 4, 0.3), ("apart", 3, 0.5), ("overlap", 4, 0.1)])
+@pytest.mark.parametrize(
+    ("name", "depth", "edge"),
+    [("vehicle", 6, 0.3), ("segment", 4, 0.3), ("apart", 3, 0.5), ("overlap", 4, 0.1)],
+)
 def test_the_game_for_the_0_1_loss_is_won_while_the_edges_are_met(name, depth, edge):
     X, y = PROBLEMS[name]()
     model = AdaBoostMMClassifier(n_estimators=8, strategy="os-zero-one", edge=edge, max_depth=depth).fit(X, y)

@@ -136,3 +136,19 @@ def test_the_step_over_rows_without_errors_is_cut_off():
     assert exact_step_over_rows(rows, leaves, V, WEIGHTING, LIMIT) == expected
     assert exact_step_over_rows(rows, leaves, -V, WEIGHTING, LIMIT) == (0.0, False)
     assert exact_step_over_rows(rows, leaves, 0 * V, WEIGHTING, LIMIT) == (0.0, False)
+
+
+def test_a_step_that_leaves_two_classes_as_they_are_is_cut_off_but_no_end():
+    """A stump parts the first class from the others without an error, and gives these two the same value."""
+    labels = np.arange(60, dtype=np.int32) % 3
+    runtime = LocalRuntime(1)
+    parts = (0, (labels[:, None] > 0).astype(np.uint8), labels, np.ones(60))
+    rows = runtime.place([BinnedSet(BinnedRows, [parts])], np.array([2]), 3, "float64")
+    rows.begin(WEIGHTING)
+    leaves = TreeGrower(rows, GrowthLimits(max_depth=1))(Residuals(WEIGHTING), gains.DIRECTION).leaves
+    T = rows.sums(ClassPairs(WEIGHTING), leaves)
+    V = T.sum(axis=2) - T.sum(axis=1)
+    expected = exact_step(T, V, 0.5, LIMIT)
+    assert expected.step == LIMIT / (0.5 * (V.max(axis=1) - V.min(axis=1)).max())
+    assert not expected.unbounded
+    assert exact_step_over_rows(rows, leaves, V, WEIGHTING, LIMIT) == expected
