@@ -90,10 +90,10 @@ class TreeEnsemble:
         self._trees = [{**tree, "values": v} for tree, v in zip(self._trees, values, strict=True)]
         self._joined = None
 
-    def copy(self) -> TreeEnsemble:
-        """An ensemble of the same trees, to which others can be added."""
+    def copy(self, n_rounds: int | None = None) -> TreeEnsemble:
+        """An ensemble of the same trees, or of those of the first rounds, to which others can be added."""
         other = TreeEnsemble(self.n_features, self.n_scores, self.per_round)
-        other._trees = list(self._trees)
+        other._trees = self._trees[: None if n_rounds is None else n_rounds * self.per_round]
         return other
 
     def become(self, other: Any) -> None:

@@ -55,10 +55,10 @@ class SimilarityEnsemble:
         """New values for every similarity."""
         self._set([(found, v) for (found, _), v in zip(self._learners, values, strict=True)])
 
-    def copy(self) -> SimilarityEnsemble:
-        """An ensemble of the same similarities, to which others can be added."""
+    def copy(self, n_rounds: int | None = None) -> SimilarityEnsemble:
+        """An ensemble of the same similarities, or of those of the first rounds, to which others can be added."""
         other = SimilarityEnsemble(self.n_features, self.n_scores)
-        other.become(self)
+        other._set(self._learners[:n_rounds])
         return other
 
     def become(self, other: Any) -> None:

@@ -100,7 +100,7 @@ def train(
     history = _replayed(algorithm, rows, ensemble, edges, earlier)
     grow = TreeGrower(rows, limits)
     history.outcome = ended or "rounds"
-    best = ensemble.copy()
+    best = ensemble.copy(history.best_round())
     while len(ensemble) < n_rounds and history.outcome == "rounds":
         found = algorithm.learn(rows, grow)
         changes = any(np.any(learner.values) for learner in found.learners)

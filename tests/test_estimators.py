@@ -342,3 +342,15 @@ def entries(section: str) -> list[str]:
     """The names of a numpydoc section: two may share a line."""
     lines = re.findall(r"(?m)^    ((?:\w+, )*\w+) : ", section)
     return [name for line in lines for name in line.split(", ")]
+
+
+def test_early_stopping_that_is_asked_for_only_when_resuming(digits):
+    """The best round may be one of those before."""
+    X, y, Xt, yt = digits
+    model = GDMCBoostClassifier(n_estimators=25, max_depth=2, learning_rate=8.0).fit(X[:200], y[:200])
+    model.set_params(n_estimators=40, early_stopping_rounds=3)
+    model.fit(X[:200], y[:200], eval_set=(Xt, yt), resume=True)
+    assert model.best_iteration_ == np.argmin(model.eval_error_) + 1 < 25
+    staged = list(model.staged_scores(Xt))
+    assert len(staged) == model.best_iteration_
+    assert np.mean(model.classes_[staged[-1].argmax(1)] != yt) == model.eval_error_.min()

@@ -210,7 +210,8 @@ TABLES = (
     Table(
         name="table_V",
         caption="1000 rounds, η = 0.5, ν = 1e-9; pendigits 100 and letter 50 rows per class. AdaBoost.MO for at most 4 classes "
-        "only; GradBoost with λ = 1e-4 (the paper: cross-validated); MultiBoost with 40 rounds, the logistic loss and ν = 1e-2.",
+        "only; GradBoost with λ = 1e-4 (the paper: cross-validated); MultiBoost with 40 rounds, the logistic loss and ν = "
+        "1e-2.",
         datasets=(
             "wine",
             "vehicle",

@@ -1,4 +1,4 @@
-"""What holds for every algorithm of the registry, in each of its variants: a new one is a subject of these tests by its line there."""
+"""What holds for every algorithm of the registry, in each of its variants: a new one is tested by its line there."""
 
 from __future__ import annotations
 

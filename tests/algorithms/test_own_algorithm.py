@@ -18,7 +18,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import check_estimator
 
 import distboost
-from distboost.errors import ModelFormatError
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adding-an-algorithm.md").read_text()
@@ -117,7 +116,13 @@ def test_its_models_are_kept(model, blobs, saved, tmp_path):
 
 def test_a_model_of_an_algorithm_that_was_not_imported(model, tmp_path):
     model.save(tmp_path / "model")
-    program = "import distboost\ntry:\n    distboost.load('model')\nexcept distboost.errors.ModelFormatError as error:\n    print(error)"
+    program = """
+import distboost
+try:
+    distboost.load("model")
+except distboost.errors.ModelFormatError as error:
+    print(error)
+"""
     assert "samme-r" in python(tmp_path, program)
 
 

@@ -460,10 +460,20 @@ def test_two_classes_that_a_stump_tells_apart_are_separated(name):
     assert model.predict_proba(X)[np.arange(40), y].min() > 0.99
 
 
-@pytest.mark.parametrize("model", [GDMCBoostClassifier(), GDMCBoostClassifier(leaf="codeword", max_depth=2), AdaBoostMMClassifier(),
-                                   AdaBoostM1Classifier(), SAMMEClassifier(), OneVsAllAdaBoostClassifier(max_depth=2),
-                                   AdaBoostMHClassifier(max_depth=2), AdaBoostMOClassifier(max_depth=2)],
-                         ids=lambda model: type(model).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        GDMCBoostClassifier(),
+        GDMCBoostClassifier(leaf="codeword", max_depth=2),
+        AdaBoostMMClassifier(),
+        AdaBoostM1Classifier(),
+        SAMMEClassifier(),
+        OneVsAllAdaBoostClassifier(max_depth=2),
+        AdaBoostMHClassifier(max_depth=2),
+        AdaBoostMOClassifier(max_depth=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
 def test_classes_that_a_tree_tells_apart_are_separated(model):
     X, y = LADDER
     model.set_params(n_estimators=20).fit(X, y)
@@ -472,10 +482,19 @@ def test_classes_that_a_tree_tells_apart_are_separated(model):
     assert model.score(X, y) == 1.0
 
 
-@pytest.mark.parametrize("model", [CDMCBoostClassifier(), GDMCBoostClassifier(max_depth=1), AdaBoostECCClassifier(), REBELClassifier(),
-                                   StagewiseBoostClassifier(), StagewiseBoostClassifier(loss="logistic", nu=0.0),
-                                   MultiBoostClassifier()],
-                         ids=lambda model: type(model).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        CDMCBoostClassifier(),
+        GDMCBoostClassifier(max_depth=1),
+        AdaBoostECCClassifier(),
+        REBELClassifier(),
+        StagewiseBoostClassifier(),
+        StagewiseBoostClassifier(loss="logistic", nu=0.0),
+        MultiBoostClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
 def test_a_stump_without_an_error_of_its_own_does_not_end_training(model):
     """It tells two of the classes from the other two; these are still to be told apart."""
     X, y = LADDER
