@@ -154,7 +154,9 @@ def _replayed(
         notes = {name: earlier.notes[name][number] for name in algorithm.notes} if earlier else {}
         history.add(algorithm, losses, notes)
     if algorithm.corrective and earlier is not None:
-        history.train_loss = earlier.train_loss[: len(ensemble)]
-        history.train_error = earlier.train_error[: len(ensemble)]
+        for name in ("train_loss", "train_error", "eval_loss", "eval_error"):
+            known = getattr(earlier, name)[: len(ensemble)]
+            if len(known) == len(getattr(history, name)):  # of the same sets of rows
+                setattr(history, name, known)
     algorithm.recall(history.notes)
     return history

@@ -81,7 +81,7 @@ def test_appel_perona(quick):
 
 
 def test_workers_change_no_figure(quick):
-    options = ("saberian_vasconcelos", "--table", "table_2")
+    options = ("huang", "--table", "figure_5.2")
     assert quick(*options, "--workers", "2")[1] == quick(*options)[1]
 
 

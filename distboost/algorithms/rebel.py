@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
@@ -131,8 +131,8 @@ class REBEL(Algorithm):
         return losses.mean / 2
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        p = expit(2 * F)
-        return p / p.sum(axis=1, keepdims=True)
+        # Sigmoids, normalised: by their logarithms, as all of a row may be too small for a number.
+        return softmax(log_expit(2 * F), axis=1)
 
 
 def best_steps(s_T: np.ndarray, s_F: np.ndarray) -> np.ndarray:

@@ -77,7 +77,9 @@ class StagewiseBoost(LargeMargin):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)
         if found.tree.n_leaves == 1:
-            return Round([Learner(found.tree, np.zeros((1, self.n_classes)))], notes={"coefficient_passes": 0})
+            return Round(
+                [Learner(found.tree, np.zeros((1, self.n_classes)))], notes={"coefficient_passes": 0}
+            )
         if self.max_depth != 1:
             found = self._deeper(rows, grow, r=int(np.argmax(found.slopes())))
         if self.slope(rows, found) <= self.nu + ε:

@@ -82,6 +82,9 @@ TABLES = (
         splits=official,
         measure=accuracy,
         quick=("satimage",),
+        comment="Ours is the reference's to the last digit. Both are far above the paper's AdaBoost.MH, and above all of "
+        "its figures on letter and shuttle. Those look like few thresholds: with features cut into 4 or 5 bins of equal "
+        "width, the reference's one-vs-all has 55.7 and 60.6 % on letter, 88.3 and 93.4 % on shuttle.",
     ),
     Table(
         name="table_2",
@@ -91,6 +94,8 @@ TABLES = (
         splits=official,
         measure=accuracy,
         quick=("satimage",),
+        comment="Ours is the reference's to the last digit. AdaBoost.M1 stops at its first tree where that errs on half of the "
+        "weight or more; the paper has no figure for those data sets.",
     ),
 )
 

@@ -266,6 +266,18 @@ def test_probabilities(model, problem):
         assert_array_equal(own(P, model.predict(X)), P.max(axis=1))
 
 
+def test_probabilities_of_scores_of_any_size(subject, model):
+    """Of a thousand rounds and more, all of which may have said "not this class"."""
+    F = np.array(
+        [[-2e3] * 4, [2e3] * 4, [-2e3, -1e3, -3e3, -1.5e3], [0.0, 1e3, -1e3, 500.0], [40.0, 50.0, -40.0, 0.0]]
+    )
+    F = np.abs(F) if subject.settings.get("strategy", "").startswith("os") else F  # numbers of votes
+    P = model._algorithm(4).probabilities(F)
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+    assert_allclose(P[:2], 1 / 4)
+    assert_array_equal(own(P, F.argmax(axis=1)), P.max(axis=1))
+
+
 def test_the_learning_rate_is_honoured(subject, problem):
     """Half the rate gives half the scores in the first round; else it is refused."""
     half, whole = (subject.make(n_estimators=1, learning_rate=rate) for rate in (0.5, 1.0))

@@ -30,6 +30,7 @@ from distboost.weighting.codes import (
 )
 from distboost.weighting.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
 from distboost.weighting.response import together
+from tests.runtime.conftest import RUNTIMES
 
 WEIGHTING = MarginWeights(0.5)
 
@@ -324,7 +325,7 @@ FAMILIES = {
     "every code": Family("adaboost-mo", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1),
     "gentle": Family("gentle-adaboost", {}, STUMPS, K, K),
     "gradient": Family("gradboost"),
-    "totally corrective": Family("multiboost", more_sums="coefficient_passes"),
+    "totally corrective": Family("multiboost", {"nu": 0.01}, more_sums="coefficient_passes"),
 }
 
 
@@ -343,7 +344,17 @@ def trained(runtime, problem, family, n_rounds):
     return rows, history
 
 
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+# Some with every runtime; the others in this process and on a cluster.
+EVERYWHERE = {"level-wise", "stumps", "best first", "gamble"}
+PLACES = [
+    pytest.param(runtime, family, id=f"{runtime}-{name}")
+    for name, family in FAMILIES.items()
+    for runtime in RUNTIMES
+    if name in EVERYWHERE or runtime in ("2 threads", "3 workers")
+]
+
+
+@pytest.mark.parametrize(("runtime", "family"), PLACES, indirect=["runtime"])
 def test_round_trips_and_passes(runtime, problem, family):
     """A round takes a question for each level of its tree (for each leaf but one, best first), one for the sums of its leaves,
     and the update; of several trees, the first two for each, and those that its coefficients take.
@@ -362,6 +373,8 @@ def test_round_trips_and_passes(runtime, problem, family):
         assert min(counted) >= 1
         sums += sum(counted)
     assert rows.calls == {"histogram": rows.calls["histogram"], "sums": sums, "update": n_rounds}
+    if "passes" in history.notes:
+        assert sum(history.notes["passes"]) == rows.calls.total()
     passes = rows.passes()
     assert passes["statistics"] == n_rounds * family.trees * n
     assert passes["sums"] == sums * n

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
@@ -92,5 +92,5 @@ class AdaBoostMH(Algorithm):
         return losses.mean / self.n_classes
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        p = expit(2 * F)
-        return p / p.sum(axis=1, keepdims=True)
+        # Sigmoids, normalised: by their logarithms, as all of a row may be too small for a number.
+        return softmax(log_expit(2 * F), axis=1)

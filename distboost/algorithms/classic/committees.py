@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import log_expit, softmax
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -67,8 +67,8 @@ class Committees(Algorithm):
         return losses.mean / self.weighting.n_columns
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        p = expit(2 * F)
-        return p / p.sum(axis=1, keepdims=True)
+        # Sigmoids, normalised: by their logarithms, as all of a row may be too small for a number.
+        return softmax(log_expit(2 * F), axis=1)
 
 
 def sign_votes(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, float, float]:
