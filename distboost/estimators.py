@@ -13,7 +13,8 @@ from typing import Any
 
 from distboost import registry
 from distboost.algorithms.base import Algorithm
-from distboost.classifier import BoostingClassifier
+from distboost.boosting import BoostingClassifier
+from distboost.errors import DataError
 from distboost.persistence import load_into
 
 _made: dict[str, type[BoostingClassifier]] = {}
@@ -40,6 +41,13 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     >>> GAMBLEClassifier(max_leaf_nodes=4).max_leaf_nodes
     4
     """
+    if algorithm.name in registry.ALGORITHMS and module is None:
+        if algorithm is registry.algorithm(algorithm.name):
+            return estimator(algorithm.name)
+        raise DataError(
+            f"the algorithm {algorithm.__name__} is named {algorithm.name!r}, as one of distboost's own is. Choose another name: "
+            "it tells their model files apart."
+        )
     own = algorithm.parameters()
     namespace: dict[str, Any] = {
         "__module__": module or sys._getframe(1).f_globals["__name__"],
@@ -55,7 +63,8 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     }
     made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
     made = dataclass(kw_only=True, eq=False, repr=False)(made)
-    return _made.setdefault(algorithm.name, made)
+    _made[algorithm.name] = made  # the newest of that name, as when a notebook's cell is run again
+    return made
 
 
 _ATTRIBUTES = """
@@ -111,9 +120,7 @@ def _without(own: Iterable[str], common: str, text: str) -> str:
 
 @cache
 def estimator(name: str) -> type[BoostingClassifier]:
-    """The estimator of the algorithm of this name; raises KeyError if there is none."""
-    if name not in registry.ALGORITHMS:
-        return _made[name]  # a user's own
+    """The estimator of the algorithm of this name in the registry; raises KeyError if there is none."""
     public = "distboost.baselines" if name in registry.BASELINES else __name__
     return classifier(registry.algorithm(name), import_module(public).__name__)
 
@@ -137,4 +144,11 @@ def load(url: str) -> BoostingClassifier:
     distboost.errors.ModelFormatError
         If the file is truncated, altered, of another version, or no model at all.
     """
-    return load_into(os.fspath(url), estimator)
+    return load_into(os.fspath(url), _known)
+
+
+def _known(name: str) -> type[BoostingClassifier]:
+    """The estimator of an algorithm of the registry or of a user's own; raises KeyError if there is none."""
+    if name in registry.ALGORITHMS:
+        return estimator(name)
+    return _made[name]

@@ -86,7 +86,7 @@ def load_into(url: str, find: Callable[[str], type]) -> Any:
     """The estimator in a model file; `find` gives the class of an algorithm's name, or raises KeyError."""
     header, arrays = read_file(url)
     try:
-        cls = find(header["algorithm"])
+        cls = _class_of(str(header["algorithm"]), url, find)
         parameters = dict(header["parameters"])
         if isinstance(parameters.get("class_weight"), list):
             parameters["class_weight"] = dict(parameters["class_weight"])
@@ -127,6 +127,16 @@ def load_into(url: str, find: Callable[[str], type]) -> Any:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator._set_learned(Learned(classes, ensemble, history))
     return estimator
+
+
+def _class_of(algorithm: str, url: str, find: Callable[[str], type]) -> type:
+    try:
+        return find(algorithm)
+    except KeyError as error:
+        raise ModelFormatError(
+            f"{url} is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If it is your own, "
+            "import the module where distboost.classifier makes it an estimator, then load the model again."
+        ) from error
 
 
 def _history(values: np.ndarray) -> list[float]:

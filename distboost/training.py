@@ -108,6 +108,8 @@ def train(
         if not found.learners or (not changes and same):
             history.outcome = found.outcome or NO_SPLIT
             break
+        if not changes:
+            found = found._replace(outcome="")  # there may be more to gain from other rows and features
         steps = _take(ensemble, found, learning_rate, edges)
         if found.rewritten is None:
             losses = rows.update(steps)

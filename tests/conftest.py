@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 from hypothesis import settings
 
 # The same examples on every run, and none kept on disk.
@@ -22,6 +23,19 @@ def blobs():
     X[rng.random(X.shape) < 0.05] = np.nan
     X.flags.writeable = y.flags.writeable = False
     return X, y
+
+
+@pytest.fixture(scope="session")
+def clients():
+    """Clients of clusters of 1, 2 and 3 worker processes on this machine."""
+    found = {}
+    for n in (1, 2, 3):
+        cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0")
+        found[n] = Client(cluster, set_as_default=False)
+    yield found
+    for client in found.values():
+        client.close(timeout=30)
+        client.cluster.close(timeout=30)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from distboost.algorithms.base import (
     CONVERGED,
     LARGEST_RATIO,
+    NO_SPLIT,
     SEPARATED,
     Learner,
     Round,
@@ -76,14 +77,12 @@ class StagewiseBoost(LargeMargin):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)
-        if found.tree.n_leaves == 1:
-            return Round(
-                [Learner(found.tree, np.zeros((1, self.n_classes)))], notes={"coefficient_passes": 0}
-            )
-        if self.max_depth != 1:
+        if found.tree.n_leaves > 1 and self.max_depth != 1:
             found = self._deeper(rows, grow, r=int(np.argmax(found.slopes())))
         if self.slope(rows, found) <= self.nu + ε:
-            return Round([], CONVERGED)
+            nothing = Learner(found.tree, np.zeros((found.tree.n_leaves, self.n_classes)))
+            outcome = CONVERGED if found.tree.n_leaves > 1 else NO_SPLIT
+            return Round([nothing], outcome, {"coefficient_passes": 0})
         w, unbounded, passes = self._coefficients(rows, found)
         if self.max_step is not None:
             w = np.minimum(w, self.max_step)

@@ -64,9 +64,7 @@ class GradBoost(Algorithm):
         z = w - 2 * g
         following = z * max(0.0, 1 - 2 * self.penalty / np.linalg.norm(z)) if z.any() else z
         change = following - w
-        if not change.any():
-            return Round([], CONVERGED)
-        return Round([Learner(tree, np.outer([-1.0, 1.0], change))])
+        return Round([Learner(tree, np.outer([-1.0, 1.0], change))], "" if change.any() else CONVERGED)
 
     def took(self, steps: Sequence[Any]) -> None:
         for step in steps:
