@@ -310,14 +310,21 @@ class Rows(ABC):
             errors, *sums = answer.sums[m]
             logs = self.weighting.log_totals(np.array(sums) / factors[m], shifts[m])
             losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
-            following = self.weighting.next_shifts(shifts[m], answer.maxima[m])
-            # What is computed anew reaches its shift in more than one way: their last digits may not count.
-            self._shifts[m] = np.ceil(following * 2**10) / 2**10 if anew else following
+            self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
+        if anew:
+            self._settle()
         return losses
 
     # Between trainings.
 
-    def replay(self, steps: Sequence[Step], anew: bool = False) -> list[Losses]:
-        """An earlier round again: its steps are known."""
+    def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
+        """An earlier round again: its steps are known, perhaps as later rounds have corrected them."""
         self._queue = Splits.empty()
-        return self.update(steps, anew)
+        losses = self.update(steps)
+        if corrected:
+            self._settle()
+        return losses
+
+    def _settle(self) -> None:
+        """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""
+        self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]

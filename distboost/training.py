@@ -148,13 +148,15 @@ def _replayed(
     """Brings the rows to where the ensemble is."""
     history = History(notes={name: [] for name in algorithm.notes})
     for number in range(len(ensemble)):
-        # Of a corrective algorithm's earlier rounds only the coefficients they have now are known.
-        numbers = range(number + 1) if algorithm.corrective else range(number, number + 1)
-        steps = ensemble.steps(numbers, edges)
-        losses = rows.replay(steps, anew=algorithm.corrective)
-        algorithm.took(steps)
+        steps = ensemble.steps([number], edges)
+        losses = rows.replay(steps, algorithm.corrective)
+        if not algorithm.corrective:
+            algorithm.took(steps)
         notes = {name: earlier.notes[name][number] for name in algorithm.notes} if earlier else {}
         history.add(algorithm, losses, notes)
+    if algorithm.corrective:
+        algorithm.took(ensemble.steps(range(len(ensemble)), edges))
+    # Of a corrective algorithm's earlier rounds only the coefficients they have now are known: these are partial sums.
     if algorithm.corrective and earlier is not None:
         for name in ("train_loss", "train_error", "eval_loss", "eval_error"):
             known = getattr(earlier, name)[: len(ensemble)]

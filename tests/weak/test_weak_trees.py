@@ -345,7 +345,7 @@ def test_prediction_from_raw_values_is_that_from_bins(limits, per_round):
     G = np.concatenate([block.scores for block in again.shard.blocks])
     np.testing.assert_array_equal(G[present], F[present])
     # All at once and from nothing, too.
-    again.replay(ensemble.steps(range(4), EDGES), anew=True)
+    again.update(ensemble.steps(range(4), EDGES), anew=True)
     G = np.concatenate([block.scores for block in again.shard.blocks])
     np.testing.assert_array_equal(G[present], F[present])
     runtime.close()
