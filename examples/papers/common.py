@@ -249,6 +249,11 @@ def arguments(doc: str, tables: Sequence[Table]) -> argparse.ArgumentParser:
     add("--workers", type=int, default=0, metavar="N", help="train on a Dask LocalCluster of N workers")
     add("--json", type=Path, metavar="FILE", help="write the figures there")
     add("--write", action="store_true", help="write examples/papers/results and, if complete, docs/results")
+    add(
+        "--page",
+        action="store_true",
+        help="measure nothing: write docs/results from the figures that are kept",
+    )
     return parser
 
 
@@ -262,6 +267,9 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
         print("--write keeps whole tables: leave out --quick and --only.", file=sys.stderr)
         return 2
     script = Path(file).stem
+    if options.page:
+        write(PAGES / f"{script}.md", page(script, doc, tables))
+        return 0
     chosen = [table for table in tables if options.table is None or table.name in options.table]
     measured: dict[str, Figures] = {}
     # An estimator trains on the current client, if there is one: the result is the same.
