@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     column_or_1d,
     validate_data,
 )
+from threadpoolctl import threadpool_limits
 
 from distboost.algorithms.base import SEPARATED, Algorithm, parameter
 from distboost.data.dataset import Dataset, RawDataset
@@ -266,6 +267,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             seed=self._seed(),
         )
         with ExitStack() as stack:
+            # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
+            stack.enter_context(threadpool_limits(1, "blas"))
             callbacks = list(self.callbacks or ())
             if self.verbose:
                 callbacks.append(stack.enter_context(progress_bar(type(self).__name__)))

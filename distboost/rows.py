@@ -153,8 +153,9 @@ class Losses(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The rows' mean weight, all columns together."""
-        return float(np.exp(self.log_weights - math.log(self.n)).sum())
+        """The rows' mean weight, all columns together; infinite where it is beyond what a float holds."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_weights - math.log(self.n)).sum())
 
 
 class RowCounts(NamedTuple):

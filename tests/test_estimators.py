@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import accuracy_score
+from threadpoolctl import threadpool_limits
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
@@ -354,3 +355,23 @@ def test_early_stopping_that_is_asked_for_only_when_resuming(digits):
     staged = list(model.staged_scores(Xt))
     assert len(staged) == model.best_iteration_
     assert np.mean(model.classes_[staged[-1].argmax(1)] != yt) == model.eval_error_.min()
+
+
+def test_the_threads_of_linear_algebra_change_nothing(tmp_path):
+    """The coordinator solves for 120 coefficients in each round."""
+    rng = np.random.default_rng(0)
+    y = np.arange(2400) % 120
+    X = rng.normal(size=(2400, 8)) + np.stack([y % 7, y % 11], 1).repeat(4, 1)
+    files = []
+    for n in (1, 2):
+        with threadpool_limits(n, "blas"):
+            files.append(saved(distboost.StagewiseBoostClassifier(n_estimators=6).fit(X, y), tmp_path))
+    assert files[0] == files[1]
+
+
+def test_a_loss_beyond_what_a_float_holds_is_infinite():
+    X, y = np.repeat(np.eye(3), 20, axis=0), np.repeat(np.arange(3), 20)
+    model = GAMBLEClassifier(n_estimators=600).fit(X, y, eval_set=(X, (y + 1) % 3))
+    assert model.eval_loss_[-1] == np.inf
+    assert model.eval_error_[-1] == 1
+    assert np.isfinite(model.train_loss_).all()
