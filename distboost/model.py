@@ -21,6 +21,7 @@ import safetensors.numpy
 from fsspec.implementations.local import LocalFileSystem
 
 from distboost.algorithms.base import Algorithm
+from distboost.damage import Intact
 from distboost.errors import DataError, ModelFormatError
 from distboost.kernels import predict
 from distboost.rows import BinnedTree, Step, TreeStep
@@ -188,17 +189,8 @@ class TreeEnsemble:
 
 
 def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
-    def require(true: Any, what: str) -> None:
-        if not true:
-            raise ModelFormatError(
-                f"the model's trees are damaged: {what}. Get the file again from where it was saved."
-            )
-
-    for name, dtype in _ARRAYS.items():
-        require(
-            name in arrays and arrays[name].dtype == dtype,
-            f"array {name!r} is not there or not {np.dtype(dtype)}",
-        )
+    require = Intact("trees")
+    require.arrays(arrays, _ARRAYS)
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
     n_nodes = len(arrays["feature"])
     for name in ("feature", "threshold", "missing_left", "left", "right", "gain"):

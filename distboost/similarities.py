@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from distboost.errors import DataError, ModelFormatError
+from distboost.damage import Intact
+from distboost.errors import DataError
 from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, Places
 from distboost.rows import Step
@@ -126,17 +127,8 @@ class SimilarityEnsemble:
 
 
 def _check_similarities(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
-    def require(true: Any, what: str) -> None:
-        if not true:
-            raise ModelFormatError(
-                f"the model's similarities are damaged: {what}. Get the file again from where it was saved."
-            )
-
-    for name, dtype in _ARRAYS.items():
-        require(
-            name in arrays and arrays[name].dtype == dtype,
-            f"array {name!r} is not there or not {np.dtype(dtype)}",
-        )
+    require = Intact("similarities")
+    require.arrays(arrays, _ARRAYS)
     kind, anchors, tau = arrays["kind"], arrays["anchors"], arrays["tau"]
     shapes = {"kind": (), "sign": (), "anchors": (2, n_features), "tau": (), "values": (n_scores,)}
     for name, rest in shapes.items():

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import Interval
 
 from distboost.kernels import lanes
@@ -152,6 +153,14 @@ def signs(S: np.ndarray) -> np.ndarray:
 def tree_signs(S: np.ndarray, stump: bool) -> np.ndarray:
     """Which leaves are +1: those with a positive sum; of a stump's two, the one with the larger sum."""
     return np.array([-1.0, 1.0]) * signs(S[1:] - S[:1]) if stump and len(S) == 2 else signs(S)
+
+
+def normalised_sigmoids(F: np.ndarray) -> np.ndarray:
+    """The sigmoids of 2 F, divided by their sum: the probabilities of K binary problems under the exponential loss.
+
+    By logarithms, as all of a row may be too small for a number.
+    """
+    return softmax(log_expit(2 * F), axis=1)
 
 
 def bounded_log_ratio(A: float, B: float, limit: float) -> float:

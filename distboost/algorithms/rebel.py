@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
@@ -25,6 +24,7 @@ from distboost.algorithms.base import (
     Algorithm,
     Learner,
     Round,
+    normalised_sigmoids,
     parameter,
     size,
     statistic_bytes,
@@ -131,8 +131,7 @@ class REBEL(Algorithm):
         return losses.mean / 2
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        # Sigmoids, normalised: by their logarithms, as all of a row may be too small for a number.
-        return softmax(log_expit(2 * F), axis=1)
+        return normalised_sigmoids(F)
 
 
 def best_steps(s_T: np.ndarray, s_F: np.ndarray) -> np.ndarray:

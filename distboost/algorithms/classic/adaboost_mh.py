@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
@@ -24,6 +23,7 @@ from distboost.algorithms.base import (
     Learner,
     Round,
     bounded_log_ratio,
+    normalised_sigmoids,
     parameter,
     signs,
     size,
@@ -92,5 +92,4 @@ class AdaBoostMH(Algorithm):
         return losses.mean / self.n_classes
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        # Sigmoids, normalised: by their logarithms, as all of a row may be too small for a number.
-        return softmax(log_expit(2 * F), axis=1)
+        return normalised_sigmoids(F)

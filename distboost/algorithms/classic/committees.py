@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_expit, softmax
+from scipy.special import softmax
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -19,6 +19,7 @@ from distboost.algorithms.base import (
     Learner,
     Round,
     bounded_log_ratio,
+    normalised_sigmoids,
     size,
     tree_signs,
 )
@@ -67,8 +68,7 @@ class Committees(Algorithm):
         return losses.mean / self.weighting.n_columns
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        # Sigmoids, normalised: by their logarithms, as all of a row may be too small for a number.
-        return softmax(log_expit(2 * F), axis=1)
+        return normalised_sigmoids(F)
 
 
 def sign_votes(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, float, float]:

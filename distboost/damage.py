@@ -1,0 +1,31 @@
+"""What an ensemble that was read from a file is checked with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from distboost.errors import ModelFormatError
+
+
+class Intact:
+    """Called with a condition and what it is about; raises ModelFormatError unless it is true of the model's `part`."""
+
+    def __init__(self, part: str):
+        self.part = part
+
+    def __call__(self, true: Any, what: str) -> None:
+        if not true:
+            raise ModelFormatError(
+                f"the model's {self.part} are damaged: {what}. Get the file again from where it was saved."
+            )
+
+    def arrays(self, arrays: Mapping[str, np.ndarray], dtypes: Mapping[str, Any]) -> None:
+        """Requires an array of each name and type."""
+        for name, dtype in dtypes.items():
+            self(
+                name in arrays and arrays[name].dtype == dtype,
+                f"array {name!r} is not there or not {np.dtype(dtype)}",
+            )
