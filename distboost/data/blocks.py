@@ -21,7 +21,8 @@ class BinnedRows(NamedTuple):
 
 
 class BinnedSet(NamedTuple):
-    """The training or the evaluation rows: function(*call) makes the binned rows of one block."""
+    """The training or the evaluation rows: function(*call) makes the binned rows of one block, as often as it is asked."""
 
     function: Callable[..., BinnedRows]
     calls: list[tuple]
+    sizes: list[int]  # rows of each block

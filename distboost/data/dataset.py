@@ -66,4 +66,5 @@ class RawDataset:
             rule = WeightRule.of(class_weight, profile.class_scans)
         options = BinOptions.of(profile, rule, self.sources, keep_values)
         cuts = spans(self.sources.x, n_parallel)
-        return BinnedSet(bin_rows, [(*self.sources.parts(a, b), a, options) for a, b in cuts])
+        calls = [(*self.sources.parts(a, b), a, options) for a, b in cuts]
+        return BinnedSet(bin_rows, calls, [b - a for a, b in cuts])

@@ -219,4 +219,4 @@ class BinnedStore:
             (arrays, first, min(first + size, self.n_rows), checksum, rule, self.url)
             for first, checksum in zip(range(0, self.n_rows, size), self._manifest["checksums"], strict=True)
         ]
-        return BinnedSet(_read_block, calls)
+        return BinnedSet(_read_block, calls, [call[2] - call[1] for call in calls])
