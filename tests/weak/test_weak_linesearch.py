@@ -90,7 +90,7 @@ def trained_rows(n, weights, rounds):
     labels = (X.sum(axis=1) + rng.integers(0, 14, n)) // 12 % n_classes
     parts = (0, X.astype(np.uint8), labels.astype(np.int32), weights(rng, n))
     runtime = LocalRuntime(1)
-    rows = runtime.place([BinnedSet(BinnedRows, [parts])], n_bins, n_classes, "float64")
+    rows = runtime.place([BinnedSet(BinnedRows, [parts], [len(parts[2])])], n_bins, n_classes, "float64")
     rows.begin(WEIGHTING)
     grow = TreeGrower(rows, GrowthLimits(max_depth=3))
     for _ in range(rounds):
@@ -126,7 +126,7 @@ def test_the_step_over_rows_without_errors_is_cut_off():
     labels = np.arange(60, dtype=np.int32) % 3
     runtime = LocalRuntime(1)
     parts = (0, labels[:, None].astype(np.uint8), labels, np.ones(60))
-    rows = runtime.place([BinnedSet(BinnedRows, [parts])], np.array([3]), 3, "float64")
+    rows = runtime.place([BinnedSet(BinnedRows, [parts], [len(parts[2])])], np.array([3]), 3, "float64")
     rows.begin(WEIGHTING)
     leaves = TreeGrower(rows, GrowthLimits(max_depth=2))(Residuals(WEIGHTING), gains.DIRECTION).leaves
     T = rows.sums(ClassPairs(WEIGHTING), leaves)
@@ -143,7 +143,7 @@ def test_a_step_that_leaves_two_classes_as_they_are_is_cut_off_but_no_end():
     labels = np.arange(60, dtype=np.int32) % 3
     runtime = LocalRuntime(1)
     parts = (0, (labels[:, None] > 0).astype(np.uint8), labels, np.ones(60))
-    rows = runtime.place([BinnedSet(BinnedRows, [parts])], np.array([2]), 3, "float64")
+    rows = runtime.place([BinnedSet(BinnedRows, [parts], [len(parts[2])])], np.array([2]), 3, "float64")
     rows.begin(WEIGHTING)
     leaves = TreeGrower(rows, GrowthLimits(max_depth=1))(Residuals(WEIGHTING), gains.DIRECTION).leaves
     T = rows.sums(ClassPairs(WEIGHTING), leaves)

@@ -78,7 +78,10 @@ class Data:
         parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
         calls = [((p.start, self.bins[p], self.labels[p], self.weights[p]),) for p in parts]
         return runtime.place(
-            [BinnedSet(lambda parts: BinnedRows(*parts), calls)], N_BINS, N_CLASSES, "float64"
+            [BinnedSet(lambda parts: BinnedRows(*parts), calls, [len(parts[2]) for (parts,) in calls])],
+            N_BINS,
+            N_CLASSES,
+            "float64",
         )
 
 
