@@ -36,6 +36,7 @@ from distboost.progress import progress_bar
 from distboost.runtime import lazy
 from distboost.runtime.budget import check_budget
 from distboost.runtime.choose import runtime
+from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.training import History, train
 from distboost.weak.tree import GrowthLimits
@@ -242,7 +243,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         if evaluation is not None:
             sets.append(evaluation.binned(profile, None, where.n_parallel, keep))
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
-        return where.place(sets, profile.n_bins, len(profile.classes), self.score_dtype, n_scores)
+        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
+        return where.place(sets, layout)
 
     def _check_budget(
         self, data: Dataset, evaluation: RawDataset | None, algorithm: Algorithm, where

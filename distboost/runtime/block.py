@@ -2,56 +2,162 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.kernels import partition
+from distboost.rows import Splits
+from distboost.runtime.scratch import Extent, Scratch
+
+
+def _state(name: str, doc: str) -> Any:
+    """An array that is kept from question to question."""
+
+    def get(block: Block) -> np.ndarray:
+        return block.kept(name)
+
+    def put(block: Block, array: np.ndarray) -> None:
+        block.buffers[name] = array
+        block.changed.add(name)
+
+    return property(get, put, doc=doc)
 
 
 class Block:
     """Binned rows with their scores F and, while a tree grows, their nodes.
 
-    `values` holds the raw values, if the algorithm needs them. `order` lists the rows in use node by node; node m's rows are
-    ``order[spans[m, 0]:spans[m, 1]]``.
+    `values` holds the raw values, if the algorithm needs them. Node m's rows are ``order[spans[m, 0]:spans[m, 1]]``.
+
+    Parameters
+    ----------
+    rows : BinnedRows
+    n_classes, n_scores : int
+    score_dtype : str
+    load : callable
+        load(name): an array that was kept when the block was last in memory, or None.
+
+    Attributes
+    ----------
+    buffers : dict
+        The arrays that are kept from question to question, as far as they are in memory.
+    changed : set of str
+        Those that have been written to.
     """
 
-    def __init__(self, rows: BinnedRows, n_classes: int, n_scores: int, score_dtype: str):
+    scores = _state("scores", "(n, n_scores)")
+    order = _state("order", "The rows in use, node by node.")
+    rest = _state("rest", "Rows left out of this round's tree.")
+
+    def __init__(
+        self,
+        rows: BinnedRows,
+        n_classes: int,
+        n_scores: int,
+        score_dtype: str,
+        load: Callable[[str], np.ndarray | None] = lambda name: None,
+    ):
         self.first, self.bins, self.labels, self.weights, self.values = rows
         self.n_rows = len(self.labels)
         self.n_classes = n_classes
-        self.scores = np.zeros((self.n_rows, n_scores), score_dtype)
-        self.present = np.flatnonzero(self.weights > 0).astype(np.int32)
-        self.order = self.present
-        self.rest = np.empty(0, np.int32)  # rows left out of this round's tree
+        # Most blocks have all rows in use, and unweighted: they share what says so.
+        room = 1 << max(self.n_rows - 1, 0).bit_length()
+        if (self.weights == 1).all():
+            self.weights = _ones(room)[: self.n_rows]
+        if (self.weights > 0).all():
+            self.present = _first_rows(room)[: self.n_rows]
+        else:
+            self.present = np.flatnonzero(self.weights > 0).astype(np.int32)
         self.spans = np.zeros((1, 2), np.int32)
         self.buffers: dict[str, np.ndarray] = {}
+        self.changed: set[str] = set()
+        self._load = load
+        self._new = {
+            "scores": lambda: np.zeros((self.n_rows, n_scores), score_dtype),
+            "order": lambda: self.present.copy(),
+            "rest": lambda: np.empty(0, np.int32),
+        }
 
-    def buffer(self, name: str, shape: tuple[int, ...], dtype: type) -> np.ndarray:
-        """Working memory that is kept from round to round; zero when new."""
+    def kept(self, name: str) -> np.ndarray:
+        """An array as the last question left it."""
+        if name not in self.buffers:
+            loaded = self._load(name)
+            self.buffers[name] = self._new[name]() if loaded is None else loaded
+        return self.buffers[name]
+
+    def buffer(self, name: str, shape: tuple[int, ...], dtype: type, anew: bool = False) -> np.ndarray:
+        """An array to be written to, which is kept: as it was left (zero when new), or holding anything if it is made `anew`."""
         kept = self.buffers.get(name)
+        if kept is None and not anew:
+            kept = self._load(name)
         if kept is None or kept.shape != shape or kept.dtype != dtype:
-            kept = self.buffers[name] = np.zeros(shape, dtype)
+            kept = np.zeros(shape, dtype)
+        self.buffers[name] = kept
+        self.changed.add(name)
         return kept
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
         """All rows in use (of those `drawn`, a mask, if given) are in node 0."""
-        if drawn is None:
-            rows = self.present
-            self.rest = np.empty(0, np.int32)
-        else:
-            rows = self.present[drawn[self.present]]
-            self.rest = np.flatnonzero((self.weights > 0) & ~drawn).astype(np.int32)
-        self.order = self.buffer("order", (len(rows),), np.int32)
-        self.order[:] = rows
+        rows, rest = self.present, np.empty(0, np.int32)
+        if drawn is not None:
+            rows, rest = rows[drawn[rows]], rows[~drawn[rows]]
+        self.buffer("order", (len(rows),), np.int32, anew=True)[:] = rows
+        self.rest = rest
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
 
-    def reserve_nodes(self, n: int) -> None:
-        """Makes room for the spans of nodes 0 .. n - 1."""
+    def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
+        """Parts the rows of nodes between their children."""
+        n = int(max(splits.left.max(), splits.right.max())) + 1
         if len(self.spans) < n:
             grown = np.zeros((2 * n, 2), np.int32)
             grown[: len(self.spans)] = self.spans
             self.spans = grown
+        partition.split_spans(
+            self.bins, missing_bin, self.order, self.spans, splits.node, splits.feature, splits.bin,
+            splits.missing_left, splits.left, splits.right, np.empty(len(self.order), np.int32),
+        )  # fmt: skip
+        self.changed.add("order")
 
     def partition(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """What a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
         return self.scores, self.labels, self.weights, self.order, self.spans, leaves
+
+
+@lru_cache(maxsize=4)
+def _ones(n: int) -> np.ndarray:
+    return np.ones(n)
+
+
+@lru_cache(maxsize=4)
+def _first_rows(n: int) -> np.ndarray:
+    return np.arange(n, dtype=np.int32)
+
+
+class ParkedBlock:
+    """A block on disk: its rows are read again for each question, what boosting keeps of them lies in a scratch file."""
+
+    def __init__(self, read: Callable[[], BinnedRows], make: Callable[..., Block], scratch: Scratch):
+        self._read, self._make, self._scratch = read, make, scratch
+        self._extents: dict[str, Extent] = {}
+        self.spans = np.zeros((1, 2), np.int32)
+
+    def open(self) -> Block:
+        """The block, in memory."""
+        block = self._make(self._read(), load=self._load)
+        block.spans = self.spans
+        return block
+
+    def put_back(self, block: Block) -> None:
+        """Keeps what was changed."""
+        for name in block.changed:
+            self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
+        block.changed.clear()
+        self.spans = block.spans
+
+    def _load(self, name: str) -> np.ndarray | None:
+        extent = self._extents.get(name)
+        return None if extent is None else self._scratch.read(extent)

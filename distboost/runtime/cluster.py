@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
-from distributed import Client, Future, get_worker
+from distributed import Client, Future, get_worker, wait
 from distributed.client import _current_client
 
-from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.blocks import BinnedSet
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows import HistogramQuestion, Partial, RowCounts, Rows, SumsQuestion, UpdateQuestion
-from distboost.runtime.placement import count_rows, shares, total
-from distboost.runtime.shard import Shard
+from distboost.runtime.placement import shares, total
+from distboost.runtime.shard import Allotment, Layout, Shard, readings
 from distboost.threads import Threads
 from distboost.weak.splits import Histograms
 
@@ -30,24 +31,19 @@ INGEST_DEADLINE = 3600.0
 class ShardActor:
     """A shard that lives on a worker and answers over the network."""
 
-    def __init__(
-        self,
-        training: list[BinnedRows],
-        evaluation: list[BinnedRows],
-        n_bins,
-        n_classes,
-        n_scores,
-        score_dtype,
-    ):
+    def __init__(self, sets: list[list], layout: Layout, allotment: Allotment | None):
         self._threads = Threads(get_worker().state.nthreads)
-        self._shard = Shard(training, evaluation, n_bins, n_classes, n_scores, score_dtype, self._threads)
+        self._shard = Shard(sets, layout, self._threads, allotment)
+
+    def counts(self) -> tuple[RowCounts, ...]:
+        return self._shard.counts
 
     def histogram(self, question: HistogramQuestion, n_channels: int, padded: int) -> np.ndarray:
         """The nodes' histograms, without unused channels."""
         m = len(question.build)
         sums = np.zeros((m, int(self._shard.offsets[-1]), padded), np.int64)
         self._shard.histogram(question, sums, np.arange(m))
-        return np.ascontiguousarray(sums[:, :, :n_channels])
+        return _trimmed(sums, n_channels)
 
     def sums(self, question: SumsQuestion) -> Partial:
         return self._shard.sums(question)
@@ -59,7 +55,17 @@ class ShardActor:
         return self._shard.passes
 
     def close(self) -> None:
+        self._shard.close()
         self._threads.close()
+
+
+def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
+    """sums[:, :, :n_channels], in the memory of `sums`."""
+    m, n_bins, _ = sums.shape
+    trimmed = sums.reshape(-1)[: m * n_bins * n_channels].reshape(m, n_bins, n_channels)
+    for slot in range(m):  # what is written over has been read
+        trimmed[slot] = sums[slot, :, :n_channels].copy()
+    return trimmed
 
 
 class ClusterRuntime:
@@ -129,48 +135,55 @@ class ClusterRuntime:
                 f"{future.key} failed on the cluster: {type(error).__name__}: {error}"
             ) from error
 
-    def place(
-        self,
-        sets: list[BinnedSet],
-        n_bins: np.ndarray,
-        n_classes: int,
-        score_dtype: str,
-        n_scores: int | None = None,
-    ) -> Rows:
-        """Bins the rows on the workers that will hold them, and starts an actor on each."""
+    def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
+        """Starts an actor on each worker, which bins or reads that worker's rows."""
         addresses = list(self.workers)
-        counts = []
-        blocks: list[list[list[Future]]] = []  # of each set, worker by worker
-        for part in sets:
-            of_workers = [
-                [self._submit(part.function, part.calls[block], address) for block in share]
-                for address, share in zip(
-                    addresses, shares(len(part.calls), list(self.workers.values())), strict=True
-                )
-            ]
-            counts.append(total(self.map(count_rows, [(f,) for futures in of_workers for f in futures])))
-            blocks.append(of_workers)
-        none: list[list[Future]] = [[] for _ in addresses]
-        training, evaluation = [*blocks, none][:2]
+        capacities = list(self.workers.values())
+        held = {address: [[], []] for address in addresses}  # type: dict[str, list[list]]
+        for number, part in enumerate(sets):
+            for address, share in zip(addresses, shares(len(part.calls), capacities), strict=True):
+                held[address][number] = readings(part, share)
+        if allotment is None:
+            self._bin(held)
         futures = [
             self.client.submit(
                 ShardActor,
-                training[number],
-                evaluation[number],
-                n_bins,
-                n_classes,
-                n_scores or n_classes,
-                score_dtype,
+                held.pop(address)[: len(sets)],
+                layout,
+                allotment,
                 actor=True,
                 workers=[address],
                 key=f"{self.name}-shard-{uuid.uuid4().hex}",
                 pure=False,
             )
-            for number, address in enumerate(addresses)
+            for address in addresses
         ]
         with _current(self.client):  # an actor binds to the current client, and there may be others
             actors = [self._result(future) for future in futures]
-        return ClusterRows(self.client, futures, actors, addresses, n_bins, n_classes, tuple(counts))
+        return ClusterRows(self.client, futures, actors, addresses, layout, len(sets))
+
+    def _bin(self, held: dict[str, list[list]]) -> None:
+        """Puts binned rows on the workers in place of readings, a few at a time: raw rows are never all in memory."""
+        queues = [
+            deque((address, part, block) for part in parts for block in range(len(part)))
+            for address, parts in held.items()
+        ]
+        window: deque[Future] = deque()
+        for turn in itertools.zip_longest(*queues):
+            for address, part, block in filter(None, turn):
+                if len(window) >= 2 * self.n_parallel:
+                    self._wait(window.popleft())
+                part[block] = self._submit(part[block].function, part[block].call, address)
+                window.append(part[block])
+        for future in window:
+            self._wait(future)
+
+    def _wait(self, future: Future) -> None:
+        """Until it is done; raises what it raised."""
+        with _current(self.client), suppress(TimeoutError):  # told by the result
+            wait(future, timeout=INGEST_DEADLINE)
+        if future.status != "finished":
+            self._result(future)
 
     def close(self) -> None:
         """The client and its workers are the caller's."""
@@ -185,14 +198,16 @@ class ClusterRows(Rows):
         futures: list[Future],
         actors: list[Any],
         addresses: list[str],
-        n_bins: np.ndarray,
-        n_classes: int,
-        counts: tuple[RowCounts, ...],
+        layout: Layout,
+        n_sets: int,
     ):
-        super().__init__(n_bins, n_classes, counts, Threads())
         self._client = client
         self._futures = futures
         self._actors = dict(zip(addresses, actors, strict=True))
+        self.round = 0
+        found = list(self._ask("counts"))
+        counts = tuple(total([each[number] for each in found]) for number in range(n_sets))
+        super().__init__(layout.n_bins, layout.n_classes, counts, Threads())
 
     def _ask(self, method: str, *arguments: Any) -> Iterable[Any]:
         """The answers of all actors, in the order they were started; all of them work at once."""

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from distboost.data.blocks import BinnedSet
-from distboost.rows import HistogramQuestion, Partial, RowCounts, Rows, SumsQuestion, UpdateQuestion
-from distboost.runtime.placement import count_rows, total
-from distboost.runtime.shard import Shard
+from distboost.rows import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
+from distboost.runtime.shard import Allotment, Layout, Shard, readings
 from distboost.threads import Threads
 from distboost.weak.splits import Histograms
 
@@ -29,22 +28,14 @@ class LocalRuntime:
     def map(self, function: Callable[..., Any], calls: Iterable[tuple]) -> list[Any]:
         return self.threads.map(lambda call: function(*call), calls)
 
-    def place(
-        self,
-        sets: list[BinnedSet],
-        n_bins: np.ndarray,
-        n_classes: int,
-        score_dtype: str,
-        n_scores: int | None = None,
-    ) -> Rows:
-        """Bins the rows and holds them."""
-        binned = [self.map(part.function, part.calls) for part in sets]
-        counts = tuple(total([count_rows(rows) for rows in blocks]) for blocks in binned)
-        training, evaluation = [*binned, []][:2]
-        shard = Shard(
-            training, evaluation, n_bins, n_classes, n_scores or n_classes, score_dtype, self.threads
-        )
-        return LocalRows(shard, n_bins, counts)
+    def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
+        """Bins the rows and holds them, or as many as are allotted."""
+        if allotment is None:
+            binned: list[list] = [self.map(part.function, part.calls) for part in sets]
+        else:
+            binned = [readings(part) for part in sets]
+        shard = Shard(binned, layout, self.threads, allotment)
+        return LocalRows(shard, layout)
 
     def close(self) -> None:
         self.threads.close()
@@ -53,8 +44,8 @@ class LocalRuntime:
 class LocalRows(Rows):
     """One shard, called directly."""
 
-    def __init__(self, shard: Shard, n_bins: np.ndarray, counts: tuple[RowCounts, ...]):
-        super().__init__(n_bins, shard.n_classes, counts, shard.threads)
+    def __init__(self, shard: Shard, layout: Layout):
+        super().__init__(layout.n_bins, layout.n_classes, shard.counts, shard.threads)
         self.shard = shard
 
     def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
@@ -67,4 +58,4 @@ class LocalRows(Rows):
         return dict(self.shard.passes)
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        self.shard.close()

@@ -6,13 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows
 from distboost.rows import ERROR_UNIT, RowCounts
 
 
-def count_rows(rows: BinnedRows) -> RowCounts:
+def count_rows(weights: np.ndarray) -> RowCounts:
     """The rows of weight above 0 and their total weight."""
-    weights = rows.weights[rows.weights > 0]
+    weights = weights[weights > 0]
     units = np.rint(weights * ERROR_UNIT).astype(np.int64)
     return RowCounts(len(weights), int(units.sum()), bool((weights != 1).any()))
 

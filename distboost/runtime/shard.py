@@ -3,172 +3,296 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from functools import reduce
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows
-from distboost.kernels import histogram, partition, random
+from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.kernels import histogram, random
 from distboost.rows import (
     ERROR_UNIT,
     HistogramQuestion,
     Partial,
     RootQuestion,
+    RowCounts,
     Splits,
     Subsample,
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.runtime.block import Block
+from distboost.runtime.block import Block, ParkedBlock
+from distboost.runtime.placement import count_rows, total
+from distboost.runtime.scratch import Scratch
+from distboost.runtime.stream import Stream
 from distboost.threads import Threads
 from distboost.weighting.base import Statistic
 
 FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
 
 
-class Shard:
-    """Blocks of training rows and of evaluation rows, held in this process.
+@dataclass(frozen=True)
+class Reading:
+    """Binned rows that can be read whenever they are wanted."""
 
-    Parameters
-    ----------
-    training, evaluation : lists of BinnedRows
-    n_bins : ndarray of shape (n_features,)
-    n_classes, n_scores : int
-    score_dtype : str
-    threads : Threads
-        Shared by all questions.
+    function: Callable[..., BinnedRows]
+    call: tuple
+    n_rows: int
+
+    def __call__(self) -> BinnedRows:
+        return self.function(*self.call)
+
+
+def readings(part: BinnedSet, blocks: Sequence[int] | None = None) -> list[Reading]:
+    """All blocks of a set, or some."""
+    blocks = range(len(part.calls)) if blocks is None else blocks
+    return [Reading(part.function, part.calls[block], part.sizes[block]) for block in blocks]
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """What the blocks of one process may take.
 
     Attributes
     ----------
+    resident : int
+        Rows that stay in memory; the others stream.
+    window : int
+        Streamed blocks in memory at a time.
+    scratch : str
+        Directory for what is kept of the streamed ones.
+    """
+
+    resident: int
+    window: int
+    scratch: str
+
+
+class Layout(NamedTuple):
+    """What a shard needs to know of the data."""
+
+    n_bins: np.ndarray  # (n_features,): bins per feature, the one for missing values not counted
+    n_classes: int
+    n_scores: int
+    score_dtype: str
+
+
+class Shard:
+    """Blocks of training rows and of evaluation rows, held in this process or streamed from disk.
+
+    Parameters
+    ----------
+    sets : list of lists of BinnedRows or Readings
+        The training rows and, if there are any, the evaluation rows. Of Readings, as many are read at once as may be resident.
+    layout : Layout
+    threads : Threads
+        Shared by all questions.
+    allotment : Allotment or None
+        None: all rows are resident.
+
+    Attributes
+    ----------
+    blocks : list of Block
+        The resident training rows.
+    counts : tuple of RowCounts
+        Of each set.
     passes : Counter
-        Rows visited so far, by kind of loop.
+        Rows visited so far, by kind of loop; "streamed": rows read from disk for a question.
     """
 
     def __init__(
         self,
-        training: list[BinnedRows],
-        evaluation: list[BinnedRows],
-        n_bins: np.ndarray,
-        n_classes: int,
-        n_scores: int,
-        score_dtype: str,
+        sets: Sequence[Sequence[BinnedRows | Reading]],
+        layout: Layout,
         threads: Threads,
+        allotment: Allotment | None = None,
     ):
-        self.sets = [
-            [Block(rows, n_classes, n_scores, score_dtype) for rows in part]
-            for part in (training, evaluation)
-        ]
-        self.blocks = self.sets[0]
-        self.missing_bin = n_bins.astype(np.int64)
-        self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        self.n_classes = n_classes
+        self.missing_bin = layout.n_bins.astype(np.int64)
+        self.offsets = np.concatenate([[0], np.cumsum(layout.n_bins + 1)]).astype(np.int64)
+        self.n_classes = layout.n_classes
         self.threads = threads
         self.passes: Counter[str] = Counter()
+        self._block = partial(
+            Block, n_classes=layout.n_classes, n_scores=layout.n_scores, score_dtype=layout.score_dtype
+        )
+        self._allotment = allotment
+        self._scratch: Scratch | None = None
+        self._stream: Stream | None = None
+        self._resident: list[tuple[int, Block]] = []
+        self._parked: list[tuple[int, ParkedBlock]] = []
+        for number, part in enumerate(sets):
+            self._take(number, part)
+        self.blocks = [block for number, block in self._resident if number == 0]
+        self.counts = self._counted(len(sets))
         self._statistic: Statistic | None = None
         self._weight_unit = 0.0
         self._updated = 0
         self._last_update: Partial | None = None
 
+    def _take(self, number: int, part: Sequence[BinnedRows | Reading]) -> None:
+        """Reads the first blocks, as many as may be resident, and parks the others."""
+        left = None if self._allotment is None else self._allotment.resident
+        left = left if left is None else left - sum(block.n_rows for _, block in self._resident)
+        near: list[BinnedRows | Reading] = []
+        for item in part:
+            if isinstance(item, Reading) and left is not None:
+                left -= item.n_rows
+                if left < 0:
+                    self._park(number, item)
+                    continue
+            near.append(item)
+        rows = self.threads.map(lambda item: item() if isinstance(item, Reading) else item, near)
+        self._resident += [(number, self._block(each)) for each in rows]
+
+    def _park(self, number: int, reading: Reading) -> None:
+        if self._scratch is None or self._stream is None:
+            assert self._allotment is not None
+            self._scratch, self._stream = Scratch(self._allotment.scratch), Stream(self._allotment.window)
+        self._parked.append((number, ParkedBlock(reading, self._block, self._scratch)))
+
+    def _counted(self, n_sets: int) -> tuple[RowCounts, ...]:
+        items = self._visit(lambda number, block: (number, count_rows(block.weights)), range(n_sets), [])
+        return tuple(total([count for number, count in items if number == n]) for n in range(n_sets))
+
+    # Questions.
+
     def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> None:
         """Fills pool[slots] with the histograms of the nodes to build."""
-        self._start_tree(question.root)
-        self._split(question.splits)
-        statistic = self._statistic
-        if statistic is None:
-            raise RuntimeError("a tree without a statistic has no histograms")
-        # Threads share out the features, so that each has bins of its own and none needs a copy of the histogram.
-        groups = [g for g in np.array_split(question.features, self.threads.n) if len(g)]
-
-        def sum_features(features: np.ndarray) -> None:
-            histogram.clear(features, self.offsets, slots, pool)
-            for block in self.blocks:
-                spans = block.spans[question.build]
-                statistic.histogram(block, spans, features, self.offsets, self._weight_unit, slots, pool)
-
-        self.threads.map(sum_features, groups)
-        self.passes["histogram"] += sum(
-            int(np.diff(block.spans[question.build]).sum()) for block in self.blocks
-        )
-
-    def _start_tree(self, root: RootQuestion | None) -> None:
-        if root is None:
-            return
-        self._statistic, self._weight_unit = root.statistic, root.weight_unit
-
-        def start(block: Block) -> None:
-            block.start_tree(_drawn(block, root.subsample))
-            if root.statistic is not None:
-                root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
-
-        self.threads.map(start, self.blocks)
-        if root.statistic is not None:
-            self.passes["statistics"] += sum(len(block.order) for block in self.blocks)
-
-    def _split(self, splits: Splits) -> None:
-        if not len(splits.node):
-            return
-
-        def part(block: Block) -> None:
-            block.reserve_nodes(int(max(splits.left.max(), splits.right.max())) + 1)
-            scratch = block.buffer("scratch", block.order.shape, np.int32)
-            partition.split_spans(
-                block.bins, self.missing_bin, block.order, block.spans, splits.node, splits.feature, splits.bin,
-                splits.missing_left, splits.left, splits.right, scratch,
-            )  # fmt: skip
-
-        if sum(len(block.order) for block in self.blocks) < FEW_ROWS:
-            for block in self.blocks:
-                part(block)
-        else:
-            self.threads.map(part, self.blocks)
+        self._begin(question.root)
+        self._clear(question.features, pool, slots)
+        work = partial(self._prepare, question.root, question.splits)
+        tally = self._tally(question.build, question.features, pool, slots)
+        self._visit(work, [0], _kinds(question.root), tally)
 
     def sums(self, question: SumsQuestion) -> Partial:
         """The reduction over the leaves' rows."""
-        self._start_tree(question.root)
-        self._split(question.splits)
-        self.passes["sums"] += sum(len(block.order) for block in self.blocks)
+        self._begin(question.root)
+
+        def answer(number: int, block: Block) -> Partial:
+            self._prepare(question.root, question.splits, number, block)
+            return question.reduction.answer(block, question.leaves, question.scale)
+
         nothing = question.reduction.nothing(len(question.leaves), self.n_classes)
-        return self._combined(
-            nothing,
-            self.blocks,
-            lambda block: question.reduction.answer(block, question.leaves, question.scale),
-        )
+        return reduce(Partial.combined, self._visit(answer, [0], ["sums", *_kinds(question.root)]), nothing)
 
     def update(self, question: UpdateQuestion) -> Partial:
         """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights."""
         if question.round == self._updated and self._last_update is not None:
             return self._last_update
-        self._split(question.splits)
         weighting = question.weighting
         shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
-
         nothing = Partial(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
 
-        def step(item: tuple[int, Block]) -> Partial:
-            number, block = item
+        def step(number: int, block: Block) -> Partial:
+            if number == 0:
+                self._prepare(None, question.splits, number, block)
             if question.anew:
                 block.scores[:] = 0.0
             for one in question.steps:
                 one.add(block, self.missing_bin, parted=number == 0)
+            block.changed.add("scores")
             sums, largest, _ = nothing.copied()
             weighting.risk(
                 block, question.shifts[number], question.factors[number], ERROR_UNIT, sums[number], largest[number]
             )  # fmt: skip
             return Partial(sums, largest)
 
-        items = [(number, block) for number, blocks in enumerate(self.sets) for block in blocks]
-        answer = self._combined(nothing, items, step)
-        self.passes["update"] += sum(block.n_rows for block in self.blocks)
+        answer = reduce(Partial.combined, self._visit(step, range(shape[0]), ["update"]), nothing)
         self._updated, self._last_update = question.round, answer
         return answer
 
-    def _combined(self, nothing: Partial, items: list, ask: Callable[[Any], Partial]) -> Partial:
-        return reduce(Partial.combined, self.threads.map(ask, items), nothing)
+    # What they share.
+
+    def _begin(self, root: RootQuestion | None) -> None:
+        if root is not None:
+            self._statistic, self._weight_unit = root.statistic, root.weight_unit
+
+    def _prepare(self, root: RootQuestion | None, splits: Splits, number: int, block: Block) -> None:
+        """Begins a tree, if there is a root, and splits nodes, if there are splits."""
+        if root is not None:
+            block.start_tree(_drawn(block, root.subsample))
+            if root.statistic is not None:
+                root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
+        if len(splits.node):
+            block.split(splits, self.missing_bin)
+
+    def _clear(self, features: np.ndarray, pool: np.ndarray, slots: np.ndarray) -> None:
+        self.threads.map(
+            lambda group: histogram.clear(group, self.offsets, slots, pool), self._groups(features)
+        )
+
+    def _groups(self, features: np.ndarray) -> list[np.ndarray]:
+        """Threads share out the features, so that each has bins of its own and none needs a copy of the histogram."""
+        return [group for group in np.array_split(features, self.threads.n) if len(group)]
+
+    def _tally(
+        self, build: np.ndarray, features: np.ndarray, pool: np.ndarray, slots: np.ndarray
+    ) -> Callable[[list[Block]], None]:
+        """Adds the rows of blocks to the histograms of the nodes `build`."""
+        statistic, groups = self._statistic, self._groups(features)
+        if statistic is None:
+            raise RuntimeError("a tree without a statistic has no histograms")
+
+        def tally(blocks: list[Block]) -> None:
+            spans = [np.ascontiguousarray(block.spans[build]) for block in blocks]
+
+            def sum_features(group: np.ndarray) -> None:
+                for block, own in zip(blocks, spans, strict=True):
+                    statistic.histogram(block, own, group, self.offsets, self._weight_unit, slots, pool)
+
+            self.threads.map(sum_features, groups)
+            self.passes["histogram"] += sum(int(np.diff(own).sum()) for own in spans)
+
+        return tally
+
+    def _visit(
+        self,
+        work: Callable[[int, Block], Any],
+        sets: Sequence[int],
+        kinds: Sequence[str],
+        tally: Callable[[list[Block]], None] | None = None,
+    ) -> list[Any]:
+        """The answers of work(set's number, block) for all blocks of some sets; each block is tallied after its work.
+
+        Resident blocks are worked on at once, the others one after another while the next are read. `kinds` says what the work
+        is counted as.
+        """
+        near = [item for item in self._resident if item[0] in sets]
+        far = [item for item in self._parked if item[0] in sets]
+        if not kinds and sum(len(block.order) for _, block in near) < FEW_ROWS:
+            answers = [work(*item) for item in near]
+        else:
+            answers = self.threads.map(lambda item: work(*item), near)
+        self._count(kinds, [block for number, block in near if number == 0])
+        if tally is not None:
+            tally([block for _, block in near])
+        if self._stream is not None:
+            for (number, _), (block, answer) in zip(far, self._stream.each(far, work), strict=True):
+                answers.append(answer)
+                self._count(["streamed", *kinds], [block] if number == 0 else [])
+                if tally is not None:
+                    tally([block])
+        return answers
+
+    def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:
+        for kind in kinds:
+            every = kind in ("update", "streamed")
+            self.passes[kind] += sum(block.n_rows if every else len(block.order) for block in blocks)
+
+    def close(self) -> None:
+        """Ends the threads that stream, and gives up the scratch file."""
+        if self._stream is not None and self._scratch is not None:
+            self._stream.close()
+            self._scratch.close()
 
 
 def _drawn(block: Block, subsample: Subsample | None) -> np.ndarray | None:
     if subsample is None:
         return None
     return random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction
+
+
+def _kinds(root: RootQuestion | None) -> list[str]:
+    return [] if root is None or root.statistic is None else ["statistics"]

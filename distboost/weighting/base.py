@@ -133,7 +133,7 @@ class Statistic(ABC):
         """Where `prepare` puts the vectors, followed by a 1 and, with a weight_unit, by the row's own weight."""
         n_channels = lanes.padded(self.n_sums(block.n_classes) + 1 + (weight_unit > 0))
         dtype = np.int64 if self.wide else np.int32
-        return block.buffer(f"statistics {n_channels}", (block.n_rows, n_channels), dtype)
+        return block.buffer("statistics", (block.n_rows, n_channels), dtype, anew=True)
 
     def shift(self, shifts: Sequence[float]) -> float:
         """The shift it is scaled by."""
@@ -141,10 +141,9 @@ class Statistic(ABC):
 
     def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
         """Sums the vectors per node, feature and bin."""
-        statistics = self.buffer(block, weight_unit)
         histogram.dense_histogram(
-            block.bins, block.order, spans[:, 0], spans[:, 1], statistics, features, offsets, slots, pool
-        )
+            block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("statistics"), features, offsets, slots, pool
+        )  # fmt: skip
 
 
 class Reduction(ABC):

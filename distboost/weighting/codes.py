@@ -111,13 +111,13 @@ class ColumnSides(Statistic):
 
     def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
-        out = block.buffer("class statistics", (block.n_rows,), np.int64)
+        out = block.buffer("class statistics", (block.n_rows,), np.int64, anew=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
 
     def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
         histogram.class_histogram(
-            block.bins, block.order, spans[:, 0], spans[:, 1], block.buffers["sides"],
-            block.buffers["class statistics"], block.weights, weight_unit, 2, features, offsets, slots, pool,
+            block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("sides"),
+            block.kept("class statistics"), block.weights, weight_unit, 2, features, offsets, slots, pool,
         )  # fmt: skip
 
     def shift(self, shifts: Sequence[float]) -> float:
@@ -145,7 +145,7 @@ class ColumnSums(Reduction):
 
 def _as_two_classes(block: Block, code: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
     """The rows as a problem of two classes, whose own class has the score code[y_i] F[i, column]."""
-    scores = block.buffer("side scores", (block.n_rows, 2), np.float64)
-    sides = block.buffer("sides", (block.n_rows,), np.int32)
+    scores = np.empty((block.n_rows, 2))
+    sides = block.buffer("sides", (block.n_rows,), np.int32, anew=True)
     codes.two_classes(block.scores, block.labels, code, column, scores, sides)
     return scores, sides

@@ -53,14 +53,14 @@ class ClassWeights(Statistic):
         return n_classes
 
     def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        out = block.buffer("class statistics", (block.n_rows,), np.int64)
+        out = block.buffer("class statistics", (block.n_rows,), np.int64, anew=True)
         response.response_weights(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
 
     def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
         histogram.class_histogram(
-            block.bins, block.order, spans[:, 0], spans[:, 1], block.labels, block.buffers["class statistics"],
+            block.bins, block.order, spans[:, 0], spans[:, 1], block.labels, block.kept("class statistics"),
             block.weights, weight_unit, block.n_classes, features, offsets, slots, pool,
         )  # fmt: skip
 

@@ -36,7 +36,7 @@ class Correlations(Reduction):
     def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         similarity.correlations(
             block.scores, block.labels, block.weights, block.order, self.weighting.code, self.shifts, *_grid(scale),
-            _signed_weights(block), out,
+            block.buffer("signed weights", block.scores.shape, np.float64, anew=True), out,
         )  # fmt: skip
 
 
@@ -59,9 +59,9 @@ class Isolation(Reduction):
 
     def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
         sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
-        v = block.buffer("binarized", (block.n_rows,), np.float64)
+        v = block.buffer("binarized", (block.n_rows,), np.float64, anew=True)
         row, loss = similarity.isolate(
-            block.labels, block.weights, block.order, self.weighting.code, _grid(scale)[0], _signed_weights(block),
+            block.labels, block.weights, block.order, self.weighting.code, _grid(scale)[0], block.kept("signed weights"),
             self.sides, self.units, self.projection, v, maxima,
         )  # fmt: skip
         return Partial(sums, maxima, _best(block, row, loss, v))
@@ -110,12 +110,12 @@ class Trials(Reduction):
 
     def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
         sums, maxima, best = self.nothing(len(leaves), block.n_classes)
-        f = block.buffer("similarities", (block.n_rows,), np.float64)
+        f = np.zeros(block.n_rows)
         unit = _grid(scale)[1]
         for t, out in enumerate(sums):
             similarity.evaluate(_values(block), block.order, *self.places, t, f)
             similarity.piece_sums(
-                f, self.sign, block.labels, block.weights, block.order, self.weighting.code, _signed_weights(block),
+                f, self.sign, block.labels, block.weights, block.order, self.weighting.code, block.kept("signed weights"),
                 unit, out.reshape(-1, TERMS),
             )  # fmt: skip
         if self.number:
@@ -137,15 +137,11 @@ def _values(block: Block) -> np.ndarray:
     return block.values
 
 
-def _signed_weights(block: Block) -> np.ndarray:
-    return block.buffer("signed weights", block.scores.shape, np.float64)
-
-
 def _search_state(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """v, the squared distances from the anchor, and the question by which each row dropped out."""
     shape = (block.n_rows,)
     return (
-        block.buffer("binarized", shape, np.float64),
+        block.kept("binarized"),
         block.buffer("distances", shape, np.float64),
         block.buffer("dropped", shape, np.int32),
     )

@@ -15,6 +15,7 @@ from distboost.data.dataset import RawDataset
 from distboost.model import TreeEnsemble, new_ensemble
 from distboost.partial import Best, Partial
 from distboost.rows import Splits
+from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.training import train
 from distboost.weak import gains
@@ -51,7 +52,8 @@ def place(runtime, X, y, weights=None, evaluation=None, n_scores=None, values=Fa
     sets = [data.binned(profile, np.ones(len(profile.classes)), 7, values)]
     if evaluation is not None:
         sets.append(RawDataset.of(*evaluation, None).binned(profile, None, 5, values))
-    return runtime.place(sets, profile.n_bins, len(profile.classes), "float64", n_scores), profile
+    n_classes = len(profile.classes)
+    return runtime.place(sets, Layout(profile.n_bins, n_classes, n_scores or n_classes, "float64")), profile
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar
 from distboost.algorithms.linesearch import exact_step, exact_step_over_rows
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.runtime.local import LocalRuntime
+from distboost.runtime.shard import Layout
 from distboost.weak import gains
 from distboost.weak.tree import GrowthLimits, TreeGrower
 from distboost.weighting.margin import ClassPairs, MarginWeights, Residuals
@@ -90,7 +91,9 @@ def trained_rows(n, weights, rounds):
     labels = (X.sum(axis=1) + rng.integers(0, 14, n)) // 12 % n_classes
     parts = (0, X.astype(np.uint8), labels.astype(np.int32), weights(rng, n))
     runtime = LocalRuntime(1)
-    rows = runtime.place([BinnedSet(BinnedRows, [parts], [len(parts[2])])], n_bins, n_classes, "float64")
+    rows = runtime.place(
+        [BinnedSet(BinnedRows, [parts], [len(parts[2])])], Layout(n_bins, n_classes, n_classes, "float64")
+    )
     rows.begin(WEIGHTING)
     grow = TreeGrower(rows, GrowthLimits(max_depth=3))
     for _ in range(rounds):
@@ -126,7 +129,9 @@ def test_the_step_over_rows_without_errors_is_cut_off():
     labels = np.arange(60, dtype=np.int32) % 3
     runtime = LocalRuntime(1)
     parts = (0, labels[:, None].astype(np.uint8), labels, np.ones(60))
-    rows = runtime.place([BinnedSet(BinnedRows, [parts], [len(parts[2])])], np.array([3]), 3, "float64")
+    rows = runtime.place(
+        [BinnedSet(BinnedRows, [parts], [len(parts[2])])], Layout(np.array([3]), 3, 3, "float64")
+    )
     rows.begin(WEIGHTING)
     leaves = TreeGrower(rows, GrowthLimits(max_depth=2))(Residuals(WEIGHTING), gains.DIRECTION).leaves
     T = rows.sums(ClassPairs(WEIGHTING), leaves)
@@ -143,7 +148,9 @@ def test_a_step_that_leaves_two_classes_as_they_are_is_cut_off_but_no_end():
     labels = np.arange(60, dtype=np.int32) % 3
     runtime = LocalRuntime(1)
     parts = (0, (labels[:, None] > 0).astype(np.uint8), labels, np.ones(60))
-    rows = runtime.place([BinnedSet(BinnedRows, [parts], [len(parts[2])])], np.array([2]), 3, "float64")
+    rows = runtime.place(
+        [BinnedSet(BinnedRows, [parts], [len(parts[2])])], Layout(np.array([2]), 3, 3, "float64")
+    )
     rows.begin(WEIGHTING)
     leaves = TreeGrower(rows, GrowthLimits(max_depth=1))(Residuals(WEIGHTING), gains.DIRECTION).leaves
     T = rows.sums(ClassPairs(WEIGHTING), leaves)

@@ -10,6 +10,7 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import partition, random
 from distboost.model import TreeEnsemble
 from distboost.runtime.local import LocalRuntime
+from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.weak import gains
 from distboost.weak.tree import GrowthLimits, TreeGrower
@@ -79,9 +80,7 @@ class Data:
         calls = [((p.start, self.bins[p], self.labels[p], self.weights[p]),) for p in parts]
         return runtime.place(
             [BinnedSet(lambda parts: BinnedRows(*parts), calls, [len(parts[2]) for (parts,) in calls])],
-            N_BINS,
-            N_CLASSES,
-            "float64",
+            Layout(N_BINS, N_CLASSES, N_CLASSES, "float64"),
         )
 
 

@@ -10,6 +10,7 @@ from distboost.algorithms.rebel import best_steps
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import random
 from distboost.runtime.local import LocalRuntime
+from distboost.runtime.shard import Layout
 from distboost.weak.tree import GrowthLimits, TreeGrower
 from distboost.weak.whole_tree import grow_whole_tree
 from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
@@ -41,9 +42,7 @@ class Data:
         calls = [((p.start, self.bins[p], self.labels[p], self.weights[p]),) for p in parts]
         return runtime.place(
             [BinnedSet(lambda parts: BinnedRows(*parts), calls, [len(parts[2]) for (parts,) in calls])],
-            N_BINS,
-            self.n_classes,
-            "float64",
+            Layout(N_BINS, self.n_classes, self.n_classes, "float64"),
         )
 
 

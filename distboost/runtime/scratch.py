@@ -1,0 +1,103 @@
+"""What does not fit in memory, in a file on local disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+import threading
+from typing import NamedTuple
+
+import numpy as np
+from dask.utils import format_bytes
+
+from distboost.errors import StoreError
+
+
+class Extent(NamedTuple):
+    """Where an array lies in the file."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def n_bytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+class Scratch:
+    """Arrays in one file without a name: it is gone when the process is, however that ends.
+
+    Ordinary reads and writes, not a memory map: Dask counts mapped pages as a worker's own memory.
+
+    Parameters
+    ----------
+    directory : str
+        On a local disk.
+    """
+
+    def __init__(self, directory: str):
+        self.directory = directory
+        try:
+            os.makedirs(directory, exist_ok=True)
+            self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115 (closed with the shard)
+        except OSError as error:
+            raise StoreError(
+                f"no scratch file can be made in {directory} ({error.strerror}): rows that do not fit in memory go there. "
+                "Give another directory: scratch=..."
+            ) from error
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def write(self, array: np.ndarray, extent: Extent | None = None) -> Extent:
+        """Writes an array to its extent, or to a new one if it has none or has another shape."""
+        if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
+            extent = self._new(array)
+        left, at = _bytes(array), extent.offset
+        try:
+            while len(left):
+                written = os.pwrite(self._file.fileno(), left, at)
+                left, at = left[written:], at + written
+        except OSError as error:
+            raise self._failure(error) from error
+        return extent
+
+    def _new(self, array: np.ndarray) -> Extent:
+        with self._lock:
+            extent = Extent(self._end, array.shape, array.dtype)
+            self._end += -(-extent.n_bytes // 4096) * 4096
+        return extent
+
+    def read(self, extent: Extent) -> np.ndarray:
+        """The array at an extent."""
+        array = np.empty(extent.shape, extent.dtype)
+        left, at = _bytes(array), extent.offset
+        while len(left):
+            n = os.preadv(self._file.fileno(), [left], at)
+            if not n:
+                raise StoreError(f"the scratch file in {self.directory} ends at byte {at}: it was truncated.")
+            left, at = left[n:], at + n
+        return array
+
+    def _failure(self, error: OSError) -> OSError:
+        if error.errno != errno.ENOSPC:
+            return StoreError(f"the scratch file in {self.directory} cannot be written: {error.strerror}.")
+        return no_space(self.directory, self._end)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+
+def no_space(directory: str, needed: int) -> StoreError:
+    """The error of a disk that is full, or would be."""
+    free = shutil.disk_usage(directory).free
+    return StoreError(
+        f"the disk of {directory} is full: rows that do not fit in memory need {format_bytes(needed)} there or more, and "
+        f"{format_bytes(free)} are free. Make room, give another directory (scratch=...), or raise memory_limit."
+    )
