@@ -6,17 +6,23 @@ import pytest
 
 from distboost.runtime.cluster import ClusterRuntime
 from distboost.runtime.local import LocalRuntime
+from distboost.runtime.shard import Allotment
 
-RUNTIMES = ["1 thread", "2 threads", "1 worker", "3 workers"]
+RUNTIMES = ["1 thread", "2 threads", "2 threads streaming", "1 worker", "3 workers", "3 workers streaming"]
+HALF = {"thread": 300, "worker": 100}  # resident rows of a process, if the others stream
 
 
 @pytest.fixture(params=RUNTIMES)
-def runtime(request):
+def runtime(request, tmp_path, monkeypatch):
     """Every runtime there is; what is tested with it is the contract of `Rows`."""
-    n, kind = request.param.split()
+    n, kind, *streaming = request.param.split()
     if kind.startswith("thread"):
         chosen = LocalRuntime(int(n))
     else:
         chosen = ClusterRuntime(request.getfixturevalue("clients")[int(n)])
+    if streaming:
+        allotment = Allotment(HALF[kind.removesuffix("s")], 2, str(tmp_path))
+        place = chosen.place
+        monkeypatch.setattr(chosen, "place", lambda sets, layout: place(sets, layout, allotment))
     yield chosen
     chosen.close()
