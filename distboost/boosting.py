@@ -34,9 +34,9 @@ from distboost.model import Ensemble, new_ensemble
 from distboost.persistence import Learned, check_same_task, deciding_parameters, load_into, save_learned
 from distboost.progress import progress_bar
 from distboost.runtime import lazy
-from distboost.runtime.budget import check_budget
 from distboost.runtime.choose import runtime
-from distboost.runtime.shard import Layout
+from distboost.runtime.plan import parse_limit
+from distboost.staging import Staging
 from distboost.threads import Threads
 from distboost.training import History, train
 from distboost.weak.tree import GrowthLimits
@@ -76,7 +76,12 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do about chunks of a zarr array that were never written: zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that the rows of one process may take. Checked before they are read.
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
     checkpoint : str or None, default=None
         Path or URL of a model file that is written every 10 rounds and at the end. `fit(..., resume=True)` goes on from it.
     n_jobs : int or None, default=None
@@ -101,6 +106,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
     missing_chunks: str = parameter("warn", StrOptions({"warn", "error", "ignore"}))
     memory_limit: int | str | None = parameter(None, POSITIVE, str, None)
+    scratch: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
     checkpoint: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
     n_jobs: int | None = parameter(None, POSITIVE, Options(Integral, {-1}), None)
     random_state: Any = parameter(0, "random_state")
@@ -116,7 +122,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict]
     # Parameters that say where and how training runs: they do not change the model and are not saved with it.
     _RUN_PARAMETERS: ClassVar[frozenset] = frozenset(
-        {"missing_chunks", "memory_limit", "checkpoint", "n_jobs", "verbose", "callbacks"}
+        {"missing_chunks", "memory_limit", "scratch", "checkpoint", "n_jobs", "verbose", "callbacks"}
     )
 
     def _algorithm(self, n_classes: int) -> Algorithm:
@@ -165,19 +171,16 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         data = self._dataset(X, y, sample_weight)
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs)) as where:
-            self._check_budget(
-                data, evaluation, self._algorithm(2), where
-            )  # before a row is read, and again with all classes
+            staging = self._staging(data, evaluation, where)
+            staging.plan(self._algorithm(2))  # before a row is read, and again with all classes
             profile = data.profile(self.max_bins, self._seed(), where)
             if earlier is not None:
                 check_same_task(earlier, profile)
             algorithm = self._algorithm(len(profile.classes))
             algorithm.check()
-            rows = self._place(data, evaluation, profile, algorithm, where)
-            try:
+            weights = class_weights(self.class_weight, profile)
+            with staging.rows(profile, algorithm, weights) as (rows, self.memory_plan_):
                 self._train(rows, profile, algorithm, earlier)
-            finally:
-                rows.close()
         return self
 
     def _dataset(self, X, y, sample_weight) -> Dataset:
@@ -235,31 +238,22 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
         return data
 
-    def _place(self, data: Dataset, evaluation: RawDataset | None, profile, algorithm: Algorithm, where):
-        """Bins the rows where they will stay."""
-        self._check_budget(data, evaluation, algorithm, where)
-        weights, keep = class_weights(self.class_weight, profile), algorithm.needs_values
-        sets = [data.binned(profile, weights, where.n_parallel, keep)]
-        if evaluation is not None:
-            sets.append(evaluation.binned(profile, None, where.n_parallel, keep))
-        n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
-        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
-        return where.place(sets, layout)
+    def _staging(self, data: Dataset, evaluation: RawDataset | None, where) -> Staging:
+        return Staging(
+            where,
+            data,
+            evaluation,
+            self._limits(),
+            self.max_bins,
+            self._seed(),
+            self.score_dtype,
+            data.weighted or self.class_weight is not None,
+            parse_limit(self.memory_limit),
+            None if self.scratch is None else os.fspath(self.scratch),
+        )
 
-    def _check_budget(
-        self, data: Dataset, evaluation: RawDataset | None, algorithm: Algorithm, where
-    ) -> None:
-        n_rows = data.n_rows + (0 if evaluation is None else evaluation.n_rows)
-        share = -(-n_rows // where.n_processes)
-        score_bytes = np.dtype(self.score_dtype).itemsize
-        check_budget(self.memory_limit, share, data.n_features, algorithm, score_bytes)
-
-    def _train(self, rows, profile, algorithm: Algorithm, earlier: Learned | None) -> None:
-        if earlier is None:
-            ensemble = new_ensemble(algorithm, profile.n_features)
-        else:
-            ensemble = earlier.ensemble.copy()  # until all went well, the model stays what it was
-        limits = GrowthLimits(
+    def _limits(self) -> GrowthLimits:
+        return GrowthLimits(
             max_depth=getattr(self, "max_depth", 1),
             max_leaf_nodes=getattr(self, "max_leaf_nodes", None),
             min_samples_leaf=self.min_samples_leaf,
@@ -268,6 +262,12 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             max_features=self.max_features,
             seed=self._seed(),
         )
+
+    def _train(self, rows, profile, algorithm: Algorithm, earlier: Learned | None) -> None:
+        if earlier is None:
+            ensemble = new_ensemble(algorithm, profile.n_features)
+        else:
+            ensemble = earlier.ensemble.copy()  # until all went well, the model stays what it was
         with ExitStack() as stack:
             # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
             stack.enter_context(threadpool_limits(1, "blas"))
@@ -277,7 +277,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             history = train(
                 algorithm,
                 rows,
-                limits,
+                self._limits(),
                 ensemble,
                 profile.edges,
                 n_rounds=self.n_estimators,

@@ -110,6 +110,11 @@ class Algorithm(ABC):
         """Whether it measures distances between rows: bins are not enough."""
         return False
 
+    @property
+    def histogram_sums(self) -> int:
+        """Sums in each bin of its histograms, beside the number of rows; 0 if it makes none."""
+        return self.n_classes
+
     def row_bytes(self, n_features: int) -> int:
         """Bytes that training keeps of a row beside its bins, scores, label and weight: those of the statistics."""
         return statistic_bytes(self.n_classes, wide=True)

@@ -95,6 +95,10 @@ class CDMCBoost(MCBoost):
 
     name: ClassVar[str] = "cd-mcboost"
 
+    @property
+    def histogram_sums(self) -> int:
+        return 1
+
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(1, wide=True)
 

@@ -89,6 +89,10 @@ class REBEL(Algorithm):
     def needs_values(self) -> bool:
         return self.weak_learner == "similarity"
 
+    @property
+    def histogram_sums(self) -> int:
+        return 0 if self.needs_values else 2 * self.n_classes
+
     def row_bytes(self, n_features: int) -> int:
         if not self.needs_values:
             return statistic_bytes(2 * self.n_classes, wide=True)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from distboost.data.blocks import BinnedSet
+from distboost.data.blocks import BinnedSet, block_rows
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, spans, take_profile
 from distboost.data.profile import Profile, WeightRule
 from distboost.data.sources import as_source, check_chunks
@@ -20,6 +20,10 @@ class Dataset(Protocol):
 
     @property
     def n_features(self) -> int: ...
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows may weigh other than 1."""
 
     def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:
         """Classes, weights and bin edges."""
@@ -49,6 +53,15 @@ class RawDataset:
     def of(cls, X: Any, y: Any, sample_weight: Any, prefix: str = "") -> RawDataset:
         weights = None if sample_weight is None else as_source(sample_weight, f"{prefix}sample_weight")
         return cls(Labelled(as_source(X, f"{prefix}X"), as_source(y, f"{prefix}y"), weights))
+
+    @property
+    def weighted(self) -> bool:
+        return self.sources.weights is not None
+
+    def binning_bytes(self, n_threads: int) -> int:
+        """Bytes that so many threads take while they bin, a block each."""
+        rows = min(block_rows(self.n_features), self.n_rows)
+        return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
 
     def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:
         return take_profile(self.sources, max_bins, seed, work)

@@ -26,7 +26,16 @@ STORE_VERSION = 1
 _MANIFEST = "distboost-binned"
 
 
-def write_store(data: RawDataset, url: str, max_bins: int, seed: int, work: Workplace) -> BinnedStore:
+def write_store(
+    data: RawDataset,
+    url: str,
+    max_bins: int,
+    seed: int,
+    work: Workplace,
+    memory: int | None = None,
+    keep_values: bool = False,
+    profile: Profile | None = None,
+) -> BinnedStore:
     """Bins the rows into a new store at a path or URL.
 
     Raises
@@ -40,7 +49,7 @@ def write_store(data: RawDataset, url: str, max_bins: int, seed: int, work: Work
         raise DataError(
             f"there is something at {url!r} already: give another place, or remove it first."
         ) from error
-    profile = data.profile(max_bins, seed, work)
+    profile = profile or data.profile(max_bins, seed, work)
     arrays = _create_arrays(group, profile)
     # Labels and weights are kept as they are; class weights and scaling belong to a training.
     rule = WeightRule(np.ones(len(profile.classes)), 1.0)
@@ -170,6 +179,11 @@ class BinnedStore:
                 f"the binned store {url!r} has version {manifest.get('version')!r}, expected {STORE_VERSION}. Bin the data again."
             )
         return cls(url, group, manifest)
+
+    @property
+    def weighted(self) -> bool:
+        scans = self._manifest["class_scans"]
+        return any(scan[1:] != [1.0, True] for scan in scans) or sum(scan[0] for scan in scans) < self.n_rows
 
     def _array(self, name: str) -> zarr.Array:
         return cast(zarr.Array, self._group[name])

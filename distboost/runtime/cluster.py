@@ -7,8 +7,11 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
+import dask
+import fsspec
 import numpy as np
 from distributed import Client, Future, get_worker, wait
 from distributed.client import _current_client
@@ -33,6 +36,8 @@ class ShardActor:
 
     def __init__(self, sets: list[list], layout: Layout, allotment: Allotment | None):
         self._threads = Threads(get_worker().state.nthreads)
+        if allotment is not None and allotment.scratch is None:
+            allotment = replace(allotment, scratch=get_worker().local_directory)
         self._shard = Shard(sets, layout, self._threads, allotment)
 
     def counts(self) -> tuple[RowCounts, ...]:
@@ -68,6 +73,11 @@ def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
     return trimmed
 
 
+def _is_there(url: str) -> bool:
+    filesystem, path = fsspec.core.url_to_fs(url)
+    return filesystem.exists(path)
+
+
 class ClusterRuntime:
     """The workers of a Dask client."""
 
@@ -78,6 +88,27 @@ class ClusterRuntime:
         self.n_parallel = sum(self.workers.values())
         self.n_processes = len(self.workers)
         self.name = f"distboost-{uuid.uuid4().hex[:12]}"  # several trainings may share a cluster
+
+    on_cluster = True
+
+    def limit(self, memory_limit: int | None) -> int | None:
+        """What a worker may take: no more than what Dask lets it have before it spills."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"]
+        fraction = dask.config.get("distributed.worker.memory.spill", 0.7) or 0.7
+        limits = [
+            int(fraction * workers[address]["memory_limit"]) for address in self.workers if address in workers
+        ]
+        return min([limit for limit in [*limits, memory_limit or 0] if limit], default=None)
+
+    def check_shared(self, url: str) -> None:
+        """Raises unless all workers see what is at a path or URL."""
+        seen = self.client.run(_is_there, url, workers=list(self.workers))
+        blind = [address for address, sees in seen.items() if not sees]
+        if blind:
+            raise ClusterError(
+                f"rows that do not fit in memory go to {url}, which worker {blind[0]} does not see ({len(blind)} of {len(seen)} "
+                "workers). Give a directory or URL that all workers share: scratch=..."
+            )
 
     def __str__(self) -> str:
         return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.address})"

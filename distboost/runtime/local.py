@@ -22,6 +22,15 @@ class LocalRuntime:
         self.n_parallel = self.threads.n
         self.n_processes = 1
 
+    on_cluster = False
+
+    def limit(self, memory_limit: int | None) -> int | None:
+        """What this process may take, of which no one else knows a limit."""
+        return memory_limit
+
+    def check_shared(self, url: str) -> None:
+        """Nobody else needs to see it."""
+
     def __str__(self) -> str:
         return f"in this process with {self.threads.n} threads"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,13 +62,13 @@ class Allotment:
         Rows that stay in memory; the others stream.
     window : int
         Streamed blocks in memory at a time.
-    scratch : str
-        Directory for what is kept of the streamed ones.
+    scratch : str or None
+        Directory for what is kept of the streamed ones; None: the system's directory for temporary files.
     """
 
     resident: int
     window: int
-    scratch: str
+    scratch: str | None
 
 
 class Layout(NamedTuple):
@@ -149,7 +150,8 @@ class Shard:
     def _park(self, number: int, reading: Reading) -> None:
         if self._scratch is None or self._stream is None:
             assert self._allotment is not None
-            self._scratch, self._stream = Scratch(self._allotment.scratch), Stream(self._allotment.window)
+            self._scratch = Scratch(self._allotment.scratch or tempfile.gettempdir())
+            self._stream = Stream(self._allotment.window)
         self._parked.append((number, ParkedBlock(reading, self._block, self._scratch)))
 
     def _counted(self, n_sets: int) -> tuple[RowCounts, ...]:

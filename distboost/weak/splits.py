@@ -11,6 +11,7 @@ from distboost.kernels._jit import kernel
 from distboost.threads import Threads
 from distboost.weak.gains import NO_CONTEXT, own_value, pair_values
 
+LARGEST_POOL = 2**29  # bytes of histograms that room is made for at once
 WIDEST = 256  # the most thresholds of a feature
 _LANES = np.uintp(lanes.LANES)
 
@@ -18,14 +19,18 @@ _LANES = np.uintp(lanes.LANES)
 class Histograms:
     """Node histograms: int64 sums of shape (total bins, channels) in reusable slots.
 
-    Bins of all features lie one after another; feature d has `n_bins[d]` bins and one for missing values.
+    Bins of all features lie one after another; feature d has `n_bins[d]` bins and one for missing values. There are slots for
+    `most` nodes, or for fewer and then more where that would be a lot.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_channels: int):
+    def __init__(self, n_bins: np.ndarray, n_channels: int, most: int = 1):
         self.n_used = n_channels
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        self.pool = np.zeros((0, int(self.offsets[-1]), lanes.padded(self.n_used)), np.int64)
-        self._free: list[int] = []
+        shape = int(self.offsets[-1]), lanes.padded(self.n_used)
+        # Memory that is not written to is not taken; growing would take the old slots and the new for a moment.
+        size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
+        self.pool = np.empty((size, *shape), np.int64)
+        self._free = list(reversed(range(size)))
 
     def take(self, n: int) -> list[int]:
         """n free slots. Their content is whatever was left there."""

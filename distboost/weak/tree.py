@@ -37,6 +37,15 @@ class GrowthLimits:
         """Whether every round sees all rows and features: a tree that fails once then fails for ever."""
         return self.subsample >= 1.0 and self.max_features == 1.0
 
+    def most_histograms(self, n_rows: int) -> int:
+        """The most nodes of a tree on so many rows whose histograms are kept at a time."""
+        most = max(n_rows // (2 * self.min_samples_leaf), 1)  # that may be split
+        if self.max_depth is not None:
+            most = min(most, 2 ** min(max(self.max_depth - 1, 0), 40))
+        if self.max_leaf_nodes is not None:
+            most = min(most, max(self.max_leaf_nodes - 1, 1))
+        return most
+
 
 class Tree(NamedTuple):
     """A grown tree: inner nodes in the order they were split, and the partition's node of each leaf."""
@@ -104,7 +113,8 @@ class TreeGrower:
         n_sums = statistic.n_sums(self.rows.n_classes)
         if n_sums != self.n_sums:
             self.n_sums = n_sums
-            self.histograms = Histograms(self.rows.n_bins, n_sums + 1 + self.weighted)
+            most = self.limits.most_histograms(self.rows.counts[0].n_rows)
+            self.histograms = Histograms(self.rows.n_bins, n_sums + 1 + self.weighted, most)
         self.start(statistic)
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth = min(depths, default=None)

@@ -61,6 +61,10 @@ class AdaBoostECC(Algorithm):
     def __post_init__(self):
         self.weighting = MarginWeights(1 / 2)
 
+    @property
+    def histogram_sums(self) -> int:
+        return 1
+
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(1, wide=True)
 

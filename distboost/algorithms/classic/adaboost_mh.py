@@ -62,6 +62,10 @@ class AdaBoostMH(Algorithm):
     def __post_init__(self):
         self.weighting = CodeWeights(one_against_all(self.n_classes))
 
+    @property
+    def histogram_sums(self) -> int:
+        return 2 * self.n_classes
+
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(2 * self.n_classes, wide=True)
 

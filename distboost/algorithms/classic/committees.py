@@ -43,6 +43,10 @@ class Committees(Algorithm):
     def __post_init__(self):
         self.weighting = CodeWeights(one_against_all(self.n_classes))
 
+    @property
+    def histogram_sums(self) -> int:
+        return 2  # the two sides of a column
+
     def row_bytes(self, n_features: int) -> int:
         return 8 + 16 + 4  # weight, scores and side in the column at hand
 

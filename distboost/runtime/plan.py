@@ -1,0 +1,250 @@
+"""How much memory a training takes, reckoned before the first row is read, and what stays in memory within a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dask.utils import format_bytes, parse_bytes
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.blocks import block_rows
+from distboost.errors import LimitError
+from distboost.kernels import lanes
+from distboost.runtime.shard import Allotment
+from distboost.weak.tree import GrowthLimits
+
+# Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
+# training on a cluster), and in a Dask worker.
+PROCESS_BYTES = 400 * 10**6
+WORKER_BYTES = 260 * 10**6
+MOST_NODES = 2**24  # of a level that nothing limits
+
+
+class Part(NamedTuple):
+    """Something that takes memory."""
+
+    name: str
+    n_bytes: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be trained, as far as it decides the memory.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    limits : GrowthLimits
+    n_rows : int
+        Training and evaluation rows together.
+    n_features, max_bins : int
+    score_bytes : int
+        Of one score.
+    weighted : bool
+        Rows may weigh other than 1.
+    n_bins : int or None
+        Of all features together. None, before they are known: the most there may be.
+    """
+
+    algorithm: Algorithm
+    limits: GrowthLimits
+    n_rows: int
+    n_features: int
+    max_bins: int
+    score_bytes: int
+    weighted: bool = True
+    n_bins: int | None = None
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in memory: bins, label, weight, place in the tree, scores and statistic."""
+        scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
+        weight = 8 + 4 if self.weighted else 0
+        return self.n_features + 4 + weight + 4 + scores + self.algorithm.row_bytes(self.n_features)
+
+    @property
+    def streamed_block_bytes(self) -> int:
+        """Bytes of a block that is being read or worked on: its bins come through the store's buffers."""
+        n = min(block_rows(self.n_features), self.n_rows)
+        return n * (self.row_bytes + 2 * self.n_features + 8 + 4)
+
+    @property
+    def histogram_bytes(self) -> int:
+        """Bytes of one node's histogram."""
+        n_bins = self.n_features * (self.max_bins + 1) if self.n_bins is None else self.n_bins
+        n_channels = lanes.padded(self.algorithm.histogram_sums + 1 + self.weighted)
+        return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
+
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes that have histograms at a time."""
+        return self.limits.most_histograms(self.n_rows)
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The memory of one process that holds rows, and of the one that leads the training.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        Of the process with the most rows.
+    leader : tuple of Part
+        Of the process that leads a training on a cluster; empty in process.
+    limit : int or None
+        What the former may take.
+    resident, streamed : int
+        Rows of that process that stay in memory, and rows that are read for each pass.
+    window : int
+        Streamed blocks in memory at a time.
+    scratch_bytes : int
+        Of the files that streamed rows need: the binned store of all processes and, of each, what is kept of its rows.
+    """
+
+    parts: tuple[Part, ...]
+    leader: tuple[Part, ...]
+    limit: int | None
+    resident: int
+    streamed: int
+    window: int
+    scratch_bytes: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Promised: the process with the most rows takes no more."""
+        return sum(part.n_bytes for part in self.parts)
+
+    @property
+    def leader_bytes(self) -> int:
+        return sum(part.n_bytes for part in self.leader)
+
+    def allotment(self, scratch: str | None) -> Allotment | None:
+        return Allotment(self.resident, self.window, scratch) if self.streamed else None
+
+
+def parse_limit(memory_limit: int | str | None) -> int | None:
+    """Bytes, from a number or a text such as "2GB"."""
+    if memory_limit is None:
+        return None
+    try:
+        return parse_bytes(memory_limit)
+    except ValueError as error:
+        raise LimitError(
+            f"memory_limit is {memory_limit!r}, expected a number of bytes or a text such as '2GB'."
+        ) from error
+
+
+def plan(
+    task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
+) -> MemoryPlan:
+    """What each part takes, and how many rows stay in memory.
+
+    Parameters
+    ----------
+    task : Task
+    limit : int or None
+        Bytes that one process may take in all; None: all rows stay in memory.
+    n_processes : int
+        That hold rows.
+    n_threads : int
+        Of one of them.
+    on_cluster : bool
+        Whether they are workers, or this process.
+    binning : int
+        Bytes that binning takes while rows that are to stay are in memory already.
+
+    Raises
+    ------
+    LimitError
+        If the limit is too small to train at all; the message says what would do.
+    """
+    share = -(-task.n_rows // n_processes)
+    nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
+    libraries = Part(
+        "libraries", WORKER_BYTES if on_cluster else PROCESS_BYTES, "interpreter, libraries, compiled kernels"
+    )
+    histograms = Part(
+        "histograms",
+        nodes * task.histogram_bytes,
+        f"{nodes} {_plural(nodes, 'node')} of {format_bytes(task.histogram_bytes)}",
+    )
+    fixed = libraries.n_bytes + histograms.n_bytes
+    window, resident = 0, share
+    if (
+        limit is not None
+        and libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes > limit
+    ):
+        n_blocks = -(-share // min(block_rows(task.n_features), share))
+        block = task.streamed_block_bytes
+        window = int(min(n_threads + 2, max((limit - fixed) // block, 2), n_blocks + 1))
+        left = limit - fixed - window * block
+        if left < 0:
+            raise _too_small(task, limit, fixed + window * block)
+        resident = min(left // task.row_bytes, share)
+    streamed = share - resident
+    parts = [
+        libraries,
+        histograms,
+        Part(
+            "resident rows",
+            resident * task.row_bytes,
+            f"{resident} rows of {task.row_bytes} B: {_kept(task)}",
+        ),
+        Part(
+            "streamed rows",
+            window * task.streamed_block_bytes,
+            f"{streamed} rows, {window} blocks of {format_bytes(task.streamed_block_bytes)} at a time",
+        ),
+    ]
+    return MemoryPlan(
+        tuple(parts),
+        _leader(task, n_processes) if on_cluster else (),
+        limit,
+        resident,
+        streamed,
+        window,
+        streamed * (task.row_bytes - task.n_features - 4)
+        + (task.n_rows * (task.n_features + 12) if streamed else 0),
+    )
+
+
+def _kept(task: Task) -> str:
+    """What is kept of a row, in words."""
+    scores = task.algorithm.weighting.n_scores(task.algorithm.n_classes) * task.score_bytes
+    statistic = task.algorithm.row_bytes(task.n_features)
+    rest = task.row_bytes - task.n_features - scores - statistic
+    return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
+
+
+def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
+    nodes = task.most_nodes
+    built = max(nodes // 2, 1)
+    return (
+        Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels"),
+        Part(
+            "histograms",
+            nodes * task.histogram_bytes,
+            f"{nodes} nodes of {format_bytes(task.histogram_bytes)}",
+        ),
+        Part(
+            "answers",
+            2 * n_processes * built * task.histogram_bytes,
+            f"histograms of {built} {_plural(built, 'node')} from {n_processes} {_plural(n_processes, 'worker')}, as they arrive",
+        ),
+    )
+
+
+def _too_small(task: Task, limit: int, needed: int) -> LimitError:
+    wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
+    smaller = "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
+    return LimitError(
+        f"memory_limit is {format_bytes(limit)} per process, but {task.n_rows} rows of {task.n_features} features and "
+        f"{task.algorithm.n_classes} classes take {format_bytes(needed)} with {task.algorithm.name}, though no row stays in "
+        f"memory. Raise the limit to that; or {smaller} may do (distboost plan shows what takes it)."
+    )
+
+
+def _plural(n: int, word: str) -> str:
+    return word if n == 1 else f"{word}s"

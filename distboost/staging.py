@@ -1,0 +1,151 @@
+"""Getting the rows of a training to where it runs, within its memory."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import fsspec
+import numpy as np
+from dask.utils import format_bytes
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.blocks import BinnedSet
+from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.profile import Profile
+from distboost.data.store import write_store
+from distboost.rows import Rows
+from distboost.runtime.plan import MemoryPlan, Task, plan
+from distboost.runtime.shard import Layout
+from distboost.weak.tree import GrowthLimits
+
+log = logging.getLogger("distboost")
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The rows of a training, and the memory they may take.
+
+    Attributes
+    ----------
+    where : LocalRuntime or ClusterRuntime
+    data : Dataset
+    evaluation : RawDataset or None
+    limits : GrowthLimits
+    max_bins, seed : int
+        Of the bins.
+    score_dtype : str
+    weighted : bool
+        Rows may weigh other than 1.
+    memory_limit : int or None
+        Bytes that one process may take.
+    scratch : str or None
+        Directory, or URL, for what does not fit in memory.
+    """
+
+    where: Any
+    data: Dataset
+    evaluation: RawDataset | None
+    limits: GrowthLimits
+    max_bins: int
+    seed: int
+    score_dtype: str
+    weighted: bool
+    memory_limit: int | None
+    scratch: str | None
+
+    def plan(self, algorithm: Algorithm, n_bins: int | None = None) -> MemoryPlan:
+        """What the training takes; raises LimitError if that is more than the limit whatever streams."""
+        task = Task(
+            algorithm,
+            self.limits,
+            self.data.n_rows + (self.evaluation.n_rows if self.evaluation else 0),
+            self.data.n_features,
+            self.max_bins,
+            np.dtype(self.score_dtype).itemsize,
+            self.weighted,
+            n_bins,
+        )
+        where = self.where
+        n_threads = max(where.n_parallel // where.n_processes, 1)
+        return plan(
+            task,
+            where.limit(self.memory_limit),
+            where.n_processes,
+            n_threads,
+            on_cluster=where.on_cluster,
+            binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
+        )
+
+    @contextmanager
+    def rows(
+        self, profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
+    ) -> Iterator[tuple[Rows, MemoryPlan]]:
+        """The rows where the training runs: in memory, or as much of them as may be there."""
+        found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
+        log.info("memory: %s", _summary(found))
+        n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
+        with ExitStack() as stack:
+            sets = [self._binned(stack, self.data, "train", found, profile, algorithm, class_weight)]
+            if self.evaluation is not None:
+                sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
+            rows = self.where.place(sets, layout, found.allotment(self._local_scratch()))
+            stack.callback(rows.close)
+            yield rows, found
+
+    def _binned(
+        self, stack: ExitStack, data: Dataset, name: str, found: MemoryPlan, profile, algorithm, class_weight
+    ) -> BinnedSet:
+        """The blocks of one set; of raw rows that are to stream, blocks of a binned store that is made for them."""
+        keep = algorithm.needs_values
+        if found.streamed and isinstance(data, RawDataset):
+            url = f"{stack.enter_context(self._folder(found))}/{name}"
+            memory = None if found.limit is None else found.limit - found.parts[0].n_bytes
+            data = write_store(
+                data,
+                url,
+                self.max_bins,
+                self.seed,
+                self.where,
+                memory=memory,
+                keep_values=keep,
+                profile=profile,
+            )
+        return data.binned(profile, class_weight, self.where.n_parallel, keep)
+
+    @contextmanager
+    def _folder(self, found: MemoryPlan) -> Iterator[str]:
+        """A new folder for binned stores, that all workers see; it is removed in the end."""
+        base = self.scratch or tempfile.gettempdir()
+        url = f"{base.rstrip('/')}/distboost-{uuid.uuid4().hex[:12]}"
+        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem.makedirs(path, exist_ok=True)
+        try:
+            self.where.check_shared(url)
+            log.info("binning %d rows into %s (%s)", self.data.n_rows, url, format_bytes(found.scratch_bytes))
+            yield url
+        finally:
+            with suppress(FileNotFoundError):
+                filesystem.rm(path, recursive=True)
+
+    def _local_scratch(self) -> str | None:
+        """Where scores of streamed rows go: workers have directories of their own."""
+        if self.scratch is not None and "://" not in self.scratch:
+            return os.path.abspath(self.scratch)
+        return None
+
+
+def _summary(found: MemoryPlan) -> str:
+    if not found.streamed:
+        return f"{format_bytes(found.n_bytes)} per process, all {found.resident} rows in memory"
+    return (
+        f"{format_bytes(found.n_bytes)} per process of {format_bytes(found.limit or 0)}; {found.resident} of "
+        f"{found.resident + found.streamed} rows stay in memory, the others are read from disk in each pass"
+    )
