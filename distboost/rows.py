@@ -187,6 +187,8 @@ class Rows(ABC):
     ----------
     calls : Counter
         Questions asked so far, by kind: each is one round trip on a cluster.
+    totals : ndarray of shape (n_totals,)
+        The statistic's totals over all rows of the tree, in units of `histogram_scale`.
     """
 
     def __init__(self, n_bins: np.ndarray, n_classes: int, counts: tuple[RowCounts, ...], threads: Threads):
@@ -203,8 +205,8 @@ class Rows(ABC):
     # What a runtime supplies.
 
     @abstractmethod
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
-        """Fills the slots with the histograms of ``question.build``, summed over all shards."""
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
+        """Fills the slots with the histograms of ``question.build``, summed over all shards; the statistic's totals."""
 
     @abstractmethod
     def _reduce(self, kind: str, question: SumsQuestion | UpdateQuestion) -> Partial:
@@ -264,7 +266,7 @@ class Rows(ABC):
         question = HistogramQuestion(
             self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
         )
-        self._histogram(question, histograms, slots)
+        self.totals = self._histogram(question, histograms, slots)
 
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
         """The reduction over the rows of each leaf: real numbers, in units of e^shift."""

@@ -42,12 +42,14 @@ class ShardActor:
         self._threads = Threads(get_worker().state.nthreads)
         self._shard = Shard(training, evaluation, n_bins, n_classes, n_scores, score_dtype, self._threads)
 
-    def histogram(self, question: HistogramQuestion, n_channels: int, padded: int) -> np.ndarray:
-        """The nodes' histograms, without unused channels."""
+    def histogram(
+        self, question: HistogramQuestion, n_channels: int, padded: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes' histograms, without unused channels; the statistic's totals."""
         m = len(question.build)
         sums = np.zeros((m, int(self._shard.offsets[-1]), padded), np.int64)
-        self._shard.histogram(question, sums, np.arange(m))
-        return np.ascontiguousarray(sums[:, :, :n_channels])
+        totals = self._shard.histogram(question, sums, np.arange(m))
+        return np.ascontiguousarray(sums[:, :, :n_channels]), totals
 
     def sums(self, question: SumsQuestion) -> Partial:
         return self._shard.sums(question)
@@ -213,13 +215,16 @@ class ClusterRows(Rows):
                     f"{type(error).__name__}: {error}. Look at that worker's log, then train again."
                 ) from error
 
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
         pool = histograms.pool
         n_channels = histograms.n_used
         pool[slots] = 0
-        for answer in self._ask("histogram", question, n_channels, pool.shape[2]):
+        totals = []
+        for answer, of_shard in self._ask("histogram", question, n_channels, pool.shape[2]):
+            totals.append(of_shard)
             for slot, sums in zip(slots, answer, strict=True):
                 pool[slot, :, :n_channels] += sums
+        return np.sum(totals, axis=0)
 
     def _reduce(self, kind: str, question: SumsQuestion | UpdateQuestion) -> Partial:
         first, *others = self._ask(kind, question)

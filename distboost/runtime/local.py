@@ -57,8 +57,8 @@ class LocalRows(Rows):
         super().__init__(n_bins, shard.n_classes, counts, shard.threads)
         self.shard = shard
 
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
-        self.shard.histogram(question, histograms.pool, np.array(slots, np.int64))
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
+        return self.shard.histogram(question, histograms.pool, np.array(slots, np.int64))
 
     def _reduce(self, kind: str, question: SumsQuestion | UpdateQuestion) -> Partial:
         return getattr(self.shard, kind)(question)

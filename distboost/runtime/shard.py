@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -67,12 +67,13 @@ class Shard:
         self.threads = threads
         self.passes: Counter[str] = Counter()
         self._statistic: Statistic | None = None
+        self._totals = np.zeros(0, np.int64)
         self._weight_unit = 0.0
         self._updated = 0
         self._last_update: Partial | None = None
 
-    def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> None:
-        """Fills pool[slots] with the histograms of the nodes to build."""
+    def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        """Fills pool[slots] with the histograms of the nodes to build; the statistic's totals."""
         self._start_tree(question.root)
         self._split(question.splits)
         statistic = self._statistic
@@ -91,19 +92,23 @@ class Shard:
         self.passes["histogram"] += sum(
             int(np.diff(block.spans[question.build]).sum()) for block in self.blocks
         )
+        return self._totals
 
     def _start_tree(self, root: RootQuestion | None) -> None:
         if root is None:
             return
         self._statistic, self._weight_unit = root.statistic, root.weight_unit
 
-        def start(block: Block) -> None:
+        def start(block: Block) -> Sequence[int] | None:
             block.start_tree(_drawn(block, root.subsample))
-            if root.statistic is not None:
-                root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
+            if root.statistic is None:
+                return None
+            return root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
 
-        self.threads.map(start, self.blocks)
+        totals = self.threads.map(start, self.blocks)
         if root.statistic is not None:
+            n = root.statistic.n_totals
+            self._totals = sum((np.array(t, np.int64) for t in totals if n), np.zeros(n, np.int64))
             self.passes["statistics"] += sum(len(block.order) for block in self.blocks)
 
     def _split(self, splits: Splits) -> None:

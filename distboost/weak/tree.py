@@ -44,7 +44,11 @@ class Tree(NamedTuple):
     binned: BinnedTree
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
     leaves: np.ndarray  # (n_leaves,) the partition's nodes
-    weight: float  # of all rows in the tree, 0 if it could not be known
+    weight: float  # of all rows in the tree
+    sums: (
+        np.ndarray
+    )  # (n_leaves, n_sums) int64: the statistic over each leaf's rows, in the histograms' units
+    mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
 
     @property
     def n_leaves(self) -> int:
@@ -82,14 +86,14 @@ class TreeGrower:
     def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
         """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
         root = self.plant(statistic, kind, max_depth)
-        if root is not None:
+        if self.may_split(root):
             self.search([root], [])
-            if not root.gain > 0:
-                self.histograms.give_back([root.slot])
-            if self.limits.max_leaf_nodes is None:
-                self._grow_by_level(root)
-            else:
-                self._grow_best_first(root, self.limits.max_leaf_nodes)
+        if not root.gain > 0:
+            self.histograms.give_back([root.slot])
+        if self.limits.max_leaf_nodes is None:
+            self._grow_by_level(root)
+        else:
+            self._grow_best_first(root, self.limits.max_leaf_nodes)
         return self.finished()
 
     def start(self, statistic: Statistic | None = None) -> None:
@@ -99,8 +103,8 @@ class TreeGrower:
         unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
         rows.start_tree(self.features, statistic, _draw_rows(limits, rows.round), unit)
 
-    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node | None:
-        """Begins a tree with the histogram of its root; none, if it may not be split."""
+    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node:
+        """Begins a tree with the histogram of its root."""
         n_sums = statistic.n_sums(self.rows.n_classes)
         if n_sums != self.n_sums:
             self.n_sums = n_sums
@@ -109,18 +113,14 @@ class TreeGrower:
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth = min(depths, default=None)
         self.kind = kind
-        self.min_weight = 0
-        self.weight = 0.0
         self.split_nodes: list[Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
-        root = Node(0, 0)
-        if not self.may_split(root):
-            return None
-        root.slot = self.histograms.take(1)[0]
+        root = Node(0, 0, self.histograms.take(1)[0])
         self.rows.histogram([0], self.histograms, [root.slot])
+        self.sums = {root.id: self._totals(root)}
         # The weight that a leaf must hold is a fraction of that of all rows in the tree.
-        weight = int(self.totals(root)[self.n_sums + self.weighted])
+        weight = int(self.sums[root.id][self.n_sums + self.weighted])
         self.min_weight = int(np.ceil(self.limits.min_weight_fraction_leaf * weight))
         self.weight = weight / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
         return root
@@ -145,7 +145,7 @@ class TreeGrower:
 
     # Steps.
 
-    def totals(self, node: Node) -> np.ndarray:
+    def _totals(self, node: Node) -> np.ndarray:
         """The sums over all rows of a node that has a histogram."""
         first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
         return self.histograms.pool[node.slot, first:last].sum(axis=0)
@@ -183,6 +183,8 @@ class TreeGrower:
             self.n_nodes += 2
             self.children[node.id] = (left.id, right.id)
             self.split_nodes.append(node)
+            self.sums[left.id] = self.left_sums(node)
+            self.sums[right.id] = self.sums.pop(node.id) - self.sums[left.id]
             parted.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
             if last or not self.may_split(left):
                 self.histograms.give_back([node.slot])
@@ -240,7 +242,12 @@ class TreeGrower:
         )
         scale = self.rows.histogram_scale
         gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
-        return Tree(binned, gain, np.array(leaves, np.int64), self.weight)
+        sums = np.stack([self.sums[leaf] for leaf in leaves])
+        n = self.n_sums
+        mass = sums[:, n]
+        if self.weighted:
+            mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_UNIT).astype(np.int64))
+        return Tree(binned, gain, np.array(leaves, np.int64), self.weight, sums[:, :n], mass)
 
 
 def _by_node(found: Candidates) -> Iterable[tuple]:
