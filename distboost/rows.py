@@ -1,8 +1,8 @@
 """What an algorithm sees of the training data: sums over rows, never the rows.
 
 `Rows` holds the coordinator's side of a round, the same for every runtime: the scale of the integer sums, the queue of
-splits, the losses. A runtime supplies two methods, `_histogram` and `_reduce`, that ask all its shards the same question and
-add the answers.
+splits, the losses. A runtime supplies three methods, `_histogram`, `_sums` and `_update`, that ask all its shards the same
+question and add the answers.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from distboost.weighting.base import HISTOGRAM_BITS, Reduction, Scale, Statistic
 if TYPE_CHECKING:
     from distboost.runtime.block import Block
 
+NO_FEATURES = np.zeros(0, np.int64)
 ERROR_UNIT = 2.0**22  # weights of misclassified rows are counted in units of 1/ERROR_UNIT
 
 
@@ -70,6 +71,33 @@ class RootQuestion:
     weight_unit: float  # of the rows' own weights, if they are summed too: else 0
 
 
+class Root(NamedTuple):
+    """A tree that is to begin: over which features and rows, and what its histograms sum."""
+
+    features: np.ndarray
+    statistic: Statistic | None
+    subsample: Subsample | None
+    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+
+    def same(self, other: Root | None) -> bool:
+        return other is not None and all(map(_same, self, other))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality of small values that may hold arrays."""
+    if is_dataclass(a) and type(a) is type(b):
+        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+
+
+class Foreseen(NamedTuple):
+    """The root of the next round's tree, and the slot that its histogram goes to."""
+
+    root: Root
+    histograms: Histograms
+    slot: int
+
+
 @dataclass(frozen=True)
 class HistogramQuestion:
     """Apply the splits, then sum the statistics of the nodes `build`, over `features`."""
@@ -112,6 +140,8 @@ class UpdateQuestion:
     weighting: Weighting
     shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
     factors: tuple[float, ...]
+    root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
+    features: np.ndarray
 
 
 class BinnedTree(NamedTuple):
@@ -187,6 +217,8 @@ class Rows(ABC):
     ----------
     calls : Counter
         Questions asked so far, by kind: each is one round trip on a cluster.
+    totals : ndarray of shape (n_totals,)
+        The statistic's totals over all rows of the tree, in units of `histogram_scale`.
     """
 
     def __init__(self, n_bins: np.ndarray, n_classes: int, counts: tuple[RowCounts, ...], threads: Threads):
@@ -203,12 +235,18 @@ class Rows(ABC):
     # What a runtime supplies.
 
     @abstractmethod
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
-        """Fills the slots with the histograms of ``question.build``, summed over all shards."""
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
+        """Fills the slots with the histograms of ``question.build``, summed over all shards; the statistic's totals."""
 
     @abstractmethod
-    def _reduce(self, kind: str, question: SumsQuestion | UpdateQuestion) -> Partial:
-        """The combined answers of all shards' methods named `kind`."""
+    def _sums(self, question: SumsQuestion) -> Partial:
+        """The reduction over the rows of all shards."""
+
+    @abstractmethod
+    def _update(
+        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
+    ) -> tuple[Partial, np.ndarray]:
+        """Updates all shards; fills the slot with the histogram of ``question.root``, if it has one, and gives its totals."""
 
     @abstractmethod
     def passes(self) -> dict[str, int]:
@@ -226,6 +264,7 @@ class Rows(ABC):
         self.round = 1
         self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
         self._shifts = [self._initial] * len(self.counts)
+        self._bound = self._initial
 
     # A round.
 
@@ -237,14 +276,21 @@ class Rows(ABC):
         weight_unit: float = 0.0,
     ) -> None:
         """The next question begins a new tree, over `features`; a weight_unit adds the rows' own weights to its histograms."""
-        self._features = features.astype(np.int64)
-        shift = statistic.shift(self._shifts[0].tolist()) if statistic else 0.0
-        scale = Scale.fine(shift, self.counts[0].weight)
+        self._root = self._begun(Root(features.astype(np.int64), statistic, subsample, weight_unit))
+
+    def _begun(self, root: Root) -> RootQuestion:
+        """What it takes to begin a tree.
+
+        Statistics are scaled by the bound of the weights that the last update was given, not by the largest that it reported:
+        so that they can be computed in the update's own pass.
+        """
+        statistic = root.statistic
+        scale = Scale.fine(statistic.shift(self._bound.tolist()) if statistic else 0.0, self.counts[0].weight)
         if statistic and not statistic.wide:
             scale = Scale(scale.shift, min(HISTOGRAM_BITS, scale.bits))
-        self.histogram_scale = scale
-        self._root = RootQuestion(statistic, scale, subsample, weight_unit)
+        self._features, self.histogram_scale = root.features, scale
         self._queue = Splits.empty()
+        return RootQuestion(statistic, scale, root.subsample, root.weight_unit)
 
     def split(self, splits: Splits) -> None:
         """The splits travel with the next question: they cost no round trip."""
@@ -264,7 +310,7 @@ class Rows(ABC):
         question = HistogramQuestion(
             self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
         )
-        self._histogram(question, histograms, slots)
+        self.totals = self._histogram(question, histograms, slots)
 
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
         """The reduction over the rows of each leaf: real numbers, in units of e^shift."""
@@ -275,7 +321,7 @@ class Rows(ABC):
         self.calls["sums"] += 1
         scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
         question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
-        answer = self._reduce("sums", question)
+        answer = self._sums(question)
         return scale.real(answer.sums), answer.maxima, answer.best
 
     @property
@@ -288,11 +334,16 @@ class Rows(ABC):
         return reduction.shift(self._shifts[0].tolist())
 
     def update(
-        self, steps: Sequence[Step], anew: bool = False, growth: np.ndarray | None = None
+        self,
+        steps: Sequence[Step],
+        anew: bool = False,
+        growth: np.ndarray | None = None,
+        then: Foreseen | None = None,
     ) -> list[Losses]:
         """Adds the steps to the scores (to 0, if `anew`); what the training and the evaluation rows then lose.
 
-        `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide.
+        `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide. `then` is the tree that
+        comes next, if it is known: it is begun, and the histogram of its root summed, in the same pass.
         """
         self.calls["update"] += 1
         before = self._shifts
@@ -301,11 +352,16 @@ class Rows(ABC):
             before = [self._initial] * len(before) if anew else before
         shifts = tuple(shift + growth for shift in before)
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
+        splits, self._bound = self._take_queue(), shifts[0]
+        root, histograms, slots = None, None, []
+        if then is not None:
+            root, histograms, slots = self._begun(then.root), then.histograms, [then.slot]
         question = UpdateQuestion(
-            self.round, self._take_queue(), tuple(steps), anew, self.weighting, shifts, factors
-        )
+            self.round, splits, tuple(steps), anew, self.weighting, shifts, factors, root,
+            then.root.features if then else NO_FEATURES,
+        )  # fmt: skip
         self.round += 1
-        answer = self._reduce("update", question)
+        answer, self.totals = self._update(question, histograms, slots)
         losses = []
         for m, count in enumerate(self.counts):
             errors, *sums = answer.sums[m]
@@ -329,3 +385,4 @@ class Rows(ABC):
     def _settle(self) -> None:
         """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
+        self._bound = self._shifts[0]

@@ -112,7 +112,9 @@ def train(
             found = found._replace(outcome="")  # there may be more to gain from other rows and features
         steps = _take(ensemble, found, learning_rate, edges)
         if found.rewritten is None:
-            losses = rows.update(steps)
+            ends = found.outcome or len(ensemble) == n_rounds
+            statistic = None if ends else algorithm.statistic(rows.round + 1)
+            losses = rows.update(steps, then=grow.foresee(statistic) if statistic else None)
         else:
             losses = rows.update(steps, anew=True, growth=found.growth)
         algorithm.took(steps)

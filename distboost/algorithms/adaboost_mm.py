@@ -38,8 +38,8 @@ from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import TreeGrower
 from distboost.weighting.base import Weighting
-from distboost.weighting.margin import HitsAndMisses, MarginWeights, Residuals
-from distboost.weighting.votes import PotentialGains, PotentialSums, Votes
+from distboost.weighting.margin import MarginWeights, Residuals
+from distboost.weighting.votes import PotentialGains, Votes
 
 
 @dataclass(kw_only=True, eq=False)
@@ -136,28 +136,28 @@ class AdaBoostMM(Algorithm):
     def _adaptive(self, rows: Rows, grow: TreeGrower) -> Round:
         """Eq. 7: C[i, l] = e[i, l], C[i, y_i] = -sum_k e[i, k]."""
         tree = grow(Residuals(self.margins, wide=True), gains.CODEWORD)
-        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.margins), tree.leaves), 1, 0)
-        c, right, wrong = _labels(hits, misses)
+        c, won = _labels(tree.sums)
+        total = _total(rows)
         # δ_t = -C . 1_h / sum_i sum_k e[i, k], the edge
-        δ = (right - wrong) / hits.sum()
+        δ = won / total
         # α = 1/2 ln((1 + δ_t) / (1 - δ_t))
-        α = bounded_log_ratio(1 + δ, 1 - δ, LARGEST_RATIO) / 2
+        α = bounded_log_ratio(total + won, total - won, LARGEST_RATIO) / 2
         # Weights change by e^-a where the labels are right, by at most e^a elsewhere: sqrt(1 - δ_t^2) if a is α, and not cut off.
         a = self.learning_rate * α
         notes = self._noted(δ, ((1 + δ) * np.exp(-a) + (1 - δ) * np.exp(a)) / 2)
-        return Round([Learner(tree, _votes(c, α, self.n_classes))], SEPARATED if δ >= 1 else "", notes)
+        outcome = SEPARATED if won == total else ""  # integers: no label is wrong
+        return Round([Learner(tree, _votes(c, α, self.n_classes))], outcome, notes)
 
     def _fixed(self, rows: Rows, grow: TreeGrower, γ: float, α: float, vote: float) -> Round:
         """Eq. 6 (with l for its index j): C[i, l] = (e^α - 1) e[i, l], C[i, y_i] = (e^-α - 1) sum_k e[i, k]."""
         # Divided by e^α - 1: the own label's cost is -e^-α sum_k e[i, k].
-        tree = grow(Residuals(self.margins, own=float(np.exp(-α)), wide=True), gains.CODEWORD)
-        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.margins), tree.leaves), 1, 0)
-        own = np.exp(-α)
-        c, right, wrong = _labels(own * hits, misses)
-        total = hits.sum()
+        own = float(np.exp(-α))
+        tree = grow(Residuals(self.margins, own=own, wide=True), gains.CODEWORD)
+        c, won = _labels(tree.sums)
+        total = _total(rows)
         # The edge on any costs: (average - C . 1_h) / (average - C . 1_correct), average = sum_i mean_l C[i, l].
         average = (1 - own) * total / self.n_classes
-        δ = (average - (wrong - right)) / (average + own * total)
+        δ = (average + won) / (average + own * total)
         notes = self._noted(δ, kappa(γ, α, self.n_classes))
         return Round([Learner(tree, _votes(c, vote, self.n_classes))], notes=notes)
 
@@ -165,7 +165,7 @@ class AdaBoostMM(Algorithm):
         """The OS strategy: C[i, l] = phi_{T - t - 1}(F_i + e_l), t rounds played before."""
         statistic = PotentialGains(self.edge, self.n_estimators - (rows.round - 1))
         tree = grow(statistic, gains.CODEWORD)
-        S = rows.sums(PotentialSums(statistic), tree.leaves)
+        S = rows.histogram_scale.real(tree.sums)
         c = np.argmax(S, axis=1)
         lost, available = -S[np.arange(len(c)), c].sum(), -S.sum() / self.n_classes
         # The edge as above; costs are counted from that of the right label.
@@ -208,11 +208,16 @@ def _of_round(values: Any, t: int) -> float:
     return float(values[t]) if np.ndim(values) else float(values)
 
 
-def _labels(hits: np.ndarray, misses: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """c* = argmax S of each leaf, and what these labels get right and wrong in all."""
-    c = np.argmax(hits - misses, axis=1)
-    leaf = np.arange(len(c))
-    return c, float(hits[leaf, c].sum()), float(misses[leaf, c].sum())
+def _labels(S: np.ndarray) -> tuple[np.ndarray, int]:
+    """c* = argmax S of each leaf, and what these labels get right less what they get wrong: -C . 1_h."""
+    # As floats, sums that only the last of their 61 bits tell apart are ties.
+    c = np.argmax(S.astype(np.float64), axis=1)
+    return c, int(S[np.arange(len(c)), c].sum())
+
+
+def _total(rows: Rows) -> int:
+    """sum_i sum_k e[i, k], in the units of the histograms; at least 1, should all rows of a sample be too light to count."""
+    return max(int(rows.totals[0]), 1)
 
 
 def _votes(c: np.ndarray, vote: float, K: int) -> np.ndarray:

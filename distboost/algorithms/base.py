@@ -122,6 +122,10 @@ class Algorithm(ABC):
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
         """Raises DataError if the parameters do not go together, or not with so many classes."""
 
+    def statistic(self, round: int) -> Statistic | None:
+        """What the histograms of a round's first tree sum, if that is known before the round begins: it saves a pass."""
+        return None
+
     @abstractmethod
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         """The round's weak learners and their exact steps, before shrinkage."""

@@ -24,7 +24,7 @@ from distboost.algorithms.base import Algorithm, Learner, Round, size
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import TreeGrower
-from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, normalised
+from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, is_fine, normalised
 
 
 @dataclass(kw_only=True, eq=False)
@@ -58,7 +58,11 @@ class GAMBLE(Algorithm):
         K = rows.n_classes
         δ = K / (K - 1)
         tree = grow(ClassWeights(self.weighting), gains.LEAST_SQUARES)
-        C = normalised(rows.sums(ClassSums(self.weighting), tree.leaves))
+        C = tree.sums.astype(np.float64)
+        # Light leaves are summed up anew: r follows g up to K^2 times as fast, where a class has next to no part in W.
+        light = ~is_fine(tree.sums.sum(axis=1) // K**2, tree.mass)
+        if light.any():
+            C[light] = normalised(rows.sums(ClassSums(self.weighting), tree.leaves[light]))
         W = C.sum(axis=1, keepdims=True)
         # The least-squares fit of the response: its weighted mean in the leaf.
         g = np.divide(δ * C - W / (K - 1), W, out=np.zeros_like(C), where=W > 0)

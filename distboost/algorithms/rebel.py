@@ -34,7 +34,7 @@ from distboost.rows import Losses, Rows
 from distboost.weak.similarity import SEARCH_BYTES, Similarity, SimilaritySearch
 from distboost.weak.tree import TreeGrower
 from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
+from distboost.weighting.codes import CodeSides, CodeWeights, one_against_all
 
 LARGEST_STEP = LARGEST_RATIO / 2  # it multiplies one weight and divides another
 
@@ -108,7 +108,7 @@ class REBEL(Algorithm):
 
     def _tree(self, rows: Rows, grow: TreeGrower) -> tuple[Learner, bool]:
         tree, f = grow_whole_tree(grow, CodeSides(self.weighting))
-        N, P = np.moveaxis(rows.sums(CodeSums(self.weighting), tree.leaves), 1, 0)
+        N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
         # f = +1 is right about the own class and wrong about the others, f = -1 the other way round.
         positive = (f > 0)[:, None]
         s_T = np.where(positive, P, N).sum(axis=0)

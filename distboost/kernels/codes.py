@@ -39,21 +39,6 @@ def code_sides(scores, labels, weights, order, code, shift, scale, weight_unit, 
 
 
 @kernel
-def code_sums(scores, labels, weights, order, spans, leaves, code, shift, scale, out):
-    """out[l, 0] = sum of N[i] over the rows i in leaf l, out[l, 1] = sum of P[i]."""
-    # OUT: out (leaves, 2, C) int64
-    n_columns = code.shape[1]
-    w = np.empty(n_columns)
-    for m in range(leaves.shape[0]):
-        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
-            i = order[j]
-            y = labels[i]
-            column_weights(scores[i], code[y], shift, scale, w)
-            for c in range(n_columns):
-                out[m, np.int64(code[y, c] > 0.0), c] += times(weights[i], w[c])
-
-
-@kernel
 def two_classes(scores, labels, code, column, out, sides):
     """out[i] = (-F, F) of the column, sides[i] = 1 where the code of the row's class is +1: the own side has score code * F."""
     # IN: code (K,) of -1 and +1

@@ -70,12 +70,13 @@ def linked_weights(scores, y, s, link, u):
 def residuals(scores, labels, weights, order, s, link, own, shift, scale, weight_unit, out):
     """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] otherwise.
 
-    The row's own weight, in units of 1/weight_unit, is left out where weight_unit is 0.
+    The row's own weight, in units of 1/weight_unit, is left out where weight_unit is 0. Returns the sum of all u[i, k].
     """
     # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use; 0 <= own <= 1
     # OUT: out (n, C) int32, C > K (C > K + 1 with the weight)
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
+    of_all = np.int64(0)
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]
@@ -87,9 +88,11 @@ def residuals(scores, labels, weights, order, s, link, own, shift, scale, weight
             whole += q
             total += u[k]
         out[i, y] = whole if own == 1.0 else times(weights[i], np.rint(own * total))
+        of_all += whole
         out[i, n_classes] = 1
         if weight_unit > 0.0:
             out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
+    return of_all
 
 
 @kernel

@@ -23,18 +23,6 @@ def vote_gains(costs, labels, weights, order, scale, weight_unit, out):
 
 
 @kernel
-def vote_sums(costs, labels, weights, order, spans, leaves, scale, out):
-    """out[l, k] = sum of costs[j, y_i] - costs[j, k] over the rows i = order[j] of leaf l."""
-    # OUT: out (leaves, K) int64
-    for m in range(leaves.shape[0]):
-        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
-            i = order[j]
-            own = costs[j, labels[i]]
-            for k in range(costs.shape[1]):
-                out[m, k] += times(weights[i], np.rint((own - costs[j, k]) * scale))
-
-
-@kernel
 def vote_risk(scores, labels, weights, scale, unit, out):
     """Adds the errors of the first class of most votes to out[0], in units of 1/unit; to out[1] those where a tie is one too."""
     # OUT: out (2,) int64

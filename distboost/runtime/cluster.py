@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import dask
@@ -39,22 +40,34 @@ class ShardActor:
         if allotment is not None and allotment.scratch is None:
             allotment = replace(allotment, scratch=get_worker().local_directory)
         self._shard = Shard(sets, layout, self._threads, allotment)
+        self._updated: tuple[int, tuple] | None = None
 
     def counts(self) -> tuple[RowCounts, ...]:
         return self._shard.counts
 
-    def histogram(self, question: HistogramQuestion, n_channels: int, padded: int) -> np.ndarray:
-        """The nodes' histograms, without unused channels."""
+    def histogram(
+        self, question: HistogramQuestion, n_channels: int, padded: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes' histograms, without unused channels; the statistic's totals."""
         m = len(question.build)
         sums = np.zeros((m, int(self._shard.offsets[-1]), padded), np.int64)
-        self._shard.histogram(question, sums, np.arange(m))
-        return _trimmed(sums, n_channels)
+        totals = self._shard.histogram(question, sums, np.arange(m))
+        return _trimmed(sums, n_channels), totals
 
     def sums(self, question: SumsQuestion) -> Partial:
         return self._shard.sums(question)
 
-    def update(self, question: UpdateQuestion) -> Partial:
-        return self._shard.update(question)
+    def update(
+        self, question: UpdateQuestion, n_channels: int, padded: int
+    ) -> tuple[Partial, np.ndarray, np.ndarray | None]:
+        """What the update answers, and the histogram of the next tree's root, if that is known. The same when asked again."""
+        if self._updated is None or self._updated[0] != question.round:
+            root = None
+            if question.root is not None:
+                root = np.zeros((1, int(self._shard.offsets[-1]), padded), np.int64)
+            found = self._shard.update(question, root, np.zeros(1, np.int64))
+            self._updated = question.round, (*found, None if root is None else _trimmed(root, n_channels))
+        return self._updated[1]
 
     def passes(self) -> Counter[str]:
         return self._shard.passes
@@ -259,19 +272,31 @@ class ClusterRows(Rows):
                     f"{type(error).__name__}: {error}. Look at that worker's log, then train again."
                 ) from error
 
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
-        pool = histograms.pool
-        n_channels = histograms.n_used
-        pool[slots] = 0
-        for answer in self._ask("histogram", question, n_channels, pool.shape[2]):
-            for slot, sums in zip(slots, answer, strict=True):
-                pool[slot, :, :n_channels] += sums
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
+        histograms.pool[slots] = 0
+        totals = []
+        for answer, of_shard in self._ask("histogram", question, *histograms.channels):
+            totals.append(of_shard)
+            histograms.add(slots, answer)
+        return np.sum(totals, axis=0)
 
-    def _reduce(self, kind: str, question: SumsQuestion | UpdateQuestion) -> Partial:
-        first, *others = self._ask(kind, question)
-        for other in others:
-            first = first.combined(other)
-        return first
+    def _sums(self, question: SumsQuestion) -> Partial:
+        return reduce(Partial.combined, self._ask("sums", question))
+
+    def _update(
+        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
+    ) -> tuple[Partial, np.ndarray]:
+        channels = (0, 0)
+        if histograms is not None:
+            histograms.pool[slots] = 0
+            channels = histograms.channels
+        found, totals = [], []
+        for answer, of_shard, root in self._ask("update", question, *channels):
+            found.append(answer)
+            totals.append(of_shard)
+            if histograms is not None:
+                histograms.add(slots, root)
+        return reduce(Partial.combined, found), np.sum(totals, axis=0)
 
     def passes(self) -> dict[str, int]:
         return dict(sum(self._ask("passes"), Counter()))

@@ -57,11 +57,17 @@ class LocalRows(Rows):
         super().__init__(layout.n_bins, layout.n_classes, shard.counts, shard.threads)
         self.shard = shard
 
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> None:
-        self.shard.histogram(question, histograms.pool, np.array(slots, np.int64))
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
+        return self.shard.histogram(question, histograms.pool, np.array(slots, np.int64))
 
-    def _reduce(self, kind: str, question: SumsQuestion | UpdateQuestion) -> Partial:
-        return getattr(self.shard, kind)(question)
+    def _sums(self, question: SumsQuestion) -> Partial:
+        return self.shard.sums(question)
+
+    def _update(
+        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
+    ) -> tuple[Partial, np.ndarray]:
+        pool = None if histograms is None else histograms.pool
+        return self.shard.update(question, pool, np.array(slots, np.int64))
 
     def passes(self) -> dict[str, int]:
         return dict(self.shard.passes)

@@ -31,6 +31,9 @@ from distboost.runtime.stream import Stream
 from distboost.threads import Threads
 from distboost.weighting.base import Statistic
 
+ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
+NO_SLOTS = np.zeros(0, np.int64)
+NO_SPLITS = Splits.empty()
 FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
 
 
@@ -128,6 +131,7 @@ class Shard:
         self.blocks = [block for number, block in self._resident if number == 0]
         self.counts = self._counted(len(sets))
         self._statistic: Statistic | None = None
+        self._totals = np.zeros(0, np.int64)
         self._weight_unit = 0.0
         self._updated = 0
         self._last_update: Partial | None = None
@@ -160,34 +164,42 @@ class Shard:
 
     # Questions.
 
-    def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> None:
-        """Fills pool[slots] with the histograms of the nodes to build."""
+    def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        """Fills pool[slots] with the histograms of the nodes to build; the totals of the tree's statistic."""
         self._begin(question.root)
-        self._clear(question.features, pool, slots)
         work = partial(self._prepare, question.root, question.splits)
         tally = self._tally(question.build, question.features, pool, slots)
-        self._visit(work, [0], _kinds(question.root), tally)
+        totals = self._visit(work, [0], _kinds(question.root), tally)
+        if question.root is not None:
+            self._totals = np.sum(totals, axis=0, dtype=np.int64)
+        return self._totals
 
     def sums(self, question: SumsQuestion) -> Partial:
         """The reduction over the leaves' rows."""
         self._begin(question.root)
 
-        def answer(number: int, block: Block) -> Partial:
-            self._prepare(question.root, question.splits, number, block)
+        def answer(_: int, block: Block) -> Partial:
+            self._prepare(question.root, question.splits, 0, block)
             return question.reduction.answer(block, question.leaves, question.scale)
 
         nothing = question.reduction.nothing(len(question.leaves), self.n_classes)
         return reduce(Partial.combined, self._visit(answer, [0], ["sums", *_kinds(question.root)]), nothing)
 
-    def update(self, question: UpdateQuestion) -> Partial:
-        """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights."""
+    def update(
+        self, question: UpdateQuestion, pool: np.ndarray | None = None, slots: np.ndarray = NO_SLOTS
+    ) -> tuple[Partial, np.ndarray]:
+        """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights.
+
+        If the next tree is known, it is begun: pool[slots] is filled with the histogram of its root, while the blocks are at
+        hand. The second answer is the totals of its statistic.
+        """
         if question.round == self._updated and self._last_update is not None:
-            return self._last_update
-        weighting = question.weighting
+            return self._last_update, self._totals
+        root, weighting = question.root, question.weighting
         shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
         nothing = Partial(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
 
-        def step(number: int, block: Block) -> Partial:
+        def step(number: int, block: Block) -> tuple[Partial, np.ndarray]:
             if number == 0:
                 self._prepare(None, question.splits, number, block)
             if question.anew:
@@ -199,43 +211,45 @@ class Shard:
             weighting.risk(
                 block, question.shifts[number], question.factors[number], ERROR_UNIT, sums[number], largest[number]
             )  # fmt: skip
-            return Partial(sums, largest)
+            return Partial(sums, largest), self._prepare(root, NO_SPLITS, number, block)
 
-        answer = reduce(Partial.combined, self._visit(step, range(shape[0]), ["update"]), nothing)
-        self._updated, self._last_update = question.round, answer
-        return answer
+        self._begin(root)
+        tally = None if pool is None else self._tally(ROOT, question.features, pool, slots)
+        answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally)
+        if root is not None:
+            self._totals = np.sum([totals for _, totals in answers], axis=0, dtype=np.int64)
+        self._last_update = reduce(Partial.combined, (found for found, _ in answers), nothing)
+        self._updated = question.round
+        return self._last_update, self._totals
 
     # What they share.
 
     def _begin(self, root: RootQuestion | None) -> None:
         if root is not None:
             self._statistic, self._weight_unit = root.statistic, root.weight_unit
+            self._totals = np.zeros(root.statistic.n_totals if root.statistic else 0, np.int64)
 
-    def _prepare(self, root: RootQuestion | None, splits: Splits, number: int, block: Block) -> None:
-        """Begins a tree, if there is a root, and splits nodes, if there are splits."""
-        if root is not None:
+    def _prepare(self, root: RootQuestion | None, splits: Splits, number: int, block: Block) -> np.ndarray:
+        """Begins a tree, if there is a root, and splits nodes, if there are splits; the block's totals of the statistic."""
+        totals = None
+        if root is not None and number == 0:
             block.start_tree(_drawn(block, root.subsample))
             if root.statistic is not None:
-                root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
+                totals = root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
         if len(splits.node):
             block.split(splits, self.missing_bin)
-
-    def _clear(self, features: np.ndarray, pool: np.ndarray, slots: np.ndarray) -> None:
-        self.threads.map(
-            lambda group: histogram.clear(group, self.offsets, slots, pool), self._groups(features)
-        )
-
-    def _groups(self, features: np.ndarray) -> list[np.ndarray]:
-        """Threads share out the features, so that each has bins of its own and none needs a copy of the histogram."""
-        return [group for group in np.array_split(features, self.threads.n) if len(group)]
+        return np.zeros_like(self._totals) if totals is None else np.array(totals, np.int64)
 
     def _tally(
         self, build: np.ndarray, features: np.ndarray, pool: np.ndarray, slots: np.ndarray
     ) -> Callable[[list[Block]], None]:
-        """Adds the rows of blocks to the histograms of the nodes `build`."""
-        statistic, groups = self._statistic, self._groups(features)
+        """Clears the slots; what adds the rows of blocks to the histograms there, of the nodes `build`."""
+        statistic = self._statistic
         if statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
+        # Threads share out the features, so that each has bins of its own and none needs a copy of the histogram.
+        groups = [group for group in np.array_split(features, self.threads.n) if len(group)]
+        self.threads.map(lambda group: histogram.clear(group, self.offsets, slots, pool), groups)
 
         def tally(blocks: list[Block]) -> None:
             spans = [np.ascontiguousarray(block.spans[build]) for block in blocks]
@@ -269,12 +283,12 @@ class Shard:
             answers = self.threads.map(lambda item: work(*item), near)
         self._count(kinds, [block for number, block in near if number == 0])
         if tally is not None:
-            tally([block for _, block in near])
+            tally([block for number, block in near if number == 0])
         if self._stream is not None:
             for (number, _), (block, answer) in zip(far, self._stream.each(far, work), strict=True):
                 answers.append(answer)
                 self._count(["streamed", *kinds], [block] if number == 0 else [])
-                if tally is not None:
+                if tally is not None and number == 0:
                     tally([block])
         return answers
 

@@ -43,6 +43,16 @@ class Histograms:
             self._free.extend(reversed(range(size, len(grown))))
         return [self._free.pop() for _ in range(n)]
 
+    @property
+    def channels(self) -> tuple[int, int]:
+        """Channels in use, and with those that fill them up to whole groups."""
+        return self.n_used, self.pool.shape[2]
+
+    def add(self, slots: list[int], sums: np.ndarray) -> None:
+        """Adds (n, total bins, channels in use) to the slots."""
+        for slot, own in zip(slots, sums, strict=True):
+            self.pool[slot, :, : self.n_used] += own
+
     def give_back(self, slots: list[int]) -> None:
         self._free.extend(slots)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import random
-from distboost.rows import BinnedTree, Rows, Splits, Subsample, TreeStep
+from distboost.rows import BinnedTree, Foreseen, Root, Rows, Splits, Subsample, TreeStep
 from distboost.weak import splits
 from distboost.weak.gains import NO_CONTEXT
 from distboost.weak.splits import Candidates, Histograms
@@ -53,7 +53,11 @@ class Tree(NamedTuple):
     binned: BinnedTree
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
     leaves: np.ndarray  # (n_leaves,) the partition's nodes
-    weight: float  # of all rows in the tree, 0 if it could not be known
+    weight: float  # of all rows in the tree
+    sums: (
+        np.ndarray
+    )  # (n_leaves, n_sums) int64: the statistic over each leaf's rows, in the histograms' units
+    mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
 
     @property
     def n_leaves(self) -> int:
@@ -87,53 +91,74 @@ class TreeGrower:
         self.limits = limits
         self.weighted = rows.counts[0].weighted
         self.n_sums = 0
+        self.foreseen: Foreseen | None = None
 
     def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
         """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
         root = self.plant(statistic, kind, max_depth)
-        if root is not None:
+        if self.may_split(root):
             self.search([root], [])
-            if not root.gain > 0:
-                self.histograms.give_back([root.slot])
-            if self.limits.max_leaf_nodes is None:
-                self._grow_by_level(root)
-            else:
-                self._grow_best_first(root, self.limits.max_leaf_nodes)
+        if not root.gain > 0:
+            self.histograms.give_back([root.slot])
+        if self.limits.max_leaf_nodes is None:
+            self._grow_by_level(root)
+        else:
+            self._grow_best_first(root, self.limits.max_leaf_nodes)
         return self.finished()
 
     def start(self, statistic: Statistic | None = None) -> None:
         """Begins a tree: this round's rows and features."""
-        rows, limits = self.rows, self.limits
-        self.features = _draw_features(rows.n_features, limits, rows.round)
-        unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
-        rows.start_tree(self.features, statistic, _draw_rows(limits, rows.round), unit)
+        self.rows.start_tree(*self._root(statistic, self.rows.round))
 
-    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node | None:
-        """Begins a tree with the histogram of its root; none, if it may not be split."""
+    def foresee(self, statistic: Statistic) -> Foreseen:
+        """What the next round's first tree begins with, for the update of this round to begin it."""
+        self._make_room(statistic)
+        root = self._root(statistic, self.rows.round + 1)
+        self.foreseen = Foreseen(root, self.histograms, self.histograms.take(1)[0])
+        return self.foreseen
+
+    def _root(self, statistic: Statistic | None, round: int) -> Root:
+        unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
+        features = _draw_features(self.rows.n_features, self.limits, round).astype(np.int64)
+        return Root(features, statistic, _draw_rows(self.limits, round), unit)
+
+    def _make_room(self, statistic: Statistic) -> None:
         n_sums = statistic.n_sums(self.rows.n_classes)
         if n_sums != self.n_sums:
             self.n_sums = n_sums
             most = self.limits.most_histograms(self.rows.counts[0].n_rows)
             self.histograms = Histograms(self.rows.n_bins, n_sums + 1 + self.weighted, most)
-        self.start(statistic)
+
+    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node:
+        """Begins a tree with the histogram of its root."""
+        self._make_room(statistic)
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth = min(depths, default=None)
         self.kind = kind
-        self.min_weight = 0
-        self.weight = 0.0
         self.split_nodes: list[Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
-        root = Node(0, 0)
-        if not self.may_split(root):
-            return None
-        root.slot = self.histograms.take(1)[0]
-        self.rows.histogram([0], self.histograms, [root.slot])
+        root = Node(0, 0, self._root_histogram(statistic))
+        self.sums = {root.id: self._totals(root)}
         # The weight that a leaf must hold is a fraction of that of all rows in the tree.
-        weight = int(self.totals(root)[self.n_sums + self.weighted])
+        weight = int(self.sums[root.id][self.n_sums + self.weighted])
         self.min_weight = int(np.ceil(self.limits.min_weight_fraction_leaf * weight))
         self.weight = weight / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
         return root
+
+    def _root_histogram(self, statistic: Statistic) -> int:
+        """The slot of the histogram of all rows, which may have come with the last update."""
+        wanted = self._root(statistic, self.rows.round)
+        self.features = wanted.features
+        foreseen, self.foreseen = self.foreseen, None
+        if foreseen is not None and wanted.same(foreseen.root):
+            return foreseen.slot
+        if foreseen is not None:
+            foreseen.histograms.give_back([foreseen.slot])
+        self.rows.start_tree(*wanted)
+        (slot,) = self.histograms.take(1)
+        self.rows.histogram([0], self.histograms, [slot])
+        return slot
 
     # Orders of growth.
 
@@ -155,7 +180,7 @@ class TreeGrower:
 
     # Steps.
 
-    def totals(self, node: Node) -> np.ndarray:
+    def _totals(self, node: Node) -> np.ndarray:
         """The sums over all rows of a node that has a histogram."""
         first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
         return self.histograms.pool[node.slot, first:last].sum(axis=0)
@@ -193,6 +218,8 @@ class TreeGrower:
             self.n_nodes += 2
             self.children[node.id] = (left.id, right.id)
             self.split_nodes.append(node)
+            self.sums[left.id] = self.left_sums(node)
+            self.sums[right.id] = self.sums.pop(node.id) - self.sums[left.id]
             parted.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
             if last or not self.may_split(left):
                 self.histograms.give_back([node.slot])
@@ -250,7 +277,12 @@ class TreeGrower:
         )
         scale = self.rows.histogram_scale
         gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
-        return Tree(binned, gain, np.array(leaves, np.int64), self.weight)
+        sums = np.stack([self.sums[leaf] for leaf in leaves])
+        n = self.n_sums
+        mass = sums[:, n]
+        if self.weighted:
+            mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_UNIT).astype(np.int64))
+        return Tree(binned, gain, np.array(leaves, np.int64), self.weight, sums[:, :n], mass)
 
 
 def _by_node(found: Candidates) -> Iterable[tuple]:

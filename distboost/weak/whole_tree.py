@@ -15,7 +15,7 @@ class WholeTree:
 
     def __init__(self, grow: TreeGrower, root: Node):
         self.grow = grow
-        self.sums = {root.id: self._sides(grow.totals(root))}  # (N, P) of each leaf
+        self.sums = {root.id: self._sides(grow.sums[root.id])}  # (N, P) of each leaf
         self.signs = {root.id: 0}  # none yet
 
     def _sides(self, sums: np.ndarray) -> np.ndarray:
@@ -82,14 +82,12 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
     lowers the loss.
     """
     root = grow.plant(statistic, gains.WHOLE_TREE)
-    if root is None:
-        return grow.finished(), np.ones(1)
     tree = WholeTree(grow, root)
     level = [root]
     while level:
         split, again = [], []
         for node in level:
-            change = "keep" if tree.is_constant else tree.improve(node)
+            change = tree.improve(node) if grow.may_split(node) and not tree.is_constant else "keep"
             if change == "split":
                 split.append(node)
                 tree.replace(node, *grow.child_ids(len(split) - 1))

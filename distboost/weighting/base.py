@@ -117,17 +117,22 @@ class Statistic(ABC):
     wide : bool
         Its numbers have as many bits as 64 allow, not HISTOGRAM_BITS of 32: twice the memory, for gains whose ties must be
         told from near ties.
+    n_totals : int
+        Sums over all rows of the tree that come with its first histogram (`Rows.totals`), in the same units.
     """
 
     wide: bool = False
+    n_totals: ClassVar[int] = 0
 
     @abstractmethod
     def n_sums(self, n_classes: int) -> int:
         """The length of the vector."""
 
     @abstractmethod
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        """Computes the vectors of the rows in use."""
+    def prepare(
+        self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float
+    ) -> Sequence[int] | None:
+        """Computes the vectors of the rows in use; their totals, if there are any."""
 
     def buffer(self, block: Block, weight_unit: float) -> np.ndarray:
         """Where `prepare` puts the vectors, followed by a 1 and, with a weight_unit, by the row's own weight."""

@@ -82,22 +82,6 @@ class CodeSides(Statistic):
 
 
 @dataclass(frozen=True)
-class CodeSums(Reduction):
-    """[l, 0, c]: sum of w[i, c] over the rows of leaf l whose class has code -1; [l, 1, c]: the same for code +1."""
-
-    weighting: CodeWeights
-
-    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        return n_leaves, 2, self.weighting.n_columns
-
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
-        codes.code_sums(*block.partition(leaves), self.weighting.code, scale.shift, scale.factor, out)
-
-    def shift(self, shifts: Sequence[float]) -> float:
-        return max(shifts)
-
-
-@dataclass(frozen=True)
 class ColumnSides(Statistic):
     """One column alone: w[i, c] kept apart by the code of the row's class, -1 then +1."""
 

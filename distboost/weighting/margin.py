@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -72,21 +72,24 @@ class MarginWeights(Weighting):
 
 @dataclass(frozen=True)
 class Residuals(Statistic):
-    """V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for the other classes."""
+    """V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for the other classes; the total is the sum of all u."""
 
     weighting: MarginWeights
     own: float = 1.0
     wide: bool = False
 
+    n_totals: ClassVar[int] = 1
+
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> list[int]:
         out = self.buffer(block, weight_unit)
-        margin.residuals(
+        total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
             scale.shift, scale.factor, weight_unit, out,
         )  # fmt: skip
+        return [total]
 
 
 @dataclass(frozen=True)

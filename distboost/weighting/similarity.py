@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Correlations(Reduction):
-    """[k, l] for l <= k: sum of u[i, k] u[i, l]; [K]: N, [K + 1]: P, as `CodeSums` has them.
+    """[k, l] for l <= k: sum of u[i, k] u[i, l]; [K]: N, [K + 1]: P, the sums of `CodeSides`.
 
     u[i, k] = -code[y_i, k] w[i, k], and column k of it is scaled down by e^shifts[k].
     """

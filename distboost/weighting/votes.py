@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.kernels import votes
 from distboost.kernels.potential import PotentialTable, zero_one_costs
-from distboost.weighting.base import Reduction, Scale, Statistic, Weighting, log_totals
+from distboost.weighting.base import Scale, Statistic, Weighting, log_totals
 
 if TYPE_CHECKING:
     from distboost.runtime.block import Block
@@ -61,21 +61,6 @@ class PotentialGains(Statistic):
         table, lock = _table(block.n_classes, self.gamma)
         with lock:
             return zero_one_costs(block.scores[rows], block.labels[rows], self.rounds_left, table)
-
-
-@dataclass(frozen=True)
-class PotentialSums(Reduction):
-    """Sums of `PotentialGains` over the rows of each leaf."""
-
-    gains: PotentialGains
-
-    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        return n_leaves, n_classes
-
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
-        _, labels, weights, order, spans, leaves = block.partition(leaves)
-        costs = self.gains.costs(block, order)
-        votes.vote_sums(costs, labels, weights, order, spans, leaves, scale.factor, out)
 
 
 @lru_cache(maxsize=4)

@@ -59,9 +59,15 @@ def test_residuals(case, unit, wide, bits):
 @pytest.mark.parametrize("own", [0.0, 0.3, 1 - 2.0**-30])
 @pytest.mark.parametrize(("wide", "bits"), [(False, 22), (True, 50)])
 def test_residuals_with_a_part_of_the_own_class(case, own, wide, bits):
-    out = prepared(case, Residuals(MarginWeights(1.0), own, wide), bits, UNIT)
+    statistic = Residuals(MarginWeights(1.0), own, wide)
+    out = prepared(case, statistic, bits, UNIT)
     expected = naive_residuals(case, 1.0, bits, UNIT, own)
     np.testing.assert_array_equal(out[:, : expected.shape[1]], expected)
+    # The total has nothing of `own`: it is that of all rows' e.
+    whole = naive_residuals(case, 1.0, bits, 0.0)[:, :-1]
+    block = case.block
+    total = statistic.prepare(block, block.order, Scale(case.shift, bits), UNIT)
+    assert list(total) == [whole[whole > 0].sum()]
 
 
 def test_response_weights(case):

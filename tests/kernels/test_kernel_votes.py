@@ -1,11 +1,11 @@
-"""Votes that are counted: costs of a vote, their sums by leaf, and errors."""
+"""Votes that are counted: costs of a vote, and errors."""
 
 import numpy as np
 import pytest
 
 from distboost.kernels import votes
 from distboost.kernels.potential import PotentialTable, zero_one_costs
-from distboost.weighting.votes import PotentialGains, PotentialSums, Votes
+from distboost.weighting.votes import PotentialGains, Votes
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
 
 BITS = 45
@@ -42,21 +42,9 @@ def test_vote_gains(case, unit, dtype, bits):
     assert not out[:, K + 2].any()
 
 
-def test_vote_sums(case):
-    block, K = case.block, case.block.n_classes
-    costs = np.random.default_rng(5).uniform(size=(len(block.order), K))
-    gains = naive_gains(case, costs, BITS)
-    expected = np.zeros((3, K), np.int64)
-    for leaf, i in case.in_leaves():
-        expected[leaf] += gains[i]
-    out = np.zeros((3, K), np.int64)
-    votes.vote_sums(costs, block.labels, block.weights, block.order, block.spans, case.leaves, 2.0**BITS, out)
-    np.testing.assert_array_equal(out, expected)
-
-
 @pytest.mark.parametrize("rounds_left", [1, 6])
 def test_gains_by_potential(case, rounds_left):
-    """The statistic and its sums are those of the potentials' costs, whatever the order of the rows."""
+    """The statistic is that of the potentials' costs, whatever the order of the rows."""
     block, K = case.block, case.block.n_classes
     gains = PotentialGains(0.3, rounds_left)
     table = PotentialTable(K, 0.3)
@@ -65,10 +53,6 @@ def test_gains_by_potential(case, rounds_left):
     out = prepared(case, gains, BITS, UNIT)
     assert out.dtype == np.int64
     np.testing.assert_array_equal(out[:, :K], expected)
-    sums = np.zeros((3, K), np.int64)
-    for leaf, i in case.in_leaves():
-        sums[leaf] += expected[i]
-    np.testing.assert_array_equal(case.sums(PotentialSums(gains), BITS), sums)
 
 
 def test_vote_risk(case):

@@ -14,10 +14,10 @@ from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.weak import gains
 from distboost.weak.tree import GrowthLimits, TreeGrower
+from distboost.weak.whole_tree import grow_whole_tree
 from distboost.weighting.base import LEAF_WEIGHT_UNIT
 from distboost.weighting.codes import (
     CodeSides,
-    CodeSums,
     CodeWeights,
     ColumnSides,
     ColumnSums,
@@ -208,6 +208,14 @@ def leaves_of(rows, leaves):
     ]
 
 
+def assert_sums(rows, tree, statistic, data):
+    """The tree, the last to part the rows, knows its leaves' sums and how much they hold."""
+    S = statistics_of(rows, statistic)
+    for leaf, sums, mass in zip(leaves_of(rows, tree.leaves), tree.sums, tree.mass, strict=True):
+        np.testing.assert_array_equal(sums, S[leaf].sum(axis=0))
+        assert mass == max(len(leaf), math.ceil(data.weights[leaf].sum()))
+
+
 def splits_of(tree):
     binned = tree.binned
     return [*zip(binned.feature.tolist(), binned.bin.tolist(), binned.missing_left.tolist(), strict=True)]
@@ -233,6 +241,7 @@ def assert_grows(kind, statistic, limits, weighted):
         assert tree.weight == pytest.approx(data.weights[in_use].sum(), rel=1e-5)
         rows.update([tree.step(values)])
         assert sorted(map(tuple, leaves)) == sorted(tuple(sorted(x)) for x in leaves_of(rows, tree.leaves))
+        assert_sums(rows, tree, statistic, data)
     runtime.close()
 
 
@@ -266,7 +275,7 @@ def test_several_trees_in_one_round(limits, weighted):
     several = [
         (ColumnSides(CODES, 0), gains.VOTES, ColumnSums(CODES, 0)),
         (ColumnSides(CODES, 1), gains.LEAST_SQUARES, ColumnSums(CODES, 1)),
-        (CodeSides(CODES), gains.REAL_VOTES, CodeSums(CODES)),
+        (CodeSides(CODES), gains.REAL_VOTES, ColumnSums(CODES, 1)),
         (ColumnSides(CODES, 2), gains.VOTES_STUMP, ColumnSums(CODES, 2)),
     ]
     together_rows = data.rows(runtime)
@@ -284,7 +293,7 @@ def test_several_trees_in_one_round(limits, weighted):
             for mine, theirs in zip(alone.shard.blocks, together_rows.shard.blocks, strict=True):
                 mine.scores[:] = theirs.scores
             other = TreeGrower(alone, limits)(statistic, kind, depth)
-            for ours, theirs in zip((*tree.binned, tree.gain), (*other.binned, other.gain), strict=True):
+            for ours, theirs in zip((*tree.binned, *tree[1:]), (*other.binned, *other[1:]), strict=True):
                 np.testing.assert_array_equal(ours, theirs)
             np.testing.assert_array_equal(
                 together_rows.sums(reduction, tree.leaves), alone.sums(reduction, other.leaves)
@@ -310,10 +319,28 @@ def test_sums_of_one_column_or_of_all_are_the_same():
     rows = data.rows(runtime)
     rows.begin(CODES)
     tree = TreeGrower(rows, GrowthLimits(max_depth=3))(CodeSides(CODES), gains.VOTES)
-    N, P = np.moveaxis(rows.sums(CodeSums(CODES), tree.leaves), 1, 0)
+    N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
     for c in range(N_CLASSES):
         found = together(rows.sums(ColumnSums(CODES, c), tree.leaves))
         np.testing.assert_allclose(found, np.column_stack([N[:, c], P[:, c]]), rtol=1e-12)
+    runtime.close()
+
+
+@WEIGHTED
+@pytest.mark.parametrize("limits", [GrowthLimits(max_depth=0), GrowthLimits(min_samples_leaf=150)])
+@pytest.mark.parametrize("kind", [gains.CODEWORD, gains.WHOLE_TREE], ids=["tree", "whole tree"])
+def test_a_root_knows_its_sums(kind, limits, weighted):
+    """Where it may not be split, and where nothing is gained by it."""
+    data, runtime = Data(weighted), LocalRuntime(1)
+    rows = data.rows(runtime)
+    statistic = CodeSides(CODES) if kind == gains.WHOLE_TREE else Residuals(MARGINS, wide=True)
+    rows.begin(statistic.weighting)
+    grow = TreeGrower(rows, limits)
+    tree = grow_whole_tree(grow, statistic)[0] if kind == gains.WHOLE_TREE else grow(statistic, kind)
+    assert tree.leaves.tolist() == [0]
+    assert sorted(grow.histograms._free) == list(range(len(grow.histograms.pool)))
+    assert tree.weight == data.weights.sum()
+    assert_sums(rows, tree, statistic, data)
     runtime.close()
 
 

@@ -13,7 +13,7 @@ from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
 from distboost.weak.tree import GrowthLimits, TreeGrower
 from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
+from distboost.weighting.codes import CodeSides, CodeWeights, ColumnSums, one_against_all
 
 N_BINS = np.array([6, 4, 1, 5])
 NOISE = 2.0**-40
@@ -178,8 +178,12 @@ def grown(data, limits, rounds):
     for _ in range(rounds):
         tree, signs = grow_whole_tree(grow, CodeSides(weighting))
         assert sorted(grow.histograms._free) == list(range(len(grow.histograms.pool)))
-        N, P = np.moveaxis(rows.sums(CodeSums(weighting), tree.leaves), 1, 0)
-        yield rows, tree, signs, *sides_of(rows, weighting)
+        sides, of_rows = np.split(tree.sums, 2, axis=1), sides_of(rows, weighting)
+        rows.sums(ColumnSums(weighting, 0), tree.leaves)  # the last splits are made with the next question
+        for leaf, *sums in zip(tree.leaves, *sides, strict=True):
+            np.testing.assert_array_equal(sums, [x[rows_of(rows, leaf)].sum(axis=0) for x in of_rows])
+        yield rows, tree, signs, *of_rows
+        N, P = rows.histogram_scale.real(np.array(sides))
         positive = (signs > 0)[:, None]
         a = best_steps(np.where(positive, P, N).sum(axis=0), np.where(positive, N, P).sum(axis=0))
         rows.update([tree.step(np.outer(signs, a / 2))])

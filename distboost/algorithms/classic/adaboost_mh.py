@@ -32,7 +32,7 @@ from distboost.algorithms.base import (
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.codes import CodeSides, CodeSums, CodeWeights, one_against_all
+from distboost.weighting.codes import CodeSides, CodeWeights, one_against_all
 
 
 @dataclass(kw_only=True, eq=False)
@@ -74,7 +74,7 @@ class AdaBoostMH(Algorithm):
         if self.vote == "real":
             return self._real_votes(rows, grow(statistic, gains.REAL_VOTES))
         tree = grow(statistic, gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES)
-        N, P = np.moveaxis(rows.sums(CodeSums(self.weighting), tree.leaves), 1, 0)
+        N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
         S = P - N
         v = signs(S)
         if self.max_depth == 1 and len(S) == 2:
@@ -85,7 +85,7 @@ class AdaBoostMH(Algorithm):
         return Round([Learner(tree, α * v)], SEPARATED if differ == 0 else "")
 
     def _real_votes(self, rows: Rows, tree: Tree) -> Round:
-        N, P = np.moveaxis(rows.sums(CodeSums(self.weighting), tree.leaves), 1, 0)
+        N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
         D = (N + P).sum()
         ε = 1 / (2 * tree.weight * self.n_classes) if tree.weight > 0 else 0.0
         # 1/2 ln((W+ + ε) / (W- + ε)), the weights normalised to a sum of 1

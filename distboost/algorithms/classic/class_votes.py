@@ -7,7 +7,7 @@ in F[i, y_i], so that up to a common factor the weight is exp(-F[i, y_i]).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -25,7 +25,7 @@ from distboost.algorithms.base import (
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import TreeGrower
-from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, together
+from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, is_fine, together
 
 
 @dataclass(kw_only=True, eq=False)
@@ -58,10 +58,10 @@ class AdaBoostM1(Algorithm):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         tree = grow(ClassWeights(self.weighting), gains.CODEWORD)
-        C = together(rows.sums(ClassSums(self.weighting), tree.leaves))
-        h = np.argmax(C, axis=1)
-        right = C[np.arange(len(h)), h].sum()
-        wrong = C.sum() - right if C.sum() > right else 0.0
+        h, right, wrong = _named(tree.sums)
+        # Neither a leaf's class nor the step may hang on rounding.
+        if not (is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum())):
+            h, right, wrong = _named(together(rows.sums(ClassSums(self.weighting), tree.leaves)))
         if wrong >= self.chance * (right + wrong):
             return Round([], NO_BETTER_THAN_CHANCE)
         α = bounded_log_ratio(right, wrong, LARGEST_RATIO) + self.prior  # ln((1 - ε) / ε) ...
@@ -72,6 +72,13 @@ class AdaBoostM1(Algorithm):
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
         return softmax(F, axis=1)
+
+
+def _named(C: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+    """The class that each leaf names, and the weights that these are right and wrong about."""
+    h = np.argmax(C, axis=1)
+    right, total = C[np.arange(len(h)), h].sum(), C.sum()
+    return h, right, max(total - right, 0)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -6,8 +6,9 @@ in it: see `weighting/codes.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -28,7 +29,7 @@ from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import Tree, TreeGrower
 from distboost.weighting.codes import CodeWeights, ColumnSides, ColumnSums, one_against_all
-from distboost.weighting.response import normalised, together
+from distboost.weighting.response import is_fine, normalised, together
 
 
 @dataclass(kw_only=True, eq=False)
@@ -54,13 +55,21 @@ class Committees(Algorithm):
     def learners_per_round(self) -> int:
         return self.weighting.n_columns
 
-    def grow_all(self, rows: Rows, grow: TreeGrower, kind: int) -> list[tuple[Tree, np.ndarray]]:
-        """A tree for each column, and its `ColumnSums`."""
-        found = []
+    def grow_all(self, rows: Rows, grow: TreeGrower, kind: int) -> Iterator[tuple[int, Tree]]:
+        """A tree for each column, the rows parted by it."""
         for column in range(self.weighting.n_columns):
-            tree = grow(ColumnSides(self.weighting, column), kind)
-            found.append((tree, rows.sums(ColumnSums(self.weighting, column), tree.leaves)))
-        return found
+            yield column, grow(ColumnSides(self.weighting, column), kind)
+
+    def sign_votes(self, rows: Rows, column: int, tree: Tree, stump: bool) -> tuple[np.ndarray, float, float]:
+        """What each leaf votes, -1 or +1, and the weights that the votes get right and wrong."""
+        h, right, wrong = _signed(tree.sums, stump)
+        # Neither a leaf's vote nor the step may hang on rounding.
+        if is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum()):
+            real = rows.histogram_scale.real
+            return h, float(real(right)), float(real(wrong))
+        sums = rows.sums(ColumnSums(self.weighting, column), tree.leaves)
+        h, right, wrong = _signed(together(sums), stump)
+        return h, float(right), float(wrong)
 
     def learner(self, column: int, tree: Tree, f: np.ndarray) -> Learner:
         """The tree adds f (n_leaves,) to the score of its column."""
@@ -75,11 +84,10 @@ class Committees(Algorithm):
         return normalised_sigmoids(F)
 
 
-def sign_votes(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, float, float]:
-    """What each leaf votes, -1 or +1, and the weights that the votes get right and wrong."""
-    N, P = together(sums).T
+def _signed(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, Any, Any]:
+    N, P = sums.T
     h = tree_signs(P - N, stump)
-    return h, float(np.where(h > 0, P, N).sum()), float(np.where(h > 0, N, P).sum())
+    return h, np.where(h > 0, P, N).sum(), np.where(h > 0, N, P).sum()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -102,10 +110,8 @@ class OneVsAllAdaBoost(Committees):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         stumps = self.max_depth == 1
         learners, separated = [], True
-        for column, (tree, sums) in enumerate(
-            self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES)
-        ):
-            h, right, wrong = sign_votes(sums, stumps)
+        for column, tree in self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES):
+            h, right, wrong = self.sign_votes(rows, column, tree, stumps)
             α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 - ε) / ε)
             learners.append(self.learner(column, tree, α * h))
             separated &= wrong == 0
@@ -144,16 +150,16 @@ class AdaBoostMO(Committees):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         stumps = self.max_depth == 1
-        found = self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES)
-        shifts = [rows.shift_of(ColumnSums(self.weighting, c)) for c in range(len(found))]
-        votes, right, wrong = [], 0.0, 0.0
-        for (_, sums), shift in zip(found, shifts, strict=True):
-            h, r, w = sign_votes(sums, stumps)
+        shifts = rows.shifts
+        trees, votes, right, wrong = [], [], 0.0, 0.0
+        for column, tree in self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES):
+            h, r, w = self.sign_votes(rows, column, tree, stumps)
+            trees.append(tree)
             votes.append(h)
-            # Columns come in units of their own.
-            right, wrong = right + r * np.exp(shift - max(shifts)), wrong + w * np.exp(shift - max(shifts))
+            unit = np.exp(shifts[column] - max(shifts))  # columns come in units of their own
+            right, wrong = right + r * unit, wrong + w * unit
         α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 + r) / (1 - r)), over all columns
-        learners = [self.learner(c, tree, α * votes[c]) for c, (tree, _) in enumerate(found)]
+        learners = [self.learner(c, tree, α * votes[c]) for c, tree in enumerate(trees)]
         return Round(learners, SEPARATED if wrong == 0 else "")
 
     def decoded(self, G: np.ndarray) -> np.ndarray:
@@ -187,8 +193,12 @@ class GentleAdaBoost(Committees):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         learners = []
-        for column, (tree, sums) in enumerate(self.grow_all(rows, grow, gains.LEAST_SQUARES)):
-            N, P = normalised(sums).T
+        for column, tree in self.grow_all(rows, grow, gains.LEAST_SQUARES):
+            C = tree.sums.astype(np.float64)
+            light = ~is_fine(tree.sums.sum(axis=1), tree.mass)
+            if light.any():
+                C[light] = normalised(rows.sums(ColumnSums(self.weighting, column), tree.leaves[light]))
+            N, P = C.T
             # The weighted mean of the labels in the leaf.
             f = np.divide(P - N, P + N, out=np.zeros(len(N)), where=P + N > 0)
             learners.append(self.learner(column, tree, f))
