@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,16 +22,16 @@ from distboost.training import train
 from distboost.weak import gains
 from distboost.weak.splits import Histograms
 from distboost.weak.tree import GrowthLimits, TreeGrower
+from distboost.weighting import response
 from distboost.weighting.codes import (
     CodeSides,
-    CodeSums,
     CodeWeights,
     ColumnSides,
     ColumnSums,
     one_against_all,
 )
 from distboost.weighting.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
-from distboost.weighting.response import together
+from distboost.weighting.response import ClassWeights, together
 from tests.runtime.conftest import RUNTIMES
 
 WEIGHTING = MarginWeights(0.5)
@@ -78,6 +79,22 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
         np.add.at(expected[:, :K], histograms.offsets[d] + b, V.astype(np.int64))
         np.add.at(expected[:, K], histograms.offsets[d] + b, (weights > 0).astype(np.int64))
     assert_array_equal(histograms.pool[slot, :, : K + 1], expected)
+    assert rows.totals.tolist() == [e * (K - 1) * weights.sum()]
+    rows.close()
+
+
+def test_totals_are_of_the_rows_in_use(runtime, problem):
+    """Of those drawn, in units of the histograms; they stay until the next tree."""
+    X, y, weights = problem
+    rows, _ = place(runtime, X, y, weights)
+    rows.begin(WEIGHTING)
+    grow = TreeGrower(rows, GrowthLimits(max_depth=3, subsample=0.4, seed=1))
+    tree = grow(Residuals(WEIGHTING, own=0.3, wide=True), gains.CODEWORD)
+    hits = rows.sums(HitsAndMisses(WEIGHTING), tree.leaves)[:, 0]
+    assert rows.histogram_scale.real(rows.totals) == pytest.approx(hits.sum(), rel=1e-15)
+    assert 0 < tree.weight < weights.sum()
+    TreeGrower(rows, STUMPS)(CodeSides(CodeWeights(one_against_all(rows.n_classes))), gains.VOTES)
+    assert rows.totals.tolist() == []
     rows.close()
 
 
@@ -229,9 +246,8 @@ def test_several_trees_in_one_round_each_with_its_sums(runtime, problem):
         for _ in range(2):
             trees = [grow(ColumnSides(code, c), gains.VOTES) for c in range(K)][:-1]
             tree = grow(CodeSides(code), gains.REAL_VOTES)
-            N, P = np.moveaxis(rows.sums(CodeSums(code), tree.leaves), 1, 0) * np.exp(
-                rows.shift_of(CodeSums(code))
-            )
+            scale = rows.histogram_scale
+            N, P = np.split(scale.real(tree.sums) * np.exp(scale.shift), 2, axis=1)
             columns = [
                 together(rows.sums(ColumnSums(code, c), tree.leaves))
                 * np.exp(rows.shift_of(ColumnSums(code, c)))
@@ -282,7 +298,7 @@ def test_parts_of_an_answer_combine_in_any_order():
 # What a round costs.
 
 K = 5
-STUMPS, DEPTH_3 = GrowthLimits(max_depth=1), GrowthLimits(max_depth=3)
+STUMPS, DEPTH_2, DEPTH_3 = (GrowthLimits(max_depth=depth) for depth in (1, 2, 3))
 
 
 @dataclass(frozen=True)
@@ -295,7 +311,8 @@ class Family:
     trees: int = 1  # in each round
     histograms: int = 1  # questions in each round, at the most
     exactly: bool = True  # so many histograms, no fewer
-    more_sums: str = ""  # the note that counts sums beside one for each tree
+    leaf_sums: int = 1  # questions for each tree: none, where its step follows from the histograms
+    more_sums: str = ""  # the note that counts sums beside those
 
 
 FAMILIES = {
@@ -304,28 +321,30 @@ FAMILIES = {
     "level-wise": Family("gd-mcboost", {"max_depth": 4}, GrowthLimits(max_depth=4), 1, 4, False),
     "stumps": Family("gd-mcboost", {"leaf": "codeword", "max_depth": 1}),
     "best first": Family("gd-mcboost", {"max_leaf_nodes": 9}, GrowthLimits(max_leaf_nodes=9), 1, 8, False),
-    "adaptive": Family("adaboost-mm", {"max_depth": 3}, DEPTH_3, 1, 3, False),
-    "fixed edges": Family("adaboost-mm", {"strategy": "fixed", "max_depth": 1}),
-    "votes": Family("adaboost-mm", {"strategy": "os-exponential", "max_depth": 1}),
-    "potentials": Family("adaboost-mm", {"strategy": "os-zero-one", "max_depth": 1, "n_estimators": 3}),
+    "adaptive": Family("adaboost-mm", {"max_depth": 3}, DEPTH_3, 1, 3, False, 0),
+    "fixed edges": Family("adaboost-mm", {"strategy": "fixed", "max_depth": 1}, leaf_sums=0),
+    "votes": Family("adaboost-mm", {"strategy": "os-exponential", "max_depth": 1}, leaf_sums=0),
+    "potentials": Family(
+        "adaboost-mm", {"strategy": "os-zero-one", "max_depth": 1, "n_estimators": 3}, leaf_sums=0
+    ),
     "stage-wise": Family("stagewise"),
     "stage-wise, logistic": Family("stagewise", {"loss": "logistic"}, more_sums="coefficient_passes"),
     "stage-wise trees": Family("stagewise", {"max_depth": 3}, DEPTH_3, 2, 1 + 3, False),
     "stage-wise trees, logistic": Family(
-        "stagewise", {"loss": "logistic", "max_depth": 3}, DEPTH_3, 2, 1 + 3, False, "coefficient_passes"
+        "stagewise", {"loss": "logistic", "max_depth": 3}, DEPTH_3, 2, 1 + 3, False, 1, "coefficient_passes"
     ),
-    "gamble": Family("gamble", {"max_leaf_nodes": 5}, GrowthLimits(max_leaf_nodes=5), 1, 4, False),
-    "rebel stumps": Family("rebel"),
-    "rebel trees": Family("rebel", {"max_depth": 3}, DEPTH_3, 1, 3, False),
-    "one-vs-all stumps": Family("one-vs-all", {}, STUMPS, K, K),
-    "one-vs-all trees": Family("one-vs-all", {"max_depth": 3}, DEPTH_3, K, 3 * K, False),
-    "class votes": Family("adaboost-m1", {"max_depth": 3}, DEPTH_3, 1, 3, False),
-    "samme": Family("samme", {"max_depth": 3}, DEPTH_3, 1, 3, False),
-    "votes for every class": Family("adaboost-mh"),
-    "real votes": Family("adaboost-mh", {"vote": "real", "max_depth": 3}, DEPTH_3, 1, 3, False),
+    "gamble": Family("gamble", {"max_leaf_nodes": 5}, GrowthLimits(max_leaf_nodes=5), 1, 4, False, 0),
+    "rebel stumps": Family("rebel", leaf_sums=0),
+    "rebel trees": Family("rebel", {"max_depth": 3}, DEPTH_3, 1, 3, False, 0),
+    "one-vs-all stumps": Family("one-vs-all", {}, STUMPS, K, K, leaf_sums=0),
+    "one-vs-all trees": Family("one-vs-all", {"max_depth": 2}, DEPTH_2, K, 2 * K, False, 0),
+    "class votes": Family("adaboost-m1", {"max_depth": 3}, DEPTH_3, 1, 3, False, 0),
+    "samme": Family("samme", {"max_depth": 3}, DEPTH_3, 1, 3, False, 0),
+    "votes for every class": Family("adaboost-mh", leaf_sums=0),
+    "real votes": Family("adaboost-mh", {"vote": "real", "max_depth": 3}, DEPTH_3, 1, 3, False, 0),
     "colorings": Family("adaboost-ecc"),
-    "every code": Family("adaboost-mo", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1),
-    "gentle": Family("gentle-adaboost", {}, STUMPS, K, K),
+    "every code": Family("adaboost-mo", {}, STUMPS, 2 ** (K - 1) - 1, 2 ** (K - 1) - 1, leaf_sums=0),
+    "gentle": Family("gentle-adaboost", {}, STUMPS, K, K, leaf_sums=0),
     "gradient": Family("gradboost"),
     "totally corrective": Family("multiboost", {"nu": 0.01}, more_sums="coefficient_passes"),
 }
@@ -358,8 +377,9 @@ PLACES = [
 
 @pytest.mark.parametrize(("runtime", "family"), PLACES, indirect=["runtime"])
 def test_round_trips_and_passes(runtime, problem, family):
-    """A round takes a question for each level of its tree (for each leaf but one, best first), one for the sums of its leaves,
-    and the update; of several trees, the first two for each, and those that its coefficients take.
+    """A round takes a question for each level of its tree (for each leaf but one, best first), one for the sums of its leaves
+    where they do not follow from the histograms, and the update; of several trees, the first two for each, and those that its
+    coefficients take. (Leaves too light for the histograms' grid are summed up anew: see below. Here there are none.)
 
     Statistics, leaf sums and update visit every row once; histograms visit all rows once and then half of them, at the most,
     for each further level.
@@ -369,20 +389,70 @@ def test_round_trips_and_passes(runtime, problem, family):
     histograms = n_rounds * family.histograms
     assert rows.calls["histogram"] <= histograms
     assert rows.calls["histogram"] == histograms or not family.exactly
-    sums = n_rounds * family.trees
+    sums = n_rounds * family.trees * family.leaf_sums
     if family.more_sums:
         counted = history.notes[family.more_sums]
         assert min(counted) >= 1
         sums += sum(counted)
-    assert rows.calls == {"histogram": rows.calls["histogram"], "sums": sums, "update": n_rounds}
+    assert rows.calls == Counter(histogram=rows.calls["histogram"], sums=sums, update=n_rounds)
     if "passes" in history.notes:
         assert sum(history.notes["passes"]) == rows.calls.total()
     passes = rows.passes()
     assert passes["statistics"] == n_rounds * family.trees * n
-    assert passes["sums"] == sums * n
+    assert passes.get("sums", 0) == sums * n
     assert passes["update"] == n_rounds * n
     assert passes["histogram"] <= n_rounds * n * (family.trees + (family.histograms - family.trees) / 2)
     rows.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "trees"),
+    [
+        ("gamble", 1),
+        ("adaboost-m1", 1),
+        ("samme", 1),
+        ("one-vs-all", K),
+        ("adaboost-mo", 2 ** (K - 1) - 1),
+        ("gentle-adaboost", K),
+    ],
+)
+def test_light_leaves_take_one_more_question(runtime, problem, monkeypatch, name, trees):
+    """Where the rows of a leaf are too light for the histograms' grid. Both ways give the same but for rounding."""
+    losses = []
+    for bits, sums in ((response.FINE_BITS, 0), (62, 1)):
+        monkeypatch.setattr(response, "FINE_BITS", bits)
+        rows, history = trained(runtime, problem, Family(name, {"max_depth": 2}, DEPTH_2), 3)
+        losses.append(history.train_loss)
+        assert rows.calls["sums"] == 3 * trees * sums
+        rows.close()
+    assert_allclose(*losses, rtol=1e-9)
+
+
+@pytest.mark.parametrize("runtime", ["2 threads"], indirect=True)
+def test_leaves_of_any_weight_have_their_digits(runtime):
+    """One leaf's rows weigh ever less: its values, wherever its sums come from, are those of real numbers."""
+    rng = np.random.default_rng(2)
+    y, right = rng.integers(0, K, 900), rng.integers(0, 2, 900)
+    right[y == 4] &= rng.integers(0, 2, 900)[y == 4]
+    counts = np.array([np.bincount(y[right == side], minlength=K) for side in (0, 1)])
+    gamble = registry.algorithm("gamble")(n_classes=K)
+    anew = []
+    for bits in range(0, 46, 3):
+        rows, _ = place(runtime, right[:, None].astype(float), y)
+        rows.begin(gamble.weighting)
+        grow = TreeGrower(rows, STUMPS)
+        F = np.outer([0.0, np.log(2)], (bits + 0.1 * np.arange(K)) * (K - 1))
+        rows.update([grow(ClassWeights(gamble.weighting), gains.LEAST_SQUARES).step(F)])
+        [learner], *_ = gamble.learn(rows, grow)
+        C = counts * np.exp(-F / (K - 1))
+        g = (K * C / C.sum(axis=1, keepdims=True) - 1) / (K - 1)
+        r = K * (K - 1) * g / ((K - 2) * g + 1)
+        f = r - r.mean(axis=1, keepdims=True)
+        assert_allclose(learner.values, f, rtol=0, atol=1e-9 * K**2)
+        anew.append(rows.calls["sums"])
+        rows.close()
+    assert anew == sorted(anew)
+    assert set(anew) == {0, 1}
 
 
 @pytest.mark.parametrize("similarity", ["one-point", "two-point"])
