@@ -36,7 +36,7 @@ from distboost.errors import DataError
 from distboost.kernels.potential import check_computable, potentials
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
-from distboost.weak.tree import TreeGrower
+from distboost.weak.tree import Tree, TreeGrower
 from distboost.weighting.base import Weighting
 from distboost.weighting.margin import MarginWeights, Residuals
 from distboost.weighting.votes import PotentialGains, Votes
@@ -121,21 +121,33 @@ class AdaBoostMM(Algorithm):
         if self.strategy == "os-zero-one":
             check_computable(self.n_classes, self.n_estimators, self.edge)
 
-    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        if self.strategy == "adaptive":
-            return self._adaptive(rows, grow)
-        if self.strategy == "os-zero-one":
-            return self._zero_one(rows, grow)
-        if self.strategy == "os-exponential":
-            return self._fixed(rows, grow, self.edge, self.eta, vote=1.0)
-        t = rows.round - 1
-        γ = _of_round(self.edge, t)
-        α = best_step(γ, self.n_classes) if self.alphas is None else _of_round(self.alphas, t)
-        return self._fixed(rows, grow, γ, α, vote=α)
+    def statistic(self, round: int) -> Residuals | PotentialGains:
+        """Of costs: C[i, y_i] - C[i, l], divided by a constant of the round."""
+        if self.strategy == "os-zero-one":  # phi_{T - t - 1}(F_i + e_l), t rounds played before
+            return PotentialGains(self.edge, self.n_estimators - (round - 1))
+        if self.strategy == "adaptive":  # eq. 7: C[i, l] = e[i, l], C[i, y_i] = -sum_k e[i, k]
+            return Residuals(self.margins, wide=True)
+        # Eq. 6 (with l for its index j): C[i, l] = (e^α - 1) e[i, l], C[i, y_i] = (e^-α - 1) sum_k e[i, k]. Divided by e^α - 1,
+        # the own label's cost is -e^-α sum_k e[i, k].
+        return Residuals(self.margins, own=float(np.exp(-self._of_round(round)[1])), wide=True)
 
-    def _adaptive(self, rows: Rows, grow: TreeGrower) -> Round:
-        """Eq. 7: C[i, l] = e[i, l], C[i, y_i] = -sum_k e[i, k]."""
-        tree = grow(Residuals(self.margins, wide=True), gains.CODEWORD)
+    def _of_round(self, round: int) -> tuple[float, float]:
+        """The edge that a fixed strategy counts on, and its step."""
+        if self.strategy == "os-exponential":
+            return self.edge, self.eta
+        γ = _at(self.edge, round - 1)
+        return γ, best_step(γ, self.n_classes) if self.alphas is None else _at(self.alphas, round - 1)
+
+    def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        tree = grow(self.statistic(rows.round), gains.CODEWORD)
+        if self.strategy == "adaptive":
+            return self._adaptive(rows, tree)
+        if self.strategy == "os-zero-one":
+            return self._zero_one(rows, tree)
+        γ, α = self._of_round(rows.round)
+        return self._fixed(rows, tree, γ, α, vote=1.0 if self.strategy == "os-exponential" else α)
+
+    def _adaptive(self, rows: Rows, tree: Tree) -> Round:
         c, won = _labels(tree.sums)
         total = _total(rows)
         # δ_t = -C . 1_h / sum_i sum_k e[i, k], the edge
@@ -148,11 +160,8 @@ class AdaBoostMM(Algorithm):
         outcome = SEPARATED if won == total else ""  # integers: no label is wrong
         return Round([Learner(tree, _votes(c, α, self.n_classes))], outcome, notes)
 
-    def _fixed(self, rows: Rows, grow: TreeGrower, γ: float, α: float, vote: float) -> Round:
-        """Eq. 6 (with l for its index j): C[i, l] = (e^α - 1) e[i, l], C[i, y_i] = (e^-α - 1) sum_k e[i, k]."""
-        # Divided by e^α - 1: the own label's cost is -e^-α sum_k e[i, k].
+    def _fixed(self, rows: Rows, tree: Tree, γ: float, α: float, vote: float) -> Round:
         own = float(np.exp(-α))
-        tree = grow(Residuals(self.margins, own=own, wide=True), gains.CODEWORD)
         c, won = _labels(tree.sums)
         total = _total(rows)
         # The edge on any costs: (average - C . 1_h) / (average - C . 1_correct), average = sum_i mean_l C[i, l].
@@ -161,10 +170,7 @@ class AdaBoostMM(Algorithm):
         notes = self._noted(δ, kappa(γ, α, self.n_classes))
         return Round([Learner(tree, _votes(c, vote, self.n_classes))], notes=notes)
 
-    def _zero_one(self, rows: Rows, grow: TreeGrower) -> Round:
-        """The OS strategy: C[i, l] = phi_{T - t - 1}(F_i + e_l), t rounds played before."""
-        statistic = PotentialGains(self.edge, self.n_estimators - (rows.round - 1))
-        tree = grow(statistic, gains.CODEWORD)
+    def _zero_one(self, rows: Rows, tree: Tree) -> Round:
         S = rows.histogram_scale.real(tree.sums)
         c = np.argmax(S, axis=1)
         lost, available = -S[np.arange(len(c)), c].sum(), -S.sum() / self.n_classes
@@ -204,7 +210,7 @@ def best_step(γ: float, K: int) -> float:
     return float(np.log1p(K * γ / (1 - γ)) / 2)
 
 
-def _of_round(values: Any, t: int) -> float:
+def _at(values: Any, t: int) -> float:
     return float(values[t]) if np.ndim(values) else float(values)
 
 

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from distboost.kernels import lanes
 from distboost.rows import Losses, Rows, Step
 from distboost.weak.tree import TreeGrower
-from distboost.weighting.base import Weighting
+from distboost.weighting.base import Statistic, Weighting
 
 # Rows too light for the integer sums weigh less than 2^-40 of the heaviest. A step that multiplies a weight by more than that
 # could lift one from nothing to the top: the largest step, also where there is no error to stop it.

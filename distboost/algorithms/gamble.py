@@ -54,10 +54,13 @@ class GAMBLE(Algorithm):
     def row_bytes(self, n_features: int) -> int:
         return 8  # its weight
 
+    def statistic(self, round: int) -> ClassWeights:
+        return ClassWeights(self.weighting)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)
-        tree = grow(ClassWeights(self.weighting), gains.LEAST_SQUARES)
+        tree = grow(self.statistic(rows.round), gains.LEAST_SQUARES)
         C = tree.sums.astype(np.float64)
         # Light leaves are summed up anew: r follows g up to K^2 times as fast, where a class has next to no part in W.
         light = ~is_fine(tree.sums.sum(axis=1) // K**2, tree.mass)

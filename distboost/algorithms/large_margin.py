@@ -53,9 +53,12 @@ class LargeMargin(Algorithm):
     def __post_init__(self):
         self.weighting = MarginWeights(1.0, EXPONENTIAL if self.loss == "exponential" else LOGISTIC)
 
+    def statistic(self, round: int) -> Residuals:
+        return Residuals(self.weighting, wide=True)
+
     def steepest_stump(self, rows: Rows, grow: TreeGrower) -> Signed:
         """The stump, and class, of steepest descent: eq. 10. It has one leaf if no split has a slope."""
-        tree = grow(Residuals(self.weighting, wide=True), gains.CLASS_STUMP, max_depth=1)
+        tree = grow(self.statistic(rows.round), gains.CLASS_STUMP, max_depth=1)
         if tree.n_leaves == 1:
             return Signed(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
         return Signed(tree, *side_table(rows, tree, self.weighting, _rising))

@@ -102,20 +102,25 @@ class CDMCBoost(MCBoost):
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(1, wide=True)
 
+    def statistic(self, round: int) -> ProjectedResiduals:
+        """Along coordinate j of the codewords, one after another."""
+        j = (round - 1) % (self.n_classes - 1)
+        return ProjectedResiduals(self.weighting, simplex(self.n_classes)[:, j])
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        n_coordinates = self.n_classes - 1
-        for offset in range(n_coordinates):  # one that has nothing to gain gives way to the next
-            found = self._along(rows, grow, j=(rows.round - 1 + offset) % n_coordinates)
+        for offset in range(
+            self.n_classes - 1
+        ):  # a coordinate that has nothing to gain gives way to the next
+            found = self._along(rows, grow, self.statistic(rows.round + offset))
             if found.learners[0].values.any():
                 break
         return found
 
-    def _along(self, rows: Rows, grow: TreeGrower, j: int) -> Round:
-        """The best step along coordinate j."""
-        Y_j = simplex(self.n_classes)[:, j]
+    def _along(self, rows: Rows, grow: TreeGrower, statistic: ProjectedResiduals) -> Round:
+        """The best step along a coordinate."""
+        Y_j = statistic.code
         stumps = self.max_depth == 1
         # The direction of steepest descent within the trees, along coordinate j: eq. 25.
-        statistic = ProjectedResiduals(self.weighting, Y_j)
         tree = grow(statistic, gains.CLASS_STUMP if stumps else gains.DIRECTION)
         g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ Y_j, stumps))
         # The step that minimises the risk along g, eq. 26: its exponents depend on (g, class, k) alone.
@@ -148,11 +153,14 @@ class GDMCBoost(MCBoost):
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(self.n_classes, wide=self.leaf == "codeword")
 
+    def statistic(self, round: int) -> Residuals:
+        return Residuals(self.weighting, wide=self.leaf == "codeword")
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The direction of steepest descent within the trees, eq. 32.
         if self.leaf == "codeword":
-            return self._codeword_round(rows, grow(Residuals(self.weighting, wide=True), gains.CODEWORD))
-        return self._direction_round(rows, grow(Residuals(self.weighting), gains.DIRECTION))
+            return self._codeword_round(rows, grow(self.statistic(rows.round), gains.CODEWORD))
+        return self._direction_round(rows, grow(self.statistic(rows.round), gains.DIRECTION))
 
     def _codeword_round(self, rows: Rows, tree: Tree) -> Round:
         K = rows.n_classes

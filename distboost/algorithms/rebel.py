@@ -98,6 +98,9 @@ class REBEL(Algorithm):
             return statistic_bytes(2 * self.n_classes, wide=True)
         return 8 * n_features + SEARCH_BYTES + 8 * self.n_classes
 
+    def statistic(self, round: int) -> CodeSides | None:
+        return None if self.needs_values else CodeSides(self.weighting)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         before = rows.calls.total()
         learner, separated = (self._similarity if self.needs_values else self._tree)(rows, grow)

@@ -81,11 +81,14 @@ class AdaBoostECC(Algorithm):
         if not np.isin(μ, (-1, 1)).all() or (np.abs(μ.sum(axis=1)) == self.n_classes).any():
             raise DataError("colorings must hold -1 and +1 only, and both of them in every row.")
 
+    def statistic(self, round: int) -> ProjectedResiduals:
+        # Binary weights of the rows: sum_l e[i, l] [μ(y_i) != μ(l)]; with the sign μ(y_i), the residuals along μ.
+        return ProjectedResiduals(self.weighting, self._coloring(round))
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         μ = self._coloring(rows.round)
-        # Binary weights of the rows: sum_l e[i, l] [μ(y_i) != μ(l)]; with the sign μ(y_i), the residuals along μ.
         stumps = self.max_depth == 1
-        tree = grow(ProjectedResiduals(self.weighting, μ), gains.CLASS_STUMP if stumps else gains.DIRECTION)
+        tree = grow(self.statistic(rows.round), gains.CLASS_STUMP if stumps else gains.DIRECTION)
         h, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ μ, stumps))
         apart = T * (μ[:, None] != μ)
         right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()

@@ -69,8 +69,11 @@ class AdaBoostMH(Algorithm):
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(2 * self.n_classes, wide=True)
 
+    def statistic(self, round: int) -> CodeSides:
+        return CodeSides(self.weighting)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        statistic = CodeSides(self.weighting)
+        statistic = self.statistic(rows.round)
         if self.vote == "real":
             return self._real_votes(rows, grow(statistic, gains.REAL_VOTES))
         tree = grow(statistic, gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES)

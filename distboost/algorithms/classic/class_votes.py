@@ -56,8 +56,11 @@ class AdaBoostM1(Algorithm):
     def row_bytes(self, n_features: int) -> int:
         return 8  # its weight
 
+    def statistic(self, round: int) -> ClassWeights:
+        return ClassWeights(self.weighting)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        tree = grow(ClassWeights(self.weighting), gains.CODEWORD)
+        tree = grow(self.statistic(rows.round), gains.CODEWORD)
         h, right, wrong = _named(tree.sums)
         # Neither a leaf's class nor the step may hang on rounding.
         if not (is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum())):

@@ -55,6 +55,9 @@ class Committees(Algorithm):
     def learners_per_round(self) -> int:
         return self.weighting.n_columns
 
+    def statistic(self, round: int) -> ColumnSides:
+        return ColumnSides(self.weighting, 0)
+
     def grow_all(self, rows: Rows, grow: TreeGrower, kind: int) -> Iterator[tuple[int, Tree]]:
         """A tree for each column, the rows parted by it."""
         for column in range(self.weighting.n_columns):

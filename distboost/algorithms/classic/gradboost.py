@@ -50,9 +50,12 @@ class GradBoost(Algorithm):
     def row_bytes(self, n_features: int) -> int:
         return statistic_bytes(self.n_classes, wide=False)
 
+    def statistic(self, round: int) -> Residuals:
+        return Residuals(self.weighting)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The stump whose row of the gradient has the largest norm.
-        tree = grow(Residuals(self.weighting), gains.DIRECTION_STUMP, max_depth=1)
+        tree = grow(self.statistic(rows.round), gains.DIRECTION_STUMP, max_depth=1)
         if tree.n_leaves == 1:
             return Round([Learner(tree, np.zeros((1, self.n_classes)))])
         sums = HitsAndMisses(self.weighting)
