@@ -171,7 +171,7 @@ class Shard:
         tally = self._tally(question.build, question.features, pool, slots)
         totals = self._visit(work, [0], _kinds(question.root), tally)
         if question.root is not None:
-            self._totals = np.sum(totals, axis=0, dtype=np.int64)
+            self._totals = sum(totals, self._totals)
         return self._totals
 
     def sums(self, question: SumsQuestion) -> Partial:
@@ -217,7 +217,7 @@ class Shard:
         tally = None if pool is None else self._tally(ROOT, question.features, pool, slots)
         answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally)
         if root is not None:
-            self._totals = np.sum([totals for _, totals in answers], axis=0, dtype=np.int64)
+            self._totals = sum((totals for _, totals in answers), self._totals)
         self._last_update = reduce(Partial.combined, (found for found, _ in answers), nothing)
         self._updated = question.round
         return self._last_update, self._totals

@@ -63,16 +63,18 @@ class Committees(Algorithm):
         for column in range(self.weighting.n_columns):
             yield column, grow(ColumnSides(self.weighting, column), kind)
 
-    def sign_votes(self, rows: Rows, column: int, tree: Tree, stump: bool) -> tuple[np.ndarray, float, float]:
-        """What each leaf votes, -1 or +1, and the weights that the votes get right and wrong."""
+    def sign_votes(
+        self, rows: Rows, column: int, tree: Tree, stump: bool
+    ) -> tuple[np.ndarray, float, float, float]:
+        """What each leaf votes, -1 or +1, the weights that the votes get right and wrong, and the logarithm of their unit."""
         h, right, wrong = _signed(tree.sums, stump)
         # Neither a leaf's vote nor the step may hang on rounding.
         if is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum()):
             real = rows.histogram_scale.real
-            return h, float(real(right)), float(real(wrong))
-        sums = rows.sums(ColumnSums(self.weighting, column), tree.leaves)
-        h, right, wrong = _signed(together(sums), stump)
-        return h, float(right), float(wrong)
+            return h, float(real(right)), float(real(wrong)), rows.histogram_scale.shift
+        reduction = ColumnSums(self.weighting, column)
+        h, right, wrong = _signed(together(rows.sums(reduction, tree.leaves)), stump)
+        return h, float(right), float(wrong), rows.shift_of(reduction)
 
     def learner(self, column: int, tree: Tree, f: np.ndarray) -> Learner:
         """The tree adds f (n_leaves,) to the score of its column."""
@@ -114,7 +116,7 @@ class OneVsAllAdaBoost(Committees):
         stumps = self.max_depth == 1
         learners, separated = [], True
         for column, tree in self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES):
-            h, right, wrong = self.sign_votes(rows, column, tree, stumps)
+            h, right, wrong, _ = self.sign_votes(rows, column, tree, stumps)
             α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 - ε) / ε)
             learners.append(self.learner(column, tree, α * h))
             separated &= wrong == 0
@@ -153,14 +155,13 @@ class AdaBoostMO(Committees):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         stumps = self.max_depth == 1
-        shifts = rows.shifts
-        trees, votes, right, wrong = [], [], 0.0, 0.0
+        trees, found = [], []
         for column, tree in self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES):
-            h, r, w = self.sign_votes(rows, column, tree, stumps)
             trees.append(tree)
-            votes.append(h)
-            unit = np.exp(shifts[column] - max(shifts))  # columns come in units of their own
-            right, wrong = right + r * unit, wrong + w * unit
+            found.append(self.sign_votes(rows, column, tree, stumps))
+        votes, rights, wrongs, shifts = zip(*found, strict=True)
+        units = np.exp(np.array(shifts) - max(shifts))  # columns come in units of their own
+        right, wrong = float(rights @ units), float(wrongs @ units)
         α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 + r) / (1 - r)), over all columns
         learners = [self.learner(c, tree, α * votes[c]) for c, tree in enumerate(trees)]
         return Round(learners, SEPARATED if wrong == 0 else "")
