@@ -136,7 +136,7 @@ def parse_limit(memory_limit: int | str | None) -> int | None:
         ) from error
 
 
-def plan(
+def reckon(
     task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
 ) -> MemoryPlan:
     """What each part takes, and how many rows stay in memory.
