@@ -66,5 +66,6 @@ class RawDataset:
             rule = WeightRule.of(class_weight, profile.class_scans)
         options = BinOptions.of(profile, rule, self.sources, keep_values)
         cuts = spans(self.sources.x, n_parallel)
-        calls = [(*self.sources.parts(a, b), a, options) for a, b in cuts]
+        sources = self.sources.near(max((b - a for a, b in cuts), default=1))
+        calls = [(*sources.parts(a, b), a, options) for a, b in cuts]
         return BinnedSet(bin_rows, calls, [b - a for a, b in cuts])
