@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.core.sync import sync
 
+from distboost.data.storage import listed, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
 
 PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
@@ -218,12 +218,8 @@ class ZarrSource(Source):
         )
         expected = [array.metadata.encode_chunk_key(position) for position in grid]
         prefix = f"{array.path}/" if array.path else ""
-        present = sync(_listed(array.store, prefix))
+        present = listed(array.store, prefix)
         return [key for key in expected if prefix + key not in present]
-
-
-async def _listed(store: Any, prefix: str) -> set[str]:
-    return {key async for key in store.list_prefix(prefix)}
 
 
 class DaskSource(Source):
@@ -264,7 +260,7 @@ def is_dask(data: Any) -> bool:
 def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
     """The zarr array at a path or URL."""
     try:
-        return zarr.open_array(os.fspath(url), mode="r")
+        return zarr.open_array(open_store(url), mode="r")
     except Exception as error:
         raise DataError(
             f"{name}: there is no zarr array at {os.fspath(url)!r} ({type(error).__name__}: {error}). "

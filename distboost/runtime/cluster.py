@@ -116,7 +116,7 @@ class ClusterRuntime:
             self.client.cancel([future for future, _ in window])
 
     def share(self, value: Any) -> Any:
-        return self.client.scatter(value, hash=False, broadcast=True)
+        return self.client.scatter([value], hash=False, broadcast=True)[0]
 
     def _submit(
         self, function: Callable[..., Any], call: tuple, worker: str | None = None, strictly: bool = True
