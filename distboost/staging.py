@@ -85,6 +85,10 @@ class Staging:
             binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
         )
 
+    def profile(self, found: MemoryPlan) -> Profile:
+        """Classes, weights and bin edges, within the plan's limit."""
+        return self.data.profile(self.max_bins, self.seed, self.where, found.for_ingest)
+
     @contextmanager
     def rows(
         self, profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
@@ -109,16 +113,8 @@ class Staging:
         keep = algorithm.needs_values
         if found.streamed and isinstance(data, RawDataset):
             url = f"{stack.enter_context(self._folder(found))}/{name}"
-            memory = None if found.limit is None else found.limit - found.parts[0].n_bytes
             data = write_store(
-                data,
-                url,
-                self.max_bins,
-                self.seed,
-                self.where,
-                memory=memory,
-                keep_values=keep,
-                profile=profile,
+                data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
             )
         return data.binned(profile, class_weight, self.where.n_parallel, keep)
 

@@ -264,7 +264,9 @@ def bin_rows(
 @click.option("--features", type=click.IntRange(min=1), help="Features, if there is no array yet.")
 @click.option("--classes", type=click.IntRange(min=2), help="Classes; a binned store knows them.")
 @click.option("--memory-limit", metavar="BYTES", help="Of each process, such as 2GB.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process."
+)
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Of the process, or of each worker.")
 @click.option("--weighted", is_flag=True, help="There are sample weights.")
 @click.option(
@@ -293,12 +295,14 @@ def plan(
     if rows is None or features is None:
         raise click.UsageError("Give an array with --x, or its sizes with --rows and --features.")
     if classes is None:
-        raise click.UsageError("Missing option '--classes': how many there are is not known before labels are read.")
+        raise click.UsageError(
+            "Missing option '--classes': how many there are is not known before labels are read."
+        )
     given = settings(parameters)
-    model = estimator(algorithm)().set_params(**{**given, "memory_limit": memory_limit or given.get("memory_limit")})
-    print_plan(
-        plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted)
+    model = estimator(algorithm)().set_params(
+        **{**given, "memory_limit": memory_limit or given.get("memory_limit")}
     )
+    print_plan(plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted))
 
 
 @main.command()

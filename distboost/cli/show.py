@@ -108,7 +108,9 @@ def print_plan(plan: MemoryPlan) -> None:
         console.print(_parts("the process that calls fit", plan.leader))
     limit = "no memory_limit" if plan.limit is None else f"memory_limit {format_bytes(plan.limit)}"
     rows = f"{plan.resident:,} of {plan.resident + plan.streamed:,} rows stay in memory"
-    console.print(f"{limit}: {rows}" + (", the others stream from disk." if plan.streamed else "."), highlight=False)
+    console.print(
+        f"{limit}: {rows}" + (", the others stream from disk." if plan.streamed else "."), highlight=False
+    )
     if plan.streamed:
         console.print(f"On disk: {format_bytes(plan.scratch_bytes)} of bins and scores.", highlight=False)
 
