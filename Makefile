@@ -24,7 +24,7 @@ bench-memory: $(VENV)/.with-bench
 	$(OUT_OF_CORE) workers $(KEEP)
 	$(OUT_OF_CORE) resident --rivals $(KEEP)
 	$(OUT_OF_CORE) throughput $(KEEP)
-	$(OUT_OF_CORE) throughput --rows 4e6 --features 16 --classes 10 $(KEEP)
+	$(OUT_OF_CORE) throughput --rows 4e6 --features 16 --classes 10 --memory-limit 476MB $(KEEP)
 	$(OUT_OF_CORE) rival $(KEEP)
 	$(OUT_OF_CORE) scaling $(KEEP)
 

@@ -46,7 +46,7 @@ class Outcome:
     rounds: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rounds = [mark["time"] for mark in self.marks if mark["mark"] == "round"]
+        self.rounds = [mark["time"] for mark in self.all("round")]
 
     @property
     def failure(self) -> str:
@@ -61,9 +61,17 @@ class Outcome:
             return f"killed by {signal.Signals(-self.status).name}"
         return self.errors.strip().splitlines()[-1] if self.errors.strip() else f"exit status {self.status}"
 
+    @property
+    def pid(self) -> int:
+        return self.memory.pid
+
+    def all(self, name: str) -> list[dict]:
+        """The marks of this name."""
+        return [mark for mark in self.marks if mark["mark"] == name]
+
     def first(self, name: str) -> dict:
         """The first mark of this name; {} if there is none."""
-        return next((mark for mark in self.marks if mark["mark"] == name), {})
+        return next(iter(self.all(name)), {})
 
     def time(self, name: str) -> float:
         """When it was first marked; inf if never."""
@@ -92,10 +100,15 @@ class Outcome:
         readings = [r for r in self.memory.readings if r.time <= self.time(name)]
         return getattr(readings[-1], kind) if readings else 0
 
-    def row(self, *columns: str) -> list[str]:
-        """Cells of a table: "round", "ingest", "fit" in seconds, kinds of memory in MB."""
-        seconds = {"round": self.per_round, "ingest": self.ingest, "fit": self.total}
-        return [f"{seconds[c]():.2f} s" if c in seconds else f"{self.peak(c) / 1e6:.0f} MB" for c in columns]
+    def promised(self) -> int | None:
+        """What the plan said that the process with the most rows takes; None before it is known."""
+        return self.first("plan").get("n_bytes")
+
+    def rows_in_memory(self) -> str:
+        plan = self.first("plan")
+        if not plan:
+            return "unknown"
+        return f"{100 * plan['resident'] / (plan['resident'] + plan['streamed']):.0f} %"
 
     def as_json(self) -> dict[str, Any]:
         kinds = ("rss", "pss", "anonymous", "data")
@@ -138,7 +151,7 @@ def run(job: dict, cap: Cap | None = None, timeout: float = 3600.0) -> Outcome:
         timer.cancel()
         memory.end_survivors()
         errors.seek(0)
-        outcome = Outcome(marks, memory, status, errors.read()[-4000:], timed_out=timed_out)
+        outcome = Outcome(marks, memory, status, errors.read()[-3000:], timed_out=timed_out)
         if group is not None:
             outcome.group_peak, outcome.group_kills = group.peak(), group.kills()
     return outcome

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from distributed import Client
@@ -12,12 +14,23 @@ INTERVAL = 0.5  # seconds; workers report twice a second
 _ACTIONS = ("worker-status-change", "add-worker", "remove-worker")
 
 
+@contextmanager
+def watched(client: Client, mark: Callable[..., None]) -> Iterator[None]:
+    """Marks the workers' process ids at first, and what happened in the end, be it an error."""
+    with ClusterWatch(client) as watch:
+        mark("workers", pids=watch.pids)
+        try:
+            yield
+        finally:
+            mark("cluster", **watch.found())
+
+
 class ClusterWatch:
     """Collects the workers' own reports for as long as it is entered."""
 
     def __init__(self, client: Client):
         self.client = client
-        self._before = self._pids()
+        self.pids = self._pids()
         self._n_events = len(self._events())
         self._peaks: dict[str, dict[str, int]] = {}
         self._statuses: set[str] = set()
@@ -36,16 +49,15 @@ class ClusterWatch:
         """Peaks of each worker by its own account, statuses seen, restarts, events and warnings."""
         after = self._pids()
         return {
-            "pids": self._before,
             "peaks": self._peaks,
             "statuses": sorted(self._statuses),
-            "restarted": sorted(set(self._before.values()) - set(after.values())),
+            "restarted": sorted(set(self.pids) - set(after)),
             "events": self._events()[self._n_events :],
             "warnings": self._warnings(),
         }
 
-    def _pids(self) -> dict[str, int]:
-        return {str(name): pid for name, pid in self.client.run(os.getpid).items()}
+    def _pids(self) -> list[int]:
+        return list(self.client.run(os.getpid).values())
 
     def _watch(self) -> None:
         while not self._ended.wait(INTERVAL):

@@ -30,6 +30,7 @@ class MemoryWatch:
     """Reads the memory of a process and all its descendants for as long as it is entered."""
 
     def __init__(self, pid: int, interval: float = INTERVAL):
+        self.pid = pid
         self.readings: list[Reading] = []
         self.seen: dict[int, psutil.Process] = {}
         self._root = psutil.Process(pid)

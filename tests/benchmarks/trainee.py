@@ -8,12 +8,13 @@ from __future__ import annotations
 
 # Nothing but the standard library before the limits are set: what the rest takes counts too.
 import json
+import logging
 import os
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
@@ -53,7 +54,8 @@ def marker() -> Mark:
     os.dup2(2, 1)
 
     def mark(name: str, **values: Any) -> None:
-        print(json.dumps({"mark": name, "time": time.monotonic(), **values}), file=out, flush=True)
+        out.write(json.dumps({"mark": name, "time": time.monotonic(), **values}) + "\n")
+        out.flush()
 
     return mark
 
@@ -62,21 +64,22 @@ def train(job: dict, mark: Mark) -> None:
     """distboost, in this process or on a cluster of its own."""
     from distboost import GDMCBoostClassifier
 
-    with cluster(job) as client, ExitStack() as watches:
+    with cluster(job) as client:
         level("idle", mark)
         fit(GDMCBoostClassifier(**small(job["parameters"])), client, *sample(job["n_classes"]))
-        level("warm", mark, **promised(job))
-        if client is not None:
-            from tests.benchmarks.clusters import ClusterWatch
-
-            watch = watches.enter_context(ClusterWatch(client))
-        model = GDMCBoostClassifier(**job["parameters"], **scratch(job))
-        model.callbacks = [lambda progress: mark("round", error=progress.train_error)]
-        mark("fit")
-        fit(model, client, job["x"], job["y"])
-        mark("end", outcome=model.outcome_)
-        if client is not None:
-            mark("cluster", **watch.found())
+        level("warm", mark)
+        log = logging.getLogger("distboost")
+        log.setLevel(logging.INFO)
+        log.addHandler(LogMarks(mark))
+        model = GDMCBoostClassifier(**job["parameters"], scratch=job["scratch"])
+        model.callbacks = [
+            lambda progress: mark("round", error=progress.train_error),
+            lambda progress: mark("plan", **plan_of(model)) if progress.round == 1 else None,
+        ]
+        with watched(client, mark):
+            mark("fit")
+            fit(model, client, job["x"], job["y"])
+            mark("end", outcome=model.outcome_)
 
 
 def level(name: str, mark: Mark, **values: Any) -> None:
@@ -106,16 +109,16 @@ def cluster(job: dict) -> Iterator[Any]:
         yield client
 
 
+def watched(client: Any, mark: Mark) -> AbstractContextManager:
+    """What happens to a cluster is marked, also if the training fails."""
+    if client is None:
+        return nullcontext()
+    return import_module("tests.benchmarks.clusters").watched(client, mark)
+
+
 def fit(model: Any, client: Any, x: Any, y: Any) -> None:
     model.client = client
     model.fit(x, y)
-
-
-def scratch(job: dict) -> dict:
-    from distboost import GDMCBoostClassifier
-
-    known = GDMCBoostClassifier().get_params()
-    return {"scratch": job["scratch"]} if "scratch" in known else {}
 
 
 def small(parameters: dict) -> dict:
@@ -132,9 +135,22 @@ def sample(n_classes: int) -> tuple[Any, Any]:
     return np.random.default_rng(0).normal(size=(100 * n_classes, 4)), np.arange(100 * n_classes) % n_classes
 
 
-def promised(job: dict) -> dict:
-    """What the plan says of the memory this training will take."""
-    return {}
+def plan_of(model: Any) -> dict[str, int]:
+    """What was promised of the memory; it is known when the rows have been read."""
+    plan = model.memory_plan_
+    names = ("n_bytes", "leader_bytes", "resident", "streamed", "window", "scratch_bytes")
+    return {name: getattr(plan, name) for name in names}
+
+
+class LogMarks(logging.Handler):
+    """Marks what distboost logs: it says what is going on before the first round."""
+
+    def __init__(self, mark: Mark):
+        super().__init__(logging.INFO)
+        self.mark = mark
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.mark("log", text=record.getMessage())
 
 
 if __name__ == "__main__":
