@@ -159,7 +159,9 @@ def write(
     unfinished = out.with_name(out.name + ".partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     chunk_rows = min(chunk_rows, n_rows)
-    x, y = _arrays(maker, unfinished, n_rows, (chunk_rows, chunk_columns or maker.n_features), dtype, compress)
+    x, y = _arrays(
+        maker, unfinished, n_rows, (chunk_rows, chunk_columns or maker.n_features), dtype, compress
+    )
 
     def write_stripe(start: int) -> int:
         stop = min(start + stripe, n_rows)

@@ -25,6 +25,7 @@ from distboost.data.layout import StoredBlocks, block_array, checksum, plain_arr
 from distboost.data.passes import Progress, remove_bands, write_bins, write_labels
 from distboost.data.plan import IngestPlan
 from distboost.data.profile import ClassScan, Profile, ScanOptions, WeightRule
+from distboost.data.reading import read_block
 from distboost.data.sources import ZarrSource
 from distboost.data.storage import (
     check_space,
@@ -288,13 +289,11 @@ def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rul
     span = blocks.span(block)
     place = f"rows {span.start} to {span.stop - 1} of the binned store {blocks.url}"
     try:
-        found = {name: blocks.read(name, block) for name in checksums}
+        found = {name: read_block(blocks, name, block, expected) for name, expected in checksums.items()}
+    except ValueError as error:
+        raise BinnedStoreError(f"{place} are not what was written: {error}. Bin the data again.") from error
     except Exception as error:
         raise BinnedStoreError(f"{place} cannot be read: {error}. Bin the data again.") from error
-    if any(checksum(found[name]) != expected for name, expected in checksums.items()):
-        raise BinnedStoreError(
-            f"{place} are not what was written: a chunk is missing or altered. Bin the data again."
-        )
     labels = found["labels"]
     return BinnedRows(
         span.start, found["bins"], labels, rule.apply(labels, found["weights"]), found.get("values")
