@@ -247,6 +247,7 @@ def bin_features(
         bins[at] = out
         if values is not None:
             values[at] = X
+        del X  # it may be a view of a chunk, which goes before the next one is read
     return bins, values
 
 

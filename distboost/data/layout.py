@@ -12,6 +12,7 @@ import zarr
 from zarr.codecs import Crc32cCodec
 from zarr.core.sync import sync
 
+from distboost.data.memory import returned_when_freed
 from distboost.data.storage import listed, room_for
 
 # The fill values are ones that a chunk does not consist of: a chunk that is gone is noticed.
@@ -72,7 +73,7 @@ class StoredBlocks:
             span = self.span(block)
             for name, rows in values.items():
                 content = rows[span.start - first : span.stop - first]
-                with room_for(self.url, self.needed):
+                with room_for(self.url, self.needed), returned_when_freed():
                     self.arrays[name][span] = content
                 written.append(Written(name, block, checksum(content)))
         return written

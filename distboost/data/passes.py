@@ -22,6 +22,7 @@ from distboost.data.layout import (
     has_chunk,
     verified,
 )
+from distboost.data.memory import returned_when_freed
 from distboost.data.plan import IngestPlan
 from distboost.data.profile import SCAN_ROWS
 from distboost.data.sources import Source, load
@@ -188,7 +189,7 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
         if content is None:
             continue
         for a, b in _spans(n, bands.rows):
-            with room_for(bands.blocks.url, bands.blocks.needed):
+            with room_for(bands.blocks.url, bands.blocks.needed), returned_when_freed():
                 bands.arrays[name][first + a : first + b, column : column + n_features] = content[a:b]
 
 

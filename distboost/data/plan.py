@@ -236,5 +236,5 @@ def _whole_chunks(axis: Axis, size: int) -> int:
 
 
 def _reading(source: Source) -> int:
-    """What a read takes: an encoded piece, a decoded one, and its copy."""
-    return 0 if source.chunk_bytes == 0 else 3 * max(source.chunk_bytes, PIECE_BYTES)
+    """What a read takes: an encoded piece, decoded ones, and the copy that is returned (as measured)."""
+    return 0 if source.chunk_bytes == 0 else 4 * max(source.chunk_bytes, PIECE_BYTES)

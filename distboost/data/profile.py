@@ -127,6 +127,7 @@ def scan_features(
         at = np.count_nonzero(sampled[:row])
         chosen = X[sampled[rows]]
         sample[at : at + len(chosen), columns] = chosen
+        del X  # it may be a view of a chunk, which goes before the next one is read
     values = [np.sort(table[d, used[d]]) for d in np.flatnonzero(counts <= options.max_bins)]
     return FeatureScan(
         first_row, counts, np.concatenate([np.empty(0), *values]), sample,
@@ -316,6 +317,7 @@ def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
         step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
         for a in range(0, len(values), step):
             yield position[0] + a, position[-1], as_numbers(values[a : a + step], place)
+        del values  # before the next one is read
 
 
 def as_numbers(X: np.ndarray, place: str) -> np.ndarray:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import zarr
 
+from distboost.data.memory import returned_when_freed
 from distboost.data.storage import listed, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
 
@@ -128,7 +129,10 @@ class ZarrPart:
         ]
         for piece in itertools.product(*map(list, spans)):
             position = tuple(a - first for (a, _), (first, _) in zip(piece, self._bounds, strict=True))
-            yield position, self._read(piece)
+            with returned_when_freed():
+                values = self._read(piece)
+                yield position, values
+                del values  # before the next one is read
 
     def _read(self, piece: tuple[tuple[int, int], ...]) -> np.ndarray:
         try:
@@ -144,6 +148,7 @@ class ZarrPart:
         out = np.empty(self.shape, self.array.dtype)
         for position, values in self.pieces():
             out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+            del values
         return out
 
 
@@ -152,12 +157,13 @@ def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
 
 
 def _piece_shape(array: zarr.Array) -> list[int]:
-    """About PIECE_BYTES, the last axis being filled up first."""
-    left, sizes = max(PIECE_BYTES // array.dtype.itemsize, 1), []
-    for length, chunk in zip(array.shape[::-1], (array.shards or array.chunks)[::-1], strict=True):
-        size = max(min(length, left // chunk * chunk), min(length, chunk), 1)
-        sizes.append(size)
-        left //= size
+    """As many whole chunks as PIECE_BYTES hold, at least one; along the last axis first."""
+    chunks = array.shards or array.chunks
+    left, sizes = max(PIECE_BYTES // (math.prod(chunks) * array.dtype.itemsize), 1), []
+    for length, chunk in zip(array.shape[::-1], chunks[::-1], strict=True):
+        n = max(min(left, -(-length // chunk)), 1)
+        sizes.append(n * chunk)
+        left //= n
     return sizes[::-1]
 
 
