@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 NO_FEATURES = np.zeros(0, np.int64)
 ERROR_UNIT = 2.0**22  # weights of misclassified rows are counted in units of 1/ERROR_UNIT
 
+# Statistics may lose so many bits to a bound of the weights that is above the largest, or all that they have beyond ENOUGH_BITS.
+LOST_BITS = 8
+ENOUGH_BITS = 30
+
 
 class Splits(NamedTuple):
     """Splits to apply: the rows of node[m] part between left[m] and right[m]."""
@@ -276,21 +280,32 @@ class Rows(ABC):
         weight_unit: float = 0.0,
     ) -> None:
         """The next question begins a new tree, over `features`; a weight_unit adds the rows' own weights to its histograms."""
-        self._root = self._begun(Root(features.astype(np.int64), statistic, subsample, weight_unit))
+        shifts = self._bound if self.is_sharp(statistic) else self._shifts[0]
+        self._root = self._begun(Root(features.astype(np.int64), statistic, subsample, weight_unit), shifts)
 
-    def _begun(self, root: Root) -> RootQuestion:
-        """What it takes to begin a tree.
+    def is_sharp(self, statistic: Statistic | None) -> bool:
+        """Whether the statistic keeps its digits when it is scaled by the bound of the weights that the last update was given.
 
-        Statistics are scaled by the bound of the weights that the last update was given, not by the largest that it reported:
-        so that they can be computed in the update's own pass.
+        So it can be computed in the update's own pass. But a large step may raise the bound far above the largest weight that
+        the update reported: then that is the scale, whether or not the tree was begun already.
         """
-        statistic = root.statistic
-        scale = Scale.fine(statistic.shift(self._bound.tolist()) if statistic else 0.0, self.counts[0].weight)
-        if statistic and not statistic.wide:
-            scale = Scale(scale.shift, min(HISTOGRAM_BITS, scale.bits))
+        if statistic is None:
+            return True
+        above = statistic.shift(self._bound.tolist()) - statistic.shift(self._shifts[0].tolist())
+        return above <= math.log(2) * max(LOST_BITS, self._bits(statistic) - ENOUGH_BITS)
+
+    def _bits(self, statistic: Statistic) -> int:
+        bits = fine_bits(self.counts[0].weight)
+        return bits if statistic.wide else min(HISTOGRAM_BITS, bits)
+
+    def _begun(self, root: Root, shifts: np.ndarray) -> RootQuestion:
+        """What it takes to begin a tree; its statistic is scaled by the shifts."""
+        scale = Scale(0.0, 0)
+        if root.statistic is not None:
+            scale = Scale(root.statistic.shift(shifts.tolist()), self._bits(root.statistic))
         self._features, self.histogram_scale = root.features, scale
         self._queue = Splits.empty()
-        return RootQuestion(statistic, scale, root.subsample, root.weight_unit)
+        return RootQuestion(root.statistic, scale, root.subsample, root.weight_unit)
 
     def split(self, splits: Splits) -> None:
         """The splits travel with the next question: they cost no round trip."""
@@ -355,7 +370,7 @@ class Rows(ABC):
         splits, self._bound = self._take_queue(), shifts[0]
         root, histograms, slots = None, None, []
         if then is not None:
-            root, histograms, slots = self._begun(then.root), then.histograms, [then.slot]
+            root, histograms, slots = self._begun(then.root, self._bound), then.histograms, [then.slot]
         question = UpdateQuestion(
             self.round, splits, tuple(steps), anew, self.weighting, shifts, factors, root,
             then.root.features if then else NO_FEATURES,

@@ -149,7 +149,7 @@ class TreeGrower:
         wanted = self._root(statistic, self.rows.round)
         self.features = wanted.features
         foreseen, self.foreseen = self.foreseen, None
-        if foreseen is not None and wanted.same(foreseen.root):
+        if foreseen is not None and wanted.same(foreseen.root) and self.rows.is_sharp(statistic):
             return foreseen.slot
         if foreseen is not None:
             foreseen.histograms.give_back([foreseen.slot])

@@ -26,3 +26,9 @@ def runtime(request, tmp_path, monkeypatch):
         monkeypatch.setattr(chosen, "place", lambda sets, layout: place(sets, layout, allotment))
     yield chosen
     chosen.close()
+
+
+@pytest.fixture
+def n_streamed(request):
+    """Of 700 training rows in blocks of 100."""
+    return 400 if "streaming" in request.node.callspec.params["runtime"] else 0

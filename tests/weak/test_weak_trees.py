@@ -290,6 +290,7 @@ def test_several_trees_in_one_round(limits, weighted):
             alone = data.rows(runtime)  # with the same scores, and one tree only
             alone.begin(CODES)
             alone.round, alone._shifts = together_rows.round, list(together_rows._shifts)
+            alone._bound = together_rows._bound
             for mine, theirs in zip(alone.shard.blocks, together_rows.shard.blocks, strict=True):
                 mine.scores[:] = theirs.scores
             other = TreeGrower(alone, limits)(statistic, kind, depth)
