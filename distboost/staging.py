@@ -18,6 +18,7 @@ from dask.utils import format_bytes
 from distboost.algorithms.base import Algorithm
 from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.memory import give_back
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
 from distboost.data.store import BinnedStore, write_store
@@ -104,6 +105,7 @@ class Staging:
                 sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
             rows = self.where.place(sets, layout, found.allotment(self._local_scratch()))
             stack.callback(rows.close)
+            give_back()
             yield rows, found
 
     def _binned(
