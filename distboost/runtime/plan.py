@@ -246,9 +246,10 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
 def _too_small(task: Task, limit: int, needed: int) -> LimitError:
     wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
     smaller = "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
+    enough = megabytes(math.ceil(needed / 1e6) * 1e6)
     return LimitError(
         f"memory_limit is {megabytes(limit)} per process, but {task.n_rows} rows of {task.n_features} features and "
-        f"{task.algorithm.n_classes} classes take {megabytes(math.ceil(needed / 1e6) * 1e6)} with {task.algorithm.name}, though no row stays in "
+        f"{task.algorithm.n_classes} classes take {enough} with {task.algorithm.name}, though no row stays in "
         f"memory. Raise the limit to that; or {smaller} may do (distboost plan shows what takes it)."
     )
 
