@@ -2,9 +2,11 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 RUN := $(VENV)/bin/python
+OUT_OF_CORE := $(RUN) -m tests.benchmarks.out_of_core
+KEEP := --data build/bench-data
 INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench bench-memory lint clean
 
 demo: $(VENV)/.with-core
 	$(RUN) -m examples.demo
@@ -14,6 +16,17 @@ test: $(VENV)/.with-test
 
 bench: $(VENV)/.with-bench
 	$(RUN) -m tests.benchmarks.compare
+
+# In the order of what they say; each writes the data it needs, and keeps it for the next.
+bench-memory: $(VENV)/.with-bench
+	$(OUT_OF_CORE) capped $(KEEP)
+	$(OUT_OF_CORE) many-rows $(KEEP)
+	$(OUT_OF_CORE) workers $(KEEP)
+	$(OUT_OF_CORE) resident --rivals $(KEEP)
+	$(OUT_OF_CORE) throughput $(KEEP)
+	$(OUT_OF_CORE) throughput --rows 4e6 --features 16 --classes 10 --memory-limit 476MB $(KEEP)
+	$(OUT_OF_CORE) rival $(KEEP)
+	$(OUT_OF_CORE) scaling $(KEEP)
 
 lint: $(VENV)/.with-dev
 	$(RUN) -m ruff check .

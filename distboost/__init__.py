@@ -15,6 +15,7 @@ _PLACES = {
     "bin": "binning",
     "classifier": "estimators",
     "load": "estimators",
+    "plan": "staging",
     **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators"),
 }
 _MODULES = ("baselines", "errors")

@@ -19,9 +19,13 @@ def bin(
     max_bins: int = 255,
     random_state: int = 0,
     missing_chunks: str = "warn",
+    memory_limit: int | None = None,
+    keep_values: bool = False,
     client: Any = None,
 ) -> str:
     """Writes a binned store, which `fit` takes in place of X and y.
+
+    A complete store of the same data that is at `out` already is left as it is; one that was interrupted is gone on with.
 
     Parameters
     ----------
@@ -33,6 +37,11 @@ def bin(
     random_state : int, default=0
         Seed of the sample whose quantiles become bin edges.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
+    memory_limit : int or None, default=None
+        Bytes that binning may take in each process, libraries and arrays already in memory not counted. By default 256 MiB per
+        thread, or what the largest chunk needs.
+    keep_values : bool, default=False
+        Store the values beside the bins: REBEL's similarities need them.
     client : distributed.Client or None, default=None
         Where to run; found as for `fit` if not given.
 
@@ -53,5 +62,5 @@ def bin(
     data = RawDataset.of(X, y, sample_weight)
     warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
     with runtime(client, None) as where:
-        write_store(data, out, max_bins, random_state, where)
+        write_store(data, out, max_bins, random_state, where, memory_limit, keep_values)
     return out

@@ -172,8 +172,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs)) as where:
             staging = self._staging(data, evaluation, where)
-            staging.plan(self._algorithm(2))  # before a row is read, and again with all classes
-            profile = data.profile(self.max_bins, self._seed(), where)
+            least = staging.plan(self._algorithm(2))  # before a row is read, and again with all classes
+            profile = staging.profile(least)
             if earlier is not None:
                 check_same_task(earlier, profile)
             algorithm = self._algorithm(len(profile.classes))

@@ -19,10 +19,12 @@ from distboost.algorithms.base import Algorithm
 from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import Profile
-from distboost.data.store import write_store
+from distboost.data.sources import as_source
+from distboost.data.store import BinnedStore, write_store
 from distboost.rows import Rows
-from distboost.runtime.plan import MemoryPlan, Task, plan
+from distboost.runtime.plan import MemoryPlan, Task, parse_limit, reckon
 from distboost.runtime.shard import Layout
+from distboost.threads import available_cores
 from distboost.weak.tree import GrowthLimits
 
 log = logging.getLogger("distboost")
@@ -74,7 +76,7 @@ class Staging:
         )
         where = self.where
         n_threads = max(where.n_parallel // where.n_processes, 1)
-        return plan(
+        return reckon(
             task,
             where.limit(self.memory_limit),
             where.n_processes,
@@ -82,6 +84,10 @@ class Staging:
             on_cluster=where.on_cluster,
             binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
         )
+
+    def profile(self, found: MemoryPlan) -> Profile:
+        """Classes, weights and bin edges, within the plan's limit."""
+        return self.data.profile(self.max_bins, self.seed, self.where, found.for_ingest)
 
     @contextmanager
     def rows(
@@ -107,16 +113,8 @@ class Staging:
         keep = algorithm.needs_values
         if found.streamed and isinstance(data, RawDataset):
             url = f"{stack.enter_context(self._folder(found))}/{name}"
-            memory = None if found.limit is None else found.limit - found.parts[0].n_bytes
             data = write_store(
-                data,
-                url,
-                self.max_bins,
-                self.seed,
-                self.where,
-                memory=memory,
-                keep_values=keep,
-                profile=profile,
+                data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
             )
         return data.binned(profile, class_weight, self.where.n_parallel, keep)
 
@@ -140,6 +138,72 @@ class Staging:
         if self.scratch is not None and "://" not in self.scratch:
             return os.path.abspath(self.scratch)
         return None
+
+
+def sizes(x: Any) -> tuple[int, int, int | None]:
+    """Rows, features and, if known without reading the labels, classes of an array or a binned store."""
+    if BinnedStore.is_at(x):
+        store = BinnedStore.open(x)
+        return store.n_rows, store.n_features, store.n_classes
+    source = as_source(x, "X")
+    return (*source.shape, None) if len(source.shape) == 2 else (source.n_rows, 1, None)
+
+
+def plan(
+    estimator: Any,
+    n_rows: int,
+    n_features: int,
+    n_classes: int,
+    *,
+    n_workers: int | None = None,
+    n_threads: int | None = None,
+    weighted: bool = False,
+) -> MemoryPlan:
+    """The memory that a training would take, part by part, and the rows that its `memory_limit` lets stay in memory.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With its parameters: `memory_limit`, the size of its trees, `max_bins`, ..
+    n_rows, n_features, n_classes : int
+        Of the training rows; add the rows of an evaluation set.
+    n_workers : int or None, default=None
+        Dask workers; None: in one process.
+    n_threads : int or None, default=None
+        Of that process, or of each worker; None: one per core, or one.
+    weighted : bool, default=False
+        Whether there are sample or class weights.
+
+    Returns
+    -------
+    MemoryPlan
+
+    Raises
+    ------
+    distboost.errors.LimitError
+        If `memory_limit` is too small to train at all; the message says what would do.
+
+    Examples
+    --------
+    >>> import distboost
+    >>> model = distboost.GDMCBoostClassifier(memory_limit="1GB")
+    >>> plan = distboost.plan(model, n_rows=4_200_000, n_features=256, n_classes=5, n_threads=2)
+    >>> plan.resident + plan.streamed, plan.n_bytes <= 10**9
+    (4200000, True)
+    """
+    estimator._validate_params()
+    task = Task(
+        estimator._algorithm(n_classes),
+        estimator._limits(),
+        n_rows,
+        n_features,
+        estimator.max_bins,
+        np.dtype(estimator.score_dtype).itemsize,
+        weighted or estimator.class_weight is not None,
+    )
+    on_cluster = n_workers is not None
+    threads = n_threads or (1 if on_cluster else available_cores())
+    return reckon(task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster)
 
 
 def _summary(found: MemoryPlan) -> str:

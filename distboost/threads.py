@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 
@@ -27,6 +28,27 @@ class Threads:
         futures = [self._pool.submit(function, item) for item in items[1:]]
         # The first item runs here: no thread is woken for it.
         return [function(items[0]), *(future.result() for future in futures)]
+
+    def each(
+        self, function: Callable[..., Any], items: Iterable[Any], at_once: int | None = None
+    ) -> Generator[Any, None, None]:
+        """function(item) for each item, one after another; at most `at_once` are under way or not yet taken."""
+        most = min(at_once or self.n, self.n)
+        if most < 2:
+            yield from map(function, items)
+            return
+        # A pool of its own, for this thread waits: each of its threads may work.
+        pool = ThreadPoolExecutor(most, "distboost-each")
+        window: deque[Future] = deque()
+        try:
+            for item in items:
+                if len(window) == most:
+                    yield window.popleft().result()
+                window.append(pool.submit(function, item))
+            while window:
+                yield window.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:
         if self._pool is not None:

@@ -258,6 +258,54 @@ def bin_rows(
 
 
 @main.command()
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), required=True, help="What to train.")
+@located("--x", "Features, (rows, features), or a binned store: only their sizes are read.", required=False)
+@click.option("--rows", type=click.IntRange(min=1), help="Rows, if there is no array yet.")
+@click.option("--features", type=click.IntRange(min=1), help="Features, if there is no array yet.")
+@click.option("--classes", type=click.IntRange(min=2), help="Classes; a binned store knows them.")
+@click.option("--memory-limit", metavar="BYTES", help="Of each process, such as 2GB.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process."
+)
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Of the process, or of each worker.")
+@click.option("--weighted", is_flag=True, help="There are sample weights.")
+@click.option(
+    "--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter, such as max_depth=4."
+)
+def plan(
+    algorithm: str,
+    x: str | None,
+    rows: int | None,
+    features: int | None,
+    classes: int | None,
+    memory_limit: str | None,
+    workers: int | None,
+    threads: int | None,
+    weighted: bool,
+    parameters: tuple[str, ...],
+) -> None:
+    """Show what memory a training would take, and what would stream from disk."""
+    from distboost.cli.show import print_plan
+    from distboost.estimators import estimator
+    from distboost.staging import plan, sizes
+
+    if x is not None:
+        rows, features, known = sizes(x)
+        classes = classes or known
+    if rows is None or features is None:
+        raise click.UsageError("Give an array with --x, or its sizes with --rows and --features.")
+    if classes is None:
+        raise click.UsageError(
+            "Missing option '--classes': how many there are is not known before labels are read."
+        )
+    given = settings(parameters)
+    model = estimator(algorithm)().set_params(
+        **{**given, "memory_limit": memory_limit or given.get("memory_limit")}
+    )
+    print_plan(plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted))
+
+
+@main.command()
 @click.argument("model", type=Location())
 def inspect(model: str) -> None:
     """Show what is in a model file."""

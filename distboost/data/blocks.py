@@ -7,14 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-BLOCK_ROWS = 65_536  # the most rows of a block
-BLOCK_BYTES = 2**23  # of its bins, or somewhat less
-
-
-def block_rows(n_features: int) -> int:
-    """Rows of a block: few enough that some blocks are in memory at once, enough that a visit is worth its while."""
-    return min(BLOCK_ROWS, max(BLOCK_BYTES // n_features, 1024))
-
 
 class BinnedRows(NamedTuple):
     """Some rows, binned: made once by ingest, never changed afterwards."""

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from distboost.data.blocks import BinnedSet, block_rows
-from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, spans, take_profile
+from distboost.data.blocks import BinnedSet
+from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
 from distboost.data.profile import Profile, WeightRule
 from distboost.data.sources import as_source, check_chunks
 
@@ -25,8 +25,8 @@ class Dataset(Protocol):
     def weighted(self) -> bool:
         """Whether rows may weigh other than 1."""
 
-    def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:
-        """Classes, weights and bin edges."""
+    def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
+        """Classes, weights and bin edges, found in so many bytes of each process."""
 
     def missing_chunks(self, policy: str) -> list[str]:
         """Warnings about chunks that were never written; raises if the policy says so."""
@@ -63,8 +63,8 @@ class RawDataset:
         rows = min(block_rows(self.n_features), self.n_rows)
         return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
 
-    def profile(self, max_bins: int, seed: int, work: Workplace) -> Profile:
-        return take_profile(self.sources, max_bins, seed, work)
+    def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
+        return take_profile(self.sources, max_bins, seed, work, memory)
 
     def missing_chunks(self, policy: str) -> list[str]:
         found = [check_chunks(source, policy) for source in self.sources if source is not None]
@@ -79,5 +79,6 @@ class RawDataset:
             rule = WeightRule.of(class_weight, profile.class_scans)
         options = BinOptions.of(profile, rule, self.sources, keep_values)
         cuts = spans(self.sources.x, n_parallel)
-        calls = [(*self.sources.parts(a, b), a, options) for a, b in cuts]
+        sources = self.sources.near(max((b - a for a, b in cuts), default=1))
+        calls = [(*sources.parts(a, b), a, options) for a, b in cuts]
         return BinnedSet(bin_rows, calls, [b - a for a, b in cuts])

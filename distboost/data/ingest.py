@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from functools import reduce
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.data.plan import IngestPlan, plan_ingest
 from distboost.data.profile import (
+    ClassScan,
+    FeatureBand,
     Profile,
-    Scan,
     ScanOptions,
     WeightRule,
-    as_numbers,
+    check_rows,
     encode_labels,
     infinite_value,
     load_labels,
     load_weights,
-    profile,
+    merged_classes,
+    numbers,
     sample_fraction,
-    scan_rows,
+    scan_features,
+    scan_labels,
+    sorted_classes,
 )
-from distboost.data.sources import Source, load
+from distboost.data.sources import ArraySource, Source, ZarrSource
 from distboost.errors import DataError
 from distboost.kernels import binning
 
 BLOCK_ROWS = 65_536  # the most rows of a block
+LEAST_BLOCK_ROWS = 1_024
+BLOCK_BYTES = 2**23  # of bins in a block, between these bounds
+
+
+def block_rows(n_features: int) -> int:
+    """The most rows of a block: about BLOCK_BYTES of bins."""
+    return min(BLOCK_ROWS, max(LEAST_BLOCK_ROWS, BLOCK_BYTES // max(n_features, 1)))
 
 
 class Workplace(Protocol):
     """Runs functions over parts of sources, near or far."""
 
     n_parallel: int
+    n_processes: int
 
-    def map(self, function: Callable[..., Any], calls: Iterable[tuple]) -> list[Any]:
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
+    ) -> list[Any]:
         """function(*call) for each call, whose arguments may be parts."""
+
+    def each(
+        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
+    ) -> Generator[Any, None, None]:
+        """The same one after another; in each process at most `at_once` calls are under way or not yet taken."""
+
+    def share(self, value: Any) -> Any:
+        """What to give calls in place of a value that many of them take: it travels once."""
 
 
 class Labelled(NamedTuple):
@@ -65,36 +89,104 @@ class Labelled(NamedTuple):
                 )
 
     def parts(self, start: int, stop: int) -> tuple[Any, Any, Any]:
-        weights = None if self.weights is None else self.weights.part(start, stop)
-        return self.x.part(start, stop), self.y.part(start, stop), weights
+        return self.x.part(start, stop), *self.labels(start, stop)
+
+    def labels(self, start: int, stop: int) -> tuple[Any, Any]:
+        """The parts of labels and weights."""
+        return self.y.part(start, stop), None if self.weights is None else self.weights.part(start, stop)
+
+    def near(self, rows: int) -> Labelled:
+        """The same, with labels and weights that spans of so many rows are cheap to read from.
+
+        Chunks that are longer would be decoded once for each span: such an array is loaded now, once.
+        """
+        weights = None if self.weights is None else _near(self.weights, rows)
+        return Labelled(self.x, _near(self.y, rows), weights)
+
+    def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Spans of rows that end where chunks of labels and weights do: of those that are longer."""
+        axes = [source.axes[0] for source in (self.y, self.weights) if source is not None]
+        return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
+
+    def plan(
+        self, max_bins: int, work: Workplace, memory: int | None = None, keep_values: bool = False
+    ) -> IngestPlan:
+        """How these rows are scanned and binned in `memory` bytes of each process; raises LimitError if they can't be."""
+        return plan_ingest(
+            *self, max_bins, block_rows(self.x.shape[1]), n_parallel=work.n_parallel, n_processes=work.n_processes,
+            memory=memory, keep_values=keep_values,
+        )  # fmt: skip
+
+
+def _near(source: Source, rows: int) -> Source:
+    if not isinstance(source, ZarrSource) or source.chunk_rows <= rows:
+        return source
+    return ArraySource(source.read(0, source.n_rows), source.place)
 
 
 def spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
     """The rows of each block: enough blocks to keep everyone busy, cut between chunks where that is cheap."""
     n = source.n_rows
-    size = min(BLOCK_ROWS, max(1, -(-n // max(n_parallel, 1))))
+    size = min(block_rows(source.shape[1]), max(1, -(-n // max(n_parallel, 1))))
     chunk = source.chunk_rows
     if 1 < chunk <= size:
         size -= size % chunk
     return [(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def take_profile(data: Labelled, max_bins: int, seed: int, work: Workplace) -> Profile:
-    """Scans all rows once."""
+def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
     data.check()
-    options = ScanOptions(
-        max_bins,
-        seed,
-        sample_fraction(data.x.n_rows, data.x.shape[1]),
-        data.x.place,
-        data.y.place,
-        data.weights.place if data.weights else "sample_weight",
-    )
-    calls = [(*data.parts(a, b), a, options) for a, b in spans(data.x, work.n_parallel)]
-    scans = work.map(scan_rows, calls)
-    scan = reduce(lambda a, b: a.merged(b, max_bins), scans, Scan())
+    check_rows(data.x.n_rows, data.x.place)
+    fraction = sample_fraction(*data.x.shape)
+    weights = data.weights.place if data.weights else "sample_weight"
+    return ScanOptions(max_bins, seed, fraction, data.x.place, data.y.place, weights)
+
+
+def take_profile(
+    data: Labelled, max_bins: int, seed: int, work: Workplace, memory: int | None = None
+) -> Profile:
+    """Scans all rows once."""
+    options = scan_options(data, max_bins, seed)
+    plan = data.plan(max_bins, work, memory)
+    classes, scans = scan_classes(data, options, work, plan)
+    weights = None if data.weights is None else _near(data.weights, plan.scan.rows)
+    edges = scan_edges(data.x, weights, options, work, plan)
+    return Profile(data.x.n_rows, classes, scans, edges)
+
+
+def scan_classes(
+    data: Labelled, options: ScanOptions, work: Workplace, plan: IngestPlan
+) -> tuple[np.ndarray, list[ClassScan]]:
+    """The classes in ascending order, and what is known of each."""
+    calls = ((*data.labels(a, b), a, options) for a, b in data.label_spans(plan.labels.rows))
+    found: dict[Any, ClassScan] = {}
+    for scan in work.each(scan_labels, calls, plan.at_once(plan.labels)):
+        found = merged_classes(found, scan)
     dtype = np.dtype(data.y.dtype)
-    return profile(scan, options, np.dtype(str) if dtype.kind in "TU" else dtype)
+    classes = sorted_classes(found, np.dtype(str) if dtype.kind in "TU" else dtype, data.x.n_rows, options)
+    return classes, [found[label] for label in sorted(found)]
+
+
+def scan_edges(
+    x: Source, weights: Source | None, options: ScanOptions, work: Workplace, plan: IngestPlan
+) -> list[np.ndarray]:
+    """The thresholds between the bins of each feature: features are scanned band by band, each by spans of rows."""
+    rows, columns = x.axes
+    bands = list(columns.spans(0, columns.length, plan.scan.columns))
+    row_spans = list(rows.spans(0, rows.length, plan.scan.rows))
+    calls = (
+        (x.part(a, b, (c, d)), None if weights is None else weights.part(a, b), a, c, options)
+        for c, d in bands
+        for a, b in row_spans
+    )
+    edges = []
+    with closing(work.each(scan_features, calls, plan.at_once(plan.scan))) as scans:
+        for c, d in bands:
+            band = FeatureBand(d - c, options.max_bins)
+            for scan in islice(scans, len(row_spans)):
+                band.add(scan)
+            edges += band.edges()
+    return edges
 
 
 @dataclass(frozen=True)
@@ -125,17 +217,42 @@ def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([np.empty(0), *edges]), offsets
 
 
+def split_edges(edges: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
+    return [edges[a:b] for a, b in pairwise(offsets)]
+
+
 def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> BinnedRows:
     """Bins the rows of three parts."""
-    X = as_numbers(load(x), options.x_place)
-    infinite = np.argwhere(np.isinf(X))
-    if len(infinite):
-        row, column = infinite[0]
-        raise infinite_value(options.x_place, first + row, column, X[row, column])
-    y = load_labels(y, options.y_place, first)
-    w = load_weights(weights, len(y), options.weight_place, first)
-    labels = encode_labels(y, w, options.classes, options.y_place, first)
-    bins = np.empty(X.shape, np.uint8)
-    binning.bin_rows(X, options.edges, options.edge_offsets, bins)
-    values = np.array(X, np.float64) if options.keep_values else None
+    bins, values = bin_features(x, first, 0, options)
+    labels, w = bin_labels(y, weights, first, options)
     return BinnedRows(first, bins, labels, options.weight_rule.apply(labels, w), values)
+
+
+def bin_features(
+    x: Any, first_row: int, first_column: int, options: BinOptions
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The bins of some rows of some features, and their values if these are kept."""
+    bins = np.empty(x.shape, np.uint8)
+    values = np.empty(x.shape) if options.keep_values else None
+    for row, column, X in numbers(x, options.x_place):
+        infinite = np.argwhere(np.isinf(X))
+        if len(infinite):
+            i, j = infinite[0]
+            raise infinite_value(options.x_place, first_row + row + i, first_column + column + j, X[i, j])
+        n, n_features = X.shape
+        at = slice(row, row + n), slice(column, column + n_features)
+        out = np.empty(X.shape, np.uint8)
+        d = first_column + column
+        binning.bin_rows(X, options.edges, options.edge_offsets[d : d + n_features + 1], out)
+        bins[at] = out
+        if values is not None:
+            values[at] = X
+        del X  # it may be a view of a chunk, which goes before the next one is read
+    return bins, values
+
+
+def bin_labels(y: Any, weights: Any, first: int, options: BinOptions) -> tuple[np.ndarray, np.ndarray]:
+    """The class index and the weight of each row, as they were given."""
+    labels = load_labels(y, options.y_place, first)
+    w = load_weights(weights, len(labels), options.weight_place, first)
+    return encode_labels(labels, w, options.classes, options.y_place, first), w

@@ -1,25 +1,28 @@
 """The first pass over the raw data: its classes, its weights, and the edges of its bins.
 
-Spans of rows are scanned apart, in any order and anywhere; `Scan.merged` combines what was found, and `profile` draws the
-conclusions.
+Labels are scanned by spans of rows, features by cells: some rows of some features. In any order and anywhere: what was found is
+merged, one band of features after another.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.sources import load
+from distboost.data.sources import load, pieces
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random
 from distboost.weighting.base import WEIGHT_BITS
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
+SCAN_ROWS = 2**18  # labels and weights that are looked at together
+SCAN_NUMBERS = 2**19  # values that are converted and looked at together
 MAX_CLASSES = 2**16
 # 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
@@ -33,33 +36,6 @@ class ScanOptions:
     x_place: str
     y_place: str
     weight_place: str
-
-
-@dataclass
-class Scan:
-    """What is known of some rows."""
-
-    n_rows: int = 0
-    classes: dict[Any, ClassScan] = field(default_factory=dict)
-    # Each feature's distinct values, ascending; None: more than max_bins of them.
-    distinct: list[np.ndarray | None] = field(default_factory=list)
-    # Spans of sampled rows, by their first row: (rows, their weights).
-    sample: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-
-    def merged(self, other: Scan, max_bins: int) -> Scan:
-        """What is known of the rows of both."""
-        if not self.n_rows:
-            return other
-        if not other.n_rows:
-            return self
-        classes = dict(self.classes)
-        for label, scan in other.classes.items():
-            classes[label] = classes[label].merged(scan) if label in classes else scan
-        distinct = [
-            None if a is None or b is None else _at_most(max_bins, np.union1d(a, b))
-            for a, b in zip(self.distinct, other.distinct, strict=True)
-        ]
-        return Scan(self.n_rows + other.n_rows, classes, distinct, self.sample | other.sample)
 
 
 @dataclass(frozen=True)
@@ -78,40 +54,129 @@ class ClassScan:
         )
 
 
-def _at_most(limit: int, values: np.ndarray) -> np.ndarray | None:
-    return values if len(values) <= limit else None
-
-
-def scan_rows(x: Any, y: Any, weights: Any, first: int, options: ScanOptions) -> Scan:
-    """Scans the rows of three parts (`weights` may be None); `first` is the global number of the first."""
-    X, labels = as_numbers(load(x), options.x_place), load_labels(y, options.y_place, first)
+def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[Any, ClassScan]:
+    """The classes in two parts (`weights` may be None) whose first row has the global number `first`."""
+    labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
-    n, n_features = X.shape
-    size = 1 << (2 * options.max_bins + 2).bit_length()
-    table, used = np.zeros((n_features, size)), np.zeros((n_features, size), bool)
-    counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
-    binning.distinct_values(X, w, options.max_bins, table, used, counts, infinite)
-    if infinite[0] >= 0:
-        row, column = infinite.tolist()
-        raise infinite_value(options.x_place, first + row, column, float(X[row, column]))
-    distinct = [
-        np.sort(table[d, used[d]]) if counts[d] <= options.max_bins else None for d in range(n_features)
-    ]
-    sampled = w > 0
-    if options.fraction < 1.0:
-        key = random.key(options.seed, random.BIN_SAMPLE)
-        sampled &= random.uniforms(key, first, n) < options.fraction
+    classes: dict[Any, ClassScan] = {}
+    for a in range(0, len(labels), SCAN_ROWS):
+        classes = merged_classes(classes, _classes(labels[a : a + SCAN_ROWS], w[a : a + SCAN_ROWS], options))
+    return classes
+
+
+def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[Any, ClassScan]:
     try:
         found, index = np.unique(labels[w > 0], return_inverse=True)
     except TypeError as error:
-        raise DataError(
-            f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type."
-        ) from error
-    classes = {}
-    for c, label in enumerate(found.tolist()):
-        own = w[w > 0][index == c]
-        classes[label] = ClassScan(len(own), float(own.max()), bool((own == np.floor(own)).all()))
-    return Scan(n, classes, distinct, {first: (X[sampled], w[sampled])})
+        raise _mixed_types(options, error) from error
+    w = w[w > 0]
+    largest = np.zeros(len(found))
+    np.maximum.at(largest, index, w)
+    whole = np.bincount(index, weights=w != np.floor(w), minlength=len(found)) == 0
+    counts = np.bincount(index, minlength=len(found))
+    return {
+        label: ClassScan(*scan)
+        for label, *scan in zip(
+            found.tolist(), counts.tolist(), largest.tolist(), whole.tolist(), strict=True
+        )
+    }
+
+
+def merged_classes(a: dict[Any, ClassScan], b: dict[Any, ClassScan]) -> dict[Any, ClassScan]:
+    """The classes of the rows of both."""
+    merged = dict(a)
+    for label, scan in b.items():
+        merged[label] = merged[label].merged(scan) if label in merged else scan
+    return merged
+
+
+class FeatureScan(NamedTuple):
+    """What is known of some rows of some features."""
+
+    first_row: int
+    counts: np.ndarray  # (c,): distinct values of each feature; max_bins + 1: too many
+    values: np.ndarray  # those of the features that do not have too many, one after another, ascending
+    sample: np.ndarray  # (m, c)
+    weights: np.ndarray  # (m,): of the sampled rows
+
+
+def scan_features(
+    x: Any, weights: Any, first_row: int, first_column: int, options: ScanOptions
+) -> FeatureScan:
+    """Scans some rows of some features: a part, the part of these rows' weights (or None), and where they begin."""
+    n, n_features = x.shape
+    w = None if weights is None else load_weights(weights, n, options.weight_place, first_row)
+    sampled = _sampled(first_row, n, w, options)
+    sample = np.empty(
+        (np.count_nonzero(sampled), n_features), np.float32 if x.dtype == np.float32 else np.float64
+    )
+    size = 1 << (2 * options.max_bins + 1).bit_length()
+    table, used = np.zeros((n_features, size)), np.zeros((n_features, size), bool)
+    counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
+    for row, column, X in numbers(x, options.x_place):
+        rows, columns = slice(row, row + len(X)), slice(column, column + X.shape[1])
+        known = np.ones(len(X)) if w is None else w[rows]
+        binning.distinct_values(
+            X, known, options.max_bins, table[columns], used[columns], counts[columns], infinite
+        )
+        if infinite[0] >= 0:
+            i, j = infinite.tolist()
+            raise infinite_value(
+                options.x_place, first_row + row + i, first_column + column + j, float(X[i, j])
+            )
+        at = np.count_nonzero(sampled[:row])
+        chosen = X[sampled[rows]]
+        sample[at : at + len(chosen), columns] = chosen
+        del X  # it may be a view of a chunk, which goes before the next one is read
+    values = [np.sort(table[d, used[d]]) for d in np.flatnonzero(counts <= options.max_bins)]
+    return FeatureScan(
+        first_row, counts, np.concatenate([np.empty(0), *values]), sample,
+        np.ones(len(sample)) if w is None else w[sampled],
+    )  # fmt: skip
+
+
+def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> np.ndarray:
+    """Which of the rows first .. first + n - 1 are in the sample: their numbers decide."""
+    sampled = np.ones(n, bool) if w is None else w > 0
+    if options.fraction < 1.0:
+        key = random.key(options.seed, random.BIN_SAMPLE)
+        for a in range(0, n, SCAN_ROWS):
+            some = sampled[a : a + SCAN_ROWS]
+            some &= random.uniforms(key, first + a, len(some)) < options.fraction
+    return sampled
+
+
+class FeatureBand:
+    """What is found of some features, scan by scan, until all rows are scanned."""
+
+    def __init__(self, n_features: int, max_bins: int):
+        self.max_bins = max_bins
+        self.known, self.counts = np.empty((n_features, max_bins)), np.zeros(n_features, np.int64)
+        self.sample: list[tuple[int, np.ndarray, np.ndarray]] = []
+
+    def add(self, scan: FeatureScan) -> None:
+        binning.merge_distinct(scan.values, scan.counts, self.max_bins, self.known, self.counts)
+        if len(scan.sample):
+            self.sample.append((scan.first_row, scan.sample, scan.weights))
+
+    def edges(self) -> list[np.ndarray]:
+        """Midpoints between a feature's distinct values if there are few, else between sample quantiles."""
+        self.sample.sort(key=lambda piece: piece[0])
+        w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
+        return [
+            np.array([binning.midpoint(a, b) for a, b in pairwise(self.known[d, :count])])
+            if count <= self.max_bins
+            else self._quantiles(d, w)
+            for d, count in enumerate(self.counts)
+        ]
+
+    def _quantiles(self, d: int, w: np.ndarray) -> np.ndarray:
+        x = np.concatenate([X[:, d] for _, X, _ in self.sample]).astype(np.float64)
+        present = ~np.isnan(x)
+        distinct, index = np.unique(x[present], return_inverse=True)
+        out = np.empty(self.max_bins - 1)
+        counts = np.bincount(index, weights=w[present], minlength=len(distinct))
+        return out[: binning.quantile_edges(distinct, counts, self.max_bins, out)].copy()
 
 
 @dataclass(frozen=True)
@@ -144,27 +209,35 @@ class Profile:
         return np.array([len(edges) + 1 for edges in self.edges], np.int64)
 
 
+def sample_rows(n_rows: int, n_features: int) -> int:
+    """About how many rows are sampled."""
+    return min(n_rows, SAMPLE_ROWS, max(1000, SAMPLE_BYTES // (8 * max(n_features, 1))))
+
+
 def sample_fraction(n_rows: int, n_features: int) -> float:
-    rows = min(SAMPLE_ROWS, max(1000, SAMPLE_BYTES // (8 * max(n_features, 1))))
-    return min(1.0, rows / max(n_rows, 1))
+    return sample_rows(n_rows, n_features) / max(n_rows, 1)
 
 
-def profile(scan: Scan, options: ScanOptions, dtype: np.dtype) -> Profile:
-    """The conclusions from a scan of all rows."""
-    if scan.n_rows == 0:
-        raise DataError(f"{options.x_place} has 0 rows: at least 1 row of each of 2 classes is needed.")
-    if scan.n_rows > MAX_ROWS:
+def check_rows(n_rows: int, place: str) -> None:
+    """Raises unless so many rows can be trained on."""
+    if n_rows == 0:
+        raise DataError(f"{place} has 0 rows: at least 1 row of each of 2 classes is needed.")
+    if n_rows > MAX_ROWS:
         raise LimitError(
-            f"{options.x_place} has {scan.n_rows} rows; integer sums hold at most {MAX_ROWS}. Train on fewer rows."
+            f"{place} has {n_rows} rows; integer sums hold at most {MAX_ROWS}. Train on fewer rows."
         )
-    if not scan.classes:
+
+
+def sorted_classes(
+    scans: dict[Any, ClassScan], dtype: np.dtype, n_rows: int, options: ScanOptions
+) -> np.ndarray:
+    """The classes in ascending order, if they can be trained on."""
+    if not scans:
         raise DataError(f"every row of {options.weight_place} has weight 0: nothing is left to train on.")
     try:
-        labels = sorted(scan.classes)
+        labels = sorted(scans)
     except TypeError as error:
-        raise DataError(
-            f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type."
-        ) from error
+        raise _mixed_types(options, error) from error
     classes = np.array(labels, dtype=dtype)
     if dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise DataError(
@@ -173,34 +246,18 @@ def profile(scan: Scan, options: ScanOptions, dtype: np.dtype) -> Profile:
         )
     if len(classes) < 2:
         raise DataError(
-            f"{options.y_place} holds one class only ({labels[0]!r}) in {scan.n_rows} rows: a classifier can't train "
+            f"{options.y_place} holds one class only ({labels[0]!r}) in {n_rows} rows: a classifier can't train "
             "on 1 class. At least 2 classes are needed."
         )
     if len(classes) > MAX_CLASSES:
         raise LimitError(
             f"{options.y_place} holds {len(classes)} classes, the limit is {MAX_CLASSES}. Are these class labels?"
         )
-    return Profile(scan.n_rows, classes, [scan.classes[label] for label in labels], _edges(scan, options))
+    return classes
 
 
-def _edges(scan: Scan, options: ScanOptions) -> list[np.ndarray]:
-    """Midpoints between a feature's distinct values if there are few, else between sample quantiles."""
-    spans = [scan.sample[first] for first in sorted(scan.sample)]
-    w = np.concatenate([weights for _, weights in spans])
-    edges = []
-    for d, values in enumerate(scan.distinct):
-        if values is not None:
-            edges.append(np.array([binning.midpoint(a, b) for a, b in pairwise(values)]))
-            continue
-        x = np.concatenate([X[:, d] for X, _ in spans]).astype(np.float64)
-        known = ~np.isnan(x)
-        distinct, index = np.unique(x[known], return_inverse=True)
-        out = np.empty(options.max_bins - 1)
-        n = binning.quantile_edges(
-            distinct, np.bincount(index, weights=w[known], minlength=len(distinct)), options.max_bins, out
-        )
-        edges.append(out[:n].copy())
-    return edges
+def _mixed_types(options: ScanOptions, error: TypeError) -> DataError:
+    return DataError(f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type.")
 
 
 def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
@@ -252,6 +309,15 @@ class WeightRule:
 
 
 # Loading and checking one span of rows.
+
+
+def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Pieces of a part, C-contiguous float32 or float64, each with its row and its column within the part."""
+    for position, values in pieces(part):
+        step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
+        for a in range(0, len(values), step):
+            yield position[0] + a, position[-1], as_numbers(values[a : a + step], place)
+        del values  # before the next one is read
 
 
 def as_numbers(X: np.ndarray, place: str) -> np.ndarray:

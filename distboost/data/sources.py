@@ -7,17 +7,49 @@ slice itself, that of a zarr array is its address, that of a dask array is compu
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import zarr
-from zarr.core.sync import sync
 
+from distboost.data.memory import returned_when_freed
+from distboost.data.storage import listed, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
+
+PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How an axis of an array is cut: after every `chunk` items, or at `cuts` (then `chunk` is the longest stretch)."""
+
+    length: int
+    chunk: int
+    cuts: tuple[int, ...] | None = None
+
+    def end(self, start: int, size: int) -> int:
+        """Where a read of about `size` items should end: at the last cut within them, else at the first one after `start`."""
+        if self.cuts is None:
+            within = (start + size) // self.chunk * self.chunk
+            after = (start // self.chunk + 1) * self.chunk
+        else:
+            within = self.cuts[bisect_right(self.cuts, start + size) - 1]
+            after = self.cuts[min(bisect_right(self.cuts, start), len(self.cuts) - 1)]
+        return min(max(within, after), self.length)
+
+    def spans(self, start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+        """Cuts start .. stop - 1 into spans of about `size`, at chunk boundaries."""
+        while start < stop:
+            end = min(self.end(start, size), stop)
+            yield start, end
+            start = end
 
 
 class Source(ABC):
@@ -29,22 +61,33 @@ class Source(ABC):
     dtype : numpy.dtype
     place : str
         What to call the array in a message.
-    chunk_rows : int
-        Reads that begin and end at multiples of this are the cheapest.
+    axes : tuple of Axis
+        Reads that begin and end at cuts of all axes are the cheapest.
+    chunk_bytes : int
+        Bytes of the largest chunk that a read has to decode; 0 if nothing is decoded.
+    copies : int
+        How often a part is in memory, all of it, while it is used; 0 if it is read piece by piece.
     """
 
     shape: tuple[int, ...]
     dtype: np.dtype
     place: str
-    chunk_rows: int = 1
+    axes: tuple[Axis, ...]
+    chunk_bytes: int = 0
+    copies: int = 1
 
     @property
     def n_rows(self) -> int:
         return self.shape[0]
 
+    @property
+    def chunk_rows(self) -> int:
+        """Rows of the tallest chunk."""
+        return self.axes[0].chunk
+
     @abstractmethod
-    def part(self, start: int, stop: int) -> Any:
-        """What a worker needs to load rows start .. stop - 1."""
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
+        """What a worker needs to load rows start .. stop - 1, of all columns or of columns[0] .. columns[1] - 1."""
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Rows start .. stop - 1, here and now."""
@@ -53,29 +96,93 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class ZarrPart:
-    """The address of some rows of a zarr array."""
+    """The address of some rows of a zarr array, and of some columns."""
 
     array: zarr.Array
     place: str
     start: int
     stop: int
+    columns: tuple[int, int] | None = None
 
-    def load(self) -> np.ndarray:
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.array.dtype)
+
+    @property
+    def _bounds(self) -> list[tuple[int, int]]:
+        rest = [(0, length) for length in self.array.shape[1:]]
+        return [(self.start, self.stop), *(rest if self.columns is None else [self.columns])]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(b - a for a, b in self._bounds)
+
+    def pieces(self) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+        """The values, a chunk at a time (or a few small ones), each with its position within the part.
+
+        zarr decodes many chunks at once where a selection covers many: so none does.
+        """
+        sizes = _piece_shape(self.array)
+        spans = [
+            axis.spans(a, b, size)
+            for axis, (a, b), size in zip(axes_of(self.array), self._bounds, sizes, strict=True)
+        ]
+        for piece in itertools.product(*map(list, spans)):
+            position = tuple(a - first for (a, _), (first, _) in zip(piece, self._bounds, strict=True))
+            with returned_when_freed():
+                values = self._read(piece)
+                yield position, values
+                del values  # before the next one is read
+
+    def _read(self, piece: tuple[tuple[int, int], ...]) -> np.ndarray:
         try:
-            return np.asarray(self.array[self.start : self.stop])
+            return np.asarray(self.array[tuple(slice(a, b) for a, b in piece)])
         except Exception as error:
+            a, b = piece[0]
             raise StoreError(
-                f"rows {self.start} to {self.stop - 1} of {self.place} cannot be read: {type(error).__name__}: {error}. "
+                f"rows {a} to {b - 1} of {self.place} cannot be read: {type(error).__name__}: {error}. "
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
 
+    def load(self) -> np.ndarray:
+        out = np.empty(self.shape, self.array.dtype)
+        for position, values in self.pieces():
+            out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+            del values
+        return out
+
+
+def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
+    return tuple(Axis(n, chunk) for n, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
+
+
+def _piece_shape(array: zarr.Array) -> list[int]:
+    """As many whole chunks as PIECE_BYTES hold, at least one; along the last axis first."""
+    chunks = array.shards or array.chunks
+    left, sizes = max(PIECE_BYTES // (math.prod(chunks) * array.dtype.itemsize), 1), []
+    for length, chunk in zip(array.shape[::-1], chunks[::-1], strict=True):
+        n = max(min(left, -(-length // chunk)), 1)
+        sizes.append(n * chunk)
+        left //= n
+    return sizes[::-1]
+
+
+def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """The values of a part, piece by piece, each with its position within the part."""
+    if isinstance(part, ZarrPart):
+        yield from part.pieces()
+    else:
+        values = load(part)
+        yield (0,) * values.ndim, values
+
 
 def load(part: Any) -> np.ndarray:
-    """The rows of a part. What is computed by a cluster has been computed before it gets here, or is computed now."""
+    """The values of a part. What is computed by a cluster has been computed before it gets here, or is computed now."""
     if isinstance(part, ZarrPart):
         return part.load()
     if hasattr(part, "compute"):
-        part = part.compute()
+        # In this thread: how many parts are computed at once is the caller's choice.
+        part = part.compute(scheduler="synchronous")
     return np.asarray(part)
 
 
@@ -85,9 +192,10 @@ class ArraySource(Source):
     def __init__(self, array: np.ndarray, place: str):
         self.array, self.place = array, place
         self.shape, self.dtype = array.shape, array.dtype
+        self.axes = tuple(Axis(length, 1) for length in array.shape)
 
-    def part(self, start: int, stop: int) -> np.ndarray:
-        return self.array[start:stop]
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> np.ndarray:
+        return self.array[start:stop] if columns is None else self.array[start:stop, slice(*columns)]
 
 
 class ZarrSource(Source):
@@ -97,12 +205,15 @@ class ZarrSource(Source):
         self.array = array
         self.place = f"{name} ({array.store_path})"
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
-        self.chunk_rows = (array.shards or array.chunks)[0]
+        self.axes = axes_of(array)
+        self.chunk_bytes = _chunk_bytes(self)
+        # A store in memory exists in this process only: its parts are loaded before they travel.
+        self._near = isinstance(array.store, zarr.storage.MemoryStore)
+        self.copies = int(self._near)
 
-    def part(self, start: int, stop: int) -> Any:
-        part = ZarrPart(self.array, self.place, start, stop)
-        # A store in memory exists in this process only.
-        return part.load() if isinstance(self.array.store, zarr.storage.MemoryStore) else part
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
+        part = ZarrPart(self.array, self.place, start, stop, columns)
+        return part.load() if self._near else part
 
     def missing_chunks(self) -> list[str]:
         """Keys of the chunks that were never written: zarr reads them as the fill value without a word."""
@@ -113,26 +224,34 @@ class ZarrSource(Source):
         )
         expected = [array.metadata.encode_chunk_key(position) for position in grid]
         prefix = f"{array.path}/" if array.path else ""
-        present = sync(_listed(array.store, prefix))
+        present = listed(array.store, prefix)
         return [key for key in expected if prefix + key not in present]
-
-
-async def _listed(store: Any, prefix: str) -> set[str]:
-    return {key async for key in store.list_prefix(prefix)}
 
 
 class DaskSource(Source):
     """A dask array: its rows are computed where they are needed, never all at once."""
+
+    copies = 3  # its chunks, their slices, and what is made of them
 
     def __init__(self, array: Any, place: str):
         if any(np.isnan(length) for length in array.shape):
             array = array.compute_chunk_sizes()
         self.array, self.place = array, place
         self.shape, self.dtype = array.shape, array.dtype
-        self.chunk_rows = max(max(array.chunks[0], default=1), 1)
+        self.axes = tuple(_cut_axis(chunks) for chunks in array.chunks)
+        self.chunk_bytes = _chunk_bytes(self)
 
-    def part(self, start: int, stop: int) -> Any:
-        return self.array[start:stop]
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
+        return self.array[start:stop] if columns is None else self.array[start:stop, slice(*columns)]
+
+
+def _cut_axis(chunks: tuple[int, ...]) -> Axis:
+    cuts = tuple(sorted({0, *itertools.accumulate(chunks)}))
+    return Axis(cuts[-1], max(max(chunks, default=1), 1), cuts)
+
+
+def _chunk_bytes(source: Source) -> int:
+    return math.prod(min(axis.chunk, axis.length) for axis in source.axes) * source.dtype.itemsize
 
 
 def is_lazy(data: Any) -> bool:
@@ -147,7 +266,7 @@ def is_dask(data: Any) -> bool:
 def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
     """The zarr array at a path or URL."""
     try:
-        return zarr.open_array(os.fspath(url), mode="r")
+        return zarr.open_array(open_store(url), mode="r")
     except Exception as error:
         raise DataError(
             f"{name}: there is no zarr array at {os.fspath(url)!r} ({type(error).__name__}: {error}). "

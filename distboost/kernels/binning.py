@@ -66,6 +66,36 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
 
 
 @kernel
+def merge_distinct(values, sizes, limit, known, counts):
+    """Adds distinct values, found elsewhere, to each feature's known ones; counts[d] = limit + 1: there are too many.
+
+    In NumPy, for one feature: ``np.union1d(known, values)``.
+    """
+    # IN: values (m,) float64: ascending those of feature 0, then those of feature 1, ..; sizes (D,): how many each has, or
+    #     limit + 1 if it has too many, of which none is given
+    # OUT: known (D, limit) float64, of which counts (D,) int64 are in use
+    merged = np.empty(limit)
+    first = 0
+    for d in range(sizes.shape[0]):
+        if sizes[d] > limit:
+            counts[d] = limit + 1
+            continue
+        i, j, n = 0, first, 0
+        first += sizes[d]
+        while n <= limit and counts[d] <= limit and (i < counts[d] or j < first):
+            a = known[d, i] if i < counts[d] else np.inf
+            b = values[j] if j < first else np.inf
+            i += a <= b
+            j += b <= a
+            if n < limit:
+                merged[n] = min(a, b)
+            n += 1
+        if counts[d] <= limit:
+            known[d, : min(n, limit)] = merged[: min(n, limit)]
+            counts[d] = n
+
+
+@kernel
 def quantile_edges(values, weights, max_bins, out):
     """Cuts a feature's sorted distinct values into bins of about equal weight; out holds the edges, returned is their number.
 

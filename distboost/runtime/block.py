@@ -75,18 +75,20 @@ class Block:
         self.buffers: dict[str, np.ndarray] = {}
         self.changed: set[str] = set()
         self._load = load
-        self._new = {
-            "scores": lambda: np.zeros((self.n_rows, n_scores), score_dtype),
-            "order": lambda: self.present.copy(),
-            "rest": lambda: np.empty(0, np.int32),
-        }
+        self._scores = (self.n_rows, n_scores), score_dtype
 
     def kept(self, name: str) -> np.ndarray:
         """An array as the last question left it."""
         if name not in self.buffers:
             loaded = self._load(name)
-            self.buffers[name] = self._new[name]() if loaded is None else loaded
+            self.buffers[name] = self._new(name) if loaded is None else loaded
         return self.buffers[name]
+
+    def _new(self, name: str) -> np.ndarray:
+        """What an array is before anything is written to it."""
+        if name == "scores":
+            return np.zeros(*self._scores)
+        return self.present.copy() if name == "order" else np.empty(0, np.int32)
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: type, anew: bool = False) -> np.ndarray:
         """An array to be written to, which is kept: as it was left (zero when new), or holding anything if it is made `anew`."""

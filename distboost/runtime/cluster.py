@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
@@ -137,30 +137,56 @@ class ClusterRuntime:
             ) from error
         return dict(sorted(self.client.nthreads().items()))
 
-    def map(self, function: Callable[..., Any], calls: Iterable[tuple]) -> list[Any]:
-        window: list[Future] = []
-        results: list[Any] = []
-        for call in calls:
-            # A few calls per thread are under way, so that the parts of a large array are never all in memory.
-            if len(window) >= 4 * self.n_parallel:
-                results.append(self._result(window.pop(0)))
-            window.append(self._submit(function, call))
-        return results + [self._result(future) for future in window]
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
+    ) -> list[Any]:
+        return list(self.each(function, calls, at_once))
 
-    def _submit(self, function: Callable[..., Any], call: tuple, worker: str | None = None) -> Future:
+    def each(
+        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
+    ) -> Generator[Any, None, None]:
+        """The answers in order. With `at_once`, each worker has so many calls at most, the untaken answers among them.
+
+        (The scheduler gives the calls of a worker that is lost to the others, beside their own.)
+        """
+        # Else a few calls per thread, so that the parts of a large array are never all in memory.
+        slots = deque(list(self.workers) * at_once if at_once else [None] * (4 * self.n_parallel))
+        window: deque[tuple[Future, str | None]] = deque()
+        try:
+            for call in calls:
+                if not slots:
+                    future, worker = window.popleft()
+                    slots.append(worker)
+                    yield self._result(future)
+                worker = slots.popleft()
+                window.append((self._submit(function, call, worker, strictly=False), worker))
+            while window:
+                yield self._result(window.popleft()[0])
+        finally:
+            self.client.cancel([future for future, _ in window])
+
+    def share(self, value: Any) -> Any:
+        return self.client.scatter([value], hash=False, broadcast=True)[0]
+
+    def _submit(
+        self, function: Callable[..., Any], call: tuple, worker: str | None = None, strictly: bool = True
+    ) -> Future:
         return self.client.submit(
             function,
-            *(self._sent(argument, worker) for argument in call),
+            *(self._sent(argument, worker, strictly) for argument in call),
             workers=None if worker is None else [worker],
+            allow_other_workers=worker is not None and not strictly,
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
             pure=False,
         )
 
-    def _sent(self, part: Any, worker: str | None) -> Any:
+    def _sent(self, part: Any, worker: str | None, strictly: bool) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         workers = None if worker is None else [worker]
         if is_dask(part):
-            return self.client.compute(part, workers=workers)
+            return self.client.compute(
+                part, workers=workers, allow_other_workers=bool(workers) and not strictly
+            )
         if isinstance(part, np.ndarray):
             return self.client.scatter(part, workers=workers, hash=False)
         return part

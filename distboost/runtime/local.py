@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,18 @@ class LocalRuntime:
     def __str__(self) -> str:
         return f"in this process with {self.threads.n} threads"
 
-    def map(self, function: Callable[..., Any], calls: Iterable[tuple]) -> list[Any]:
-        return self.threads.map(lambda call: function(*call), calls)
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
+    ) -> list[Any]:
+        return list(self.each(function, calls, at_once))
+
+    def each(
+        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
+    ) -> Generator[Any, None, None]:
+        return self.threads.each(lambda call: function(*call), calls, at_once)
+
+    def share(self, value: Any) -> Any:
+        return value
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bins the rows and holds them, or as many as are allotted."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dask.utils import format_bytes, parse_bytes
 
 from distboost.algorithms.base import Algorithm
-from distboost.data.blocks import block_rows
+from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.kernels import lanes
 from distboost.runtime.shard import Allotment
@@ -120,6 +120,11 @@ class MemoryPlan:
     def leader_bytes(self) -> int:
         return sum(part.n_bytes for part in self.leader)
 
+    @property
+    def for_ingest(self) -> int | None:
+        """What reading and binning the raw rows may take: there are no others in memory meanwhile."""
+        return None if self.limit is None else self.limit - self.parts[0].n_bytes
+
     def allotment(self, scratch: str | None) -> Allotment | None:
         return Allotment(self.resident, self.window, scratch) if self.streamed else None
 
@@ -136,7 +141,7 @@ def parse_limit(memory_limit: int | str | None) -> int | None:
         ) from error
 
 
-def plan(
+def reckon(
     task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
 ) -> MemoryPlan:
     """What each part takes, and how many rows stay in memory.

@@ -285,11 +285,14 @@ class Shard:
         if tally is not None:
             tally([block for number, block in near if number == 0])
         if self._stream is not None:
-            for (number, _), (block, answer) in zip(far, self._stream.each(far, work), strict=True):
+            numbers = iter([number for number, _ in far])
+            for block, answer in self._stream.each(far, work):
                 answers.append(answer)
-                self._count(["streamed", *kinds], [block] if number == 0 else [])
-                if tally is not None and number == 0:
-                    tally([block])
+                if next(numbers) == 0:
+                    self._count(["streamed", *kinds], [block])
+                    if tally is not None:
+                        tally([block])
+                del block  # else it would wait for the next one with us
         return answers
 
     def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:

@@ -41,8 +41,9 @@ class Stream:
             for item in islice(todo, self.window):
                 waiting.append(self._pool.submit(visit, *item))
             while waiting:
-                yield waiting.popleft().result()
-                # Only now is the last block given up.
+                block, answer = waiting.popleft().result()
+                yield block, answer
+                del block  # only now is there room for another
                 waiting.extend(self._pool.submit(visit, *item) for item in islice(todo, 1))
         finally:
             for future in waiting:

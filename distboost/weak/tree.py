@@ -54,9 +54,7 @@ class Tree(NamedTuple):
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
     leaves: np.ndarray  # (n_leaves,) the partition's nodes
     weight: float  # of all rows in the tree
-    sums: (
-        np.ndarray
-    )  # (n_leaves, n_sums) int64: the statistic over each leaf's rows, in the histograms' units
+    sums: np.ndarray  # (n_leaves, n_sums) int64: of the statistic, in units of the histograms
     mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
 
     @property

@@ -78,8 +78,8 @@ class ClassSums(Reduction):
         response.class_sums(*block.partition(leaves), self.weighting.s, scale.shift, scale.factor, out)
 
 
-# A row that weighs 2^29 units and more is off by 2^-30 of it, when it is rounded to whole units: by less than 1e-9. A finer rule
-# would hardly ever hold from the second round on: the heaviest row weighs 2^(61 - log2 n) units, and most weigh far less.
+# A row of 2^29 units or more is off by at most 2^-30 of its weight when it is rounded to a whole one: by less than 1e-9. With
+# many more bits the rule would seldom hold: the heaviest row has 2^(61 - log2 n) units, and those of most leaves have far fewer.
 FINE_BITS = 29
 
 

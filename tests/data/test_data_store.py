@@ -11,7 +11,7 @@ import zarr
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.data import store as store_module
+from distboost.data import ingest
 from distboost.errors import BinnedStoreError, DataError
 
 BLOCK = 60  # rows: 240 make four blocks, of which the first holds the first class alone if they are sorted
@@ -19,7 +19,7 @@ BLOCK = 60  # rows: 240 make four blocks, of which the first holds the first cla
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(store_module, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", BLOCK)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_a_group_that_is_no_store(tmp_path):
 def test_a_store_of_a_later_version(store):
     group = zarr.open_group(store)
     group.attrs["distboost-binned"] = {**group.attrs["distboost-binned"], "version": 99}
-    with pytest.raises(BinnedStoreError, match=r"has version 99, expected 1\. Bin the data again"):
+    with pytest.raises(BinnedStoreError, match=r"has version 99, expected 2\. Bin the data again"):
         GDMCBoostClassifier().fit(store)
 
 

@@ -1,0 +1,240 @@
+"""How much memory ingest takes, reckoned before the first row is read, and how much it reads at once.
+
+All figures are bytes of one process, for this work alone: libraries and arrays that the caller holds are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from distboost.data.profile import SCAN_NUMBERS, SCAN_ROWS, sample_rows
+from distboost.data.sources import PIECE_BYTES, Axis, Source
+from distboost.errors import LimitError
+
+CALL_BYTES = 2**26  # of raw data that one call reads, where memory and chunks allow
+BAND_BYTES = 2**24  # of a chunk of the intermediate array
+CALL_MEMORY = 2**28  # that one call may take where no limit is given
+_FIXED = 4 * 8 * SCAN_NUMBERS  # a piece as it is converted, looked at and binned
+
+
+class Cell(NamedTuple):
+    """What one call works on, and the memory that it takes."""
+
+    rows: int
+    columns: int
+    memory: int
+
+
+@dataclass(frozen=True)
+class IngestPlan:
+    """How the rows are read.
+
+    Attributes
+    ----------
+    memory : int
+        The limit.
+    n_threads : int
+        Calls that a process can run at once.
+    held : int
+        What the caller holds all the while: a sample of one band of features, edges.
+    labels, scan, bins : Cell
+        What one call reads of the labels and weights, of the features to scan, of the features to bin.
+    merge : Cell or None
+        Where `bins` has fewer columns than there are features, bins go through an intermediate array; what one call then reads
+        of that.
+    """
+
+    memory: int
+    n_threads: int
+    held: int
+    labels: Cell
+    scan: Cell
+    bins: Cell
+    merge: Cell | None
+
+    @property
+    def least(self) -> int:
+        """The memory taken by one call at a time."""
+        return self.held + max(cell.memory for cell in self._cells())
+
+    @property
+    def takes(self) -> int:
+        """The memory taken, at most."""
+        return self.held + max(self.at_once(cell) * cell.memory for cell in self._cells())
+
+    def at_once(self, cell: Cell) -> int:
+        """How many calls fit the limit at once."""
+        return max(1, min(self.n_threads, (self.memory - self.held) // cell.memory))
+
+    def _cells(self) -> list[Cell]:
+        return [cell for cell in (self.labels, self.scan, self.bins, self.merge) if cell is not None]
+
+
+def plan_ingest(
+    x: Source,
+    y: Source,
+    weights: Source | None,
+    max_bins: int,
+    block: int,
+    *,
+    n_parallel: int = 1,
+    n_processes: int = 1,
+    memory: int | None = None,
+    keep_values: bool = False,
+) -> IngestPlan:
+    """How to scan these rows, and to bin them by blocks of `block` rows, within a limit.
+
+    Raises
+    ------
+    LimitError
+        If that is not possible; the message says what it takes at the least.
+    """
+    n_threads = max(1, n_parallel // n_processes)
+    planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values)
+    least = planner.plan(0)
+    if memory is None:
+        memory = max(least.least, least.held + n_threads * CALL_MEMORY)
+    if least.least > memory:
+        raise _too_little(memory, least.least, [s for s in (x, y, weights) if s is not None])
+    # The first plan that fits: larger cells mean fewer calls, one at a time need not be enough.
+    allowances = (memory >> halvings for halvings in range(memory.bit_length()))
+    plan = next((p for p in map(planner.plan, allowances) if p.least <= memory), least)
+    return IngestPlan(memory, n_threads, plan.held, plan.labels, plan.scan, plan.bins, plan.merge)
+
+
+def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:
+    largest = max(sources, key=lambda source: source.chunk_bytes)
+    chunk = tuple(min(axis.chunk, axis.length) for axis in largest.axes)
+    return LimitError(
+        f"memory is limited to {memory} bytes ({mebibytes(memory)}), but reading {sources[0].place} takes at least {least} "
+        f"({mebibytes(least)}): the largest chunk, {chunk} of {largest.place}, has {largest.chunk_bytes} bytes. "
+        "Rechunk that array into smaller chunks, or raise the limit."
+    )
+
+
+def mebibytes(n: int) -> str:
+    return f"{n / 2**20:.1f} MiB"
+
+
+@dataclass(frozen=True)
+class _Planner:
+    x: Source
+    y: Source
+    weights: Source | None
+    max_bins: int
+    block: int
+    n_parallel: int
+    n_threads: int
+    keep_values: bool
+
+    def plan(self, allowance: int) -> IngestPlan:
+        """The plan for an allowance: for none, the one that takes the least."""
+        scan = self._scan(allowance)
+        held = self._held(scan.columns)
+        bins, merge = self._bins(max(allowance - held, 0))
+        return IngestPlan(allowance, self.n_threads, held, self._labels(), scan, bins, merge)
+
+    def _held(self, columns: int) -> int:
+        n, n_features = self.x.shape
+        sample = sample_rows(n, n_features) * columns * self._number_bytes
+        edges = n_features * self.max_bins * 8
+        return sample * 5 // 4 + columns * self.max_bins * 8 + 2 * edges + 32 * sample_rows(n, n_features)
+
+    def _labels(self) -> Cell:
+        """Labels and weights, by whichever chunks are longer."""
+        sources = [s for s in (self.y, self.weights) if s is not None]
+        n = self.y.n_rows
+        rows = min(n, max(SCAN_ROWS, *(s.chunk_rows for s in sources)))
+        loaded = sum(rows * (s.dtype.itemsize + s.copies * s.dtype.itemsize) + _reading(s) for s in sources)
+        return Cell(rows, 1, loaded + 8 * rows + 100 * min(rows, SCAN_ROWS))
+
+    def _scan(self, allowance: int) -> Cell:
+        n, n_features = self.x.shape
+        rows_axis, columns_axis = self.x.axes
+        sampled = sample_rows(n, n_features)
+        call = min(CALL_BYTES, allowance // (4 * self.n_threads))
+        widest = min(
+            call // (self._item * min(rows_axis.chunk, n)), allowance // 4 // (sampled * self._number_bytes)
+        )
+        columns = _whole_chunks(columns_axis, widest)
+        tallest = min(call // (self._item * columns), 2**20, -(-n // self.n_parallel))
+        rows = _whole_chunks(rows_axis, tallest)
+        table = columns * (9 * 4 * self.max_bins + 16 * self.max_bins)
+        sample = min(rows, 2 * rows * sampled // n + 100) * columns * self._number_bytes
+        flags = rows * (1 if self.weights is None else 17)
+        raw = self.x.copies * rows * columns * self._item
+        return Cell(rows, columns, _reading(self.x) + _FIXED + table + 2 * sample + flags + raw)
+
+    def _bins(self, allowance: int) -> tuple[Cell, Cell | None]:
+        """Whole blocks at once if they fit, else the bins of some features and then those of all."""
+        n, n_features = self.x.shape
+        block = min(self.block, n)
+        tall = -(-min(self.x.chunk_rows, n) // block)  # blocks of the tallest chunk
+        share = allowance // self.n_threads
+        least = self._direct(tall * block)
+        if tall == 1 or least.memory <= allowance:
+            call = min(CALL_BYTES // (block * n_features * self._item), -(-n // block) // self.n_parallel)
+            more = (self._direct(k * block) for k in range(call, tall, -1))
+            return next((cell for cell in more if cell.memory <= share), least), None
+        return self._through_bands(block, tall, share)
+
+    def _direct(self, rows: int) -> Cell:
+        rows = min(rows, self.x.n_rows)
+        n_features = self.x.shape[1]
+        block = min(self.block, rows) * n_features
+        raw = self.x.copies * rows * n_features * self._item
+        binned = rows * n_features * self._stored + 3 * block * self._widest
+        return Cell(rows, n_features, _reading(self.x) + _FIXED + raw + binned)
+
+    def _through_bands(self, block: int, tall: int, share: int) -> tuple[Cell, Cell]:
+        n_features = self.x.shape[1]
+        columns_axis = self.x.axes[1]
+        chunk = min(columns_axis.chunk, n_features)
+
+        def merged(blocks: int, columns: int) -> Cell:
+            rows = blocks * block
+            written = 3 * self._widest * max(block * n_features, rows * columns)
+            return Cell(rows, n_features, rows * n_features * self._stored + written + _FIXED)
+
+        def banded(rows: int, columns: int, strip: int) -> Cell:
+            held = (
+                rows * columns * (self._stored + self.x.copies * self._item)
+                + 3 * strip * columns * self._widest
+            )
+            return Cell(rows, columns, _reading(self.x) + _FIXED + held)
+
+        blocks = max((k for k in range(1, tall + 1) if merged(k, chunk).memory <= share), default=1)
+        strip = blocks * block
+        rows = -(-tall // blocks) * strip
+        spare = max(share - banded(rows, 0, strip).memory, 0)
+        per_column = banded(rows, 1, strip).memory - banded(rows, 0, strip).memory
+        widest = min(spare // per_column, BAND_BYTES // (strip * self._widest))
+        columns = _whole_chunks(columns_axis, widest)
+        return banded(rows, columns, strip), merged(blocks, columns)
+
+    @property
+    def _item(self) -> int:
+        return self.x.dtype.itemsize
+
+    @property
+    def _number_bytes(self) -> int:
+        return 4 if self.x.dtype.char == "f" else 8
+
+    @property
+    def _stored(self) -> int:
+        return 9 if self.keep_values else 1
+
+    @property
+    def _widest(self) -> int:
+        return 8 if self.keep_values else 1
+
+
+def _whole_chunks(axis: Axis, size: int) -> int:
+    """About `size` in whole chunks, at least one."""
+    return max(min(axis.length, max(axis.chunk, size // axis.chunk * axis.chunk)), 1)
+
+
+def _reading(source: Source) -> int:
+    """What a read takes: an encoded piece, decoded ones, and the copy that is returned (as measured)."""
+    return 0 if source.chunk_bytes == 0 else 4 * max(source.chunk_bytes, PIECE_BYTES)

@@ -1,0 +1,216 @@
+"""Where stores lie: durable local files and object stores, one writer at a time, and disks that are full."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from zarr.abc.store import Store
+from zarr.core.buffer import Buffer, default_buffer_prototype
+from zarr.core.group import GroupMetadata
+from zarr.core.sync import sync
+from zarr.storage import FsspecStore, LocalStore
+
+from distboost.errors import DataError, StoreError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_PARTIAL = ".partial"
+
+
+class DurableStore(LocalStore):
+    """Local files that are there whole or not at all, also after the power went.
+
+    Each is written beside its place, forced to disk and renamed; then the folder is forced to disk, and each new one above it.
+    """
+
+    async def set(self, key: str, value: Buffer) -> None:
+        await asyncio.to_thread(self.set_sync, key, value)
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        self._check_writable()
+        path = self.root / key
+        new = [folder for folder in path.parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
+        try:
+            with partial.open("wb") as file:
+                file.write(value.as_buffer_like())
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+        for folder in (path.parent, *(folder.parent for folder in new)):
+            _force(folder)
+
+
+def _force(folder: Path) -> None:
+    """Forces the names in a folder to disk."""
+    if os.name == "nt":  # a folder can't be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def local_path(url: str | os.PathLike) -> Path | None:
+    """The path of a local file or folder; None for a URL that leads elsewhere."""
+    url = os.fspath(url)
+    if url.startswith("file://"):
+        return Path(url2pathname(urlsplit(url).path))
+    return None if "://" in url or "::" in url else Path(url)
+
+
+def open_store(url: str | os.PathLike, read_only: bool = True) -> Store:
+    """zarr's store at a path or URL."""
+    path = local_path(url)
+    if path is not None:
+        return DurableStore(path, read_only=read_only)
+    return FsspecStore.from_url(os.fspath(url), read_only=read_only)
+
+
+def listed(store: Store, prefix: str) -> set[str]:
+    """The keys that begin with a prefix."""
+    _forget_listings(store)
+    return sync(_listed(store, prefix))
+
+
+async def _listed(store: Store, prefix: str) -> set[str]:
+    return {key async for key in store.list_prefix(prefix)}
+
+
+def _forget_listings(store: Store) -> None:
+    """fsspec keeps listings of folders: others may have written since."""
+    if isinstance(store, FsspecStore):
+        store.fs.invalidate_cache()
+
+
+@contextmanager
+def only_writer(url: str) -> Iterator[None]:
+    """Keeps other processes of this machine from writing to the same local place; ends with the process, however it ends."""
+    path = local_path(url)
+    if path is None or fcntl is None:
+        yield
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise DataError(
+            f"{url!r} cannot be made a folder ({error.strerror}): give another place, or remove what is in the way."
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN):  # a file system without locks
+            yield
+            return
+        raise DataError(
+            f"another process is writing to {url!r} now: wait for it, or give another place."
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
+    """Writes a group's metadata, where an object store can do that only if nobody else does at the same time."""
+    metadata = GroupMetadata(attributes=attributes, zarr_format=3)
+    (content,) = metadata.to_buffer_dict(default_buffer_prototype()).values()
+    if not isinstance(store, FsspecStore):
+        sync(store.set("zarr.json", content))
+        return
+    path = f"{store.path}/zarr.json"
+    try:
+        sync(store.fs._pipe_file(path, content.to_bytes(), mode="create"))
+    except (NotImplementedError, TypeError):
+        sync(store.set("zarr.json", content))
+    except FileExistsError as error:
+        raise DataError(
+            f"another process has begun to write to {url!r}: wait for it, or give another place."
+        ) from error
+
+
+def remove_all(store: Store) -> None:
+    """Empties a store; a local one's folder stays, for it may be locked."""
+    if not isinstance(store, LocalStore):
+        sync(store.clear())
+        return
+    for entry in store.root.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def remove_partial_files(url: str) -> None:
+    """Those that a process left when it was killed."""
+    path = local_path(url)
+    for partial in [] if path is None else path.rglob(f"*{_PARTIAL}"):
+        partial.unlink(missing_ok=True)
+
+
+def check_space(url: str, needed: int) -> None:
+    """Raises StoreError unless a local disk has room for a store of so many bytes (what there is of it already is counted)."""
+    path = local_path(url)
+    if path is None:
+        return
+    present = sum(f.stat().st_blocks * 512 for f in path.rglob("*") if f.is_file()) if path.is_dir() else 0
+    if _free(path) < needed - present:
+        raise _no_room(url, needed)
+
+
+@contextmanager
+def room_for(url: str, needed: int) -> Iterator[None]:
+    """Says what is needed where the disk is full; `needed` bytes in all."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_full(error):
+            raise
+        raise _no_room(url, needed) from error
+
+
+def _no_room(url: str, needed: int) -> StoreError:
+    path = local_path(url)
+    free = "" if path is None else f", and {_free(path)} are free there"
+    return StoreError(
+        f"no room for the store {url!r}: it takes about {needed} bytes in all{free}. Make room and give the same command again, "
+        "which goes on from what has been written; or give another place."
+    )
+
+
+def _free(path: Path) -> int:
+    while not path.exists():
+        path = path.absolute().parent
+    return shutil.disk_usage(path).free
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Whether a full disk is behind an error."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(_is_full, error.exceptions)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,242 @@
+"""Training out of core, measured: ``python -m tests.benchmarks.out_of_core NAME [--rows ...]``.
+
+Each training runs in a fresh process. Its memory, with that of all processes it starts, is read from outside every 30
+ms; the times are of a callback's time stamps inside. A first tiny training in the same process keeps the compiler out
+of the figures. Times are worth what the machine's other work leaves of them: figures that are compared are taken in turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import click
+import numpy as np
+from rich.table import Table
+from scipy.stats import linregress
+
+from examples.make_large import RowCount
+from tests.benchmarks.children import Cap, Outcome, run
+from tests.benchmarks.settings import (
+    DEPTH,
+    Outcomes,
+    Setting,
+    benchmark,
+    console,
+    fastest,
+    in_turn,
+    main,
+    megabytes,
+    print_pairs,
+    print_table,
+)
+
+GIB = 2**30
+START_LIMIT, ROUND_LIMIT = 90.0, 20.0  # seconds of a capped training: once, and for each round
+MEMORY_TARGET, TIME_TARGET = (
+    4.0,
+    1.4,
+)  # of Dask with everything resident: times the raw data, times in process
+THROUGHPUT_TARGET, THROUGHPUT_GOAL = 0.7, 0.9  # of streaming, against everything resident
+KERNEL_ROWS = 2**18  # enough to time a histogram
+
+# One process under a hard limit.
+
+
+def capped_options(command: Callable) -> Callable:
+    group = click.option(
+        "--cgroup",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        help="A control group (v2, or v1's memory controller) that is yours to use: the limit is put on a new one inside it. "
+        "Without it RLIMIT_DATA limits the process: its address space for data, of which less is resident.",
+    )
+    cap = click.option(
+        "--cap",
+        "cap_bytes",
+        type=RowCount(),
+        default=GIB,
+        show_default=True,
+        help="The hard limit, in bytes.",
+    )
+    return cap(group(command))
+
+
+@benchmark(4_200_000, 256, 5, 3)
+@capped_options
+def capped(setting: Setting, cap_bytes: int, cgroup: Path | None) -> tuple[dict, Outcomes]:
+    """Many features in one process that can take no more than 1 GiB."""
+    return run_capped(setting, Cap(cap_bytes, cgroup))
+
+
+@benchmark(17_000_000, 16, 10, 3)
+@capped_options
+def many_rows(setting: Setting, cap_bytes: int, cgroup: Path | None) -> tuple[dict, Outcomes]:
+    """Many rows and classes under the same limit: the scores do not fit either."""
+    return run_capped(setting, Cap(cap_bytes, cgroup))
+
+
+def run_capped(setting: Setting, cap: Cap) -> tuple[dict, Outcomes]:
+    outcome = run(setting.job(memory_limit=setting.memory_limit), cap)
+    limit = START_LIMIT + ROUND_LIMIT * setting.rounds
+    in_time = outcome.total() <= limit
+    print_pairs(
+        f"{setting}; memory_limit {setting.memory_limit}, hard limit {megabytes(cap.n_bytes)} by {cap}",
+        {
+            "outcome": outcome.failure or "done",
+            "rounds done": f"{len(outcome.rounds)} of {setting.rounds}",
+            "rows in memory": outcome.rows_in_memory(),
+            "memory promised": megabytes(outcome.promised()),
+            "peak resident, by the kernel": megabytes(outcome.first("done").get("peak_resident")),
+            "peak resident, all processes": megabytes(outcome.memory.peak()),
+            "peak anonymous, all processes": megabytes(outcome.memory.peak("anonymous")),
+            "peak address space for data": megabytes(outcome.memory.peak("data")),
+            "peak of the cgroup": megabytes(outcome.group_peak) if cap.group else "none used",
+            "before the first round": f"{outcome.ingest():.1f} s",
+            "a round": f"{outcome.per_round():.2f} s",
+            "in all": f"{outcome.total():.1f} s (limit {limit:.0f} s: {'kept' if in_time else 'not kept'})",
+        },
+    )
+    return {"cap": cap.n_bytes, "by": str(cap), "in_time": in_time}, {"capped": [outcome]}
+
+
+# Dask workers.
+
+
+@benchmark(4_200_000, 256, 5, 3, "600MB")
+@click.option("--workers", "n_workers", default=2, show_default=True)
+def workers(setting: Setting, n_workers: int) -> tuple[dict, Outcomes]:
+    """Dask workers with little memory: are they paused, restarted, do they spill?"""
+    limit = setting.memory_limit
+    outcome = run(setting.job(memory_limit=limit, workers=n_workers, worker_memory=limit))
+    found, peaks = outcome.first("cluster"), outcome.memory.process_peaks()
+    pids = outcome.first("workers").get("pids", [])
+    print_pairs(
+        f"{setting}; {n_workers} workers with {limit} each",
+        {
+            "outcome": outcome.failure or "done",
+            "rows in memory": outcome.rows_in_memory(),
+            "memory promised, the fullest worker": megabytes(outcome.promised()),
+            "memory promised, client": megabytes(outcome.first("plan").get("leader_bytes")),
+            "peak resident, each worker": ", ".join(megabytes(peaks.get(pid)) for pid in pids),
+            "peak resident, client with scheduler": megabytes(peaks.get(outcome.pid)),
+            "peak resident, all processes": megabytes(outcome.memory.peak()),
+            "peak spilled by Dask": ", ".join(
+                megabytes(w["spilled"]) for w in found.get("peaks", {}).values()
+            ),
+            "statuses": ", ".join(found.get("statuses", ())),
+            "restarted": str(len(found.get("restarted", ()))),
+            "comings, goings, changes of status": str(len(found.get("events", ()))),
+            "warnings": "\n".join(found.get("warnings", ())) or "none",
+            "before the first round": f"{outcome.ingest():.1f} s",
+            "a round": f"{outcome.per_round():.2f} s",
+        },
+    )
+    return {}, {"workers": [outcome]}
+
+
+@benchmark(1_000_000, 32, 10, 10)
+@click.option("--rivals", is_flag=True, help="Also xgboost.dask and lightgbm.dask.")
+@click.option("--repeats", default=3, show_default=True)
+def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcomes]:
+    """Two Dask workers with all rows in memory, beside the same training in one process."""
+    jobs = {"in process": setting.job(), "on Dask": setting.job(workers=2)}
+    if rivals:
+        jobs |= {name: setting.job(name, workers=2, threads=1) for name in ("xgboost-dask", "lightgbm-dask")}
+    outcomes = in_turn(jobs, repeats)
+    # The first training in a process also takes what libraries and compiled code take: "warm" is after a tiny one.
+    kinds = (("rss", "idle"), ("pss", "idle"), ("pss", "warm"))
+    table = Table(
+        "peak / raw",
+        *(f"{kind} above {level}" for kind, level in kinds),
+        "a round",
+        "fit",
+        title=str(setting),
+    )
+    for name, several in outcomes.items():
+        ratios = [median(o.peak(kind, level) for o in several) / setting.raw_bytes for kind, level in kinds]
+        times = fastest(several, Outcome.per_round), fastest(several, Outcome.total)
+        table.add_row(name, *(f"{ratio:.2f}" for ratio in ratios), *(f"{time:.3f} s" for time in times))
+    console.print(table)
+    rounds, fits = (
+        fastest(outcomes["on Dask"], time) / fastest(outcomes["in process"], time)
+        for time in (Outcome.per_round, Outcome.total)
+    )
+    console.print(
+        f"on Dask / in process: a round {rounds:.2f}, the whole fit {fits:.2f} (target {TIME_TARGET}); memory: below "
+        f"{MEMORY_TARGET:.0f} x raw is wanted"
+    )
+    return {"round_ratio": rounds, "fit_ratio": fits}, outcomes
+
+
+# Streaming beside everything resident, the bare kernel, XGBoost, and itself with more rows.
+
+
+@benchmark(1_000_000, 256, 5, 4, "650MB")
+@click.option("--repeats", default=3, show_default=True)
+def throughput(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
+    """Streaming from local disk, beside the same training with everything resident; the page cache is warm.
+
+    The memory limit should leave no rows in memory: the table says how many there are.
+    """
+    jobs = {"streaming": setting.job(memory_limit=setting.memory_limit), "resident": setting.job()}
+    outcomes = in_turn(jobs, repeats)
+    cells = setting.rows * setting.features * DEPTH
+    cost = {"ns per row, feature, level": lambda outcome: f"{1e9 * outcome.per_round() / cells:.3f}"}
+    print_table(str(setting), outcomes, cost)
+    n_rows = min(setting.rows, KERNEL_ROWS)
+    kernel = run(setting.job("kernel", n_rows=n_rows, n_features=setting.features, repeats=repeats))
+    for mark in kernel.all("pass"):
+        cost_alone = 1e9 * mark["seconds"] / (n_rows * setting.features)
+        console.print(
+            f"the histogram alone, {mark['n_threads']} threads: {cost_alone:.3f} ns per row and feature"
+        )
+    ratio = fastest(outcomes["resident"], Outcome.per_round) / fastest(
+        outcomes["streaming"], Outcome.per_round
+    )
+    console.print(
+        f"streaming has {ratio:.2f} of the throughput (target {THROUGHPUT_TARGET}, goal {THROUGHPUT_GOAL})"
+    )
+    return {"ratio": ratio, "kernel_rows": n_rows}, {**outcomes, "kernel": [kernel]}
+
+
+@benchmark(1_000_000, 64, 5, 5, "515MB")
+@click.option("--repeats", default=1, show_default=True)
+def rival(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
+    """XGBoost's external memory on the same chunks, in one process each."""
+    jobs = {
+        "distboost": setting.job(memory_limit=setting.memory_limit),
+        "XGBoost external memory": setting.job("xgboost-external"),
+    }
+    outcomes = in_turn(jobs, repeats)
+    print_table(f"{setting}; memory_limit {setting.memory_limit}", outcomes)
+    return {}, outcomes
+
+
+@benchmark(1_000_000, 64, 5, 4, "515MB")
+@click.option("--doublings", default=3, show_default=True)
+def scaling(setting: Setting, doublings: int) -> tuple[dict, Outcomes]:
+    """Time and memory at n, 2n, 4n, 8n rows, streaming: time grows with the rows, memory does not."""
+    sizes = [setting._replace(rows=setting.rows * 2**k) for k in range(doublings + 1)]
+    outcomes = [run(size.job(memory_limit=setting.memory_limit)) for size in sizes]
+    named = {str(size.rows): [outcome] for size, outcome in zip(sizes, outcomes, strict=True)}
+    print_table(f"from {setting}; memory_limit {setting.memory_limit}", named)
+    slope, fit = log_slope([size.rows for size in sizes], [outcome.per_round() for outcome in outcomes])
+    peaks = [outcome.peak() for outcome in outcomes]
+    console.print(
+        f"time per round grows as rows^{slope:.3f} (R² {fit:.4f}); the largest peak of memory is "
+        f"{max(peaks) / min(peaks):.2f} times the smallest"
+    )
+    return {"slope": slope, "r2": fit}, named
+
+
+def log_slope(x: list[int], y: list[float]) -> tuple[float, float]:
+    """Slope and R² of the straight line through the logarithms."""
+    if not np.all(np.isfinite(y)):
+        return float("nan"), float("nan")
+    line = linregress(np.log(x), np.log(y))
+    return float(line.slope), float(line.rvalue**2)
+
+
+if __name__ == "__main__":
+    main()
