@@ -49,6 +49,7 @@ class Workplace(Protocol):
 
     n_parallel: int
     n_processes: int
+    on_cluster: bool
 
     def map(
         self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
@@ -114,7 +115,7 @@ class Labelled(NamedTuple):
         """How these rows are scanned and binned in `memory` bytes of each process; raises LimitError if they can't be."""
         return plan_ingest(
             *self, max_bins, block_rows(self.x.shape[1]), n_parallel=work.n_parallel, n_processes=work.n_processes,
-            memory=memory, keep_values=keep_values,
+            memory=memory, keep_values=keep_values, caller_apart=work.on_cluster,
         )  # fmt: skip
 
 

@@ -82,6 +82,7 @@ def plan_ingest(
     n_processes: int = 1,
     memory: int | None = None,
     keep_values: bool = False,
+    caller_apart: bool = False,
 ) -> IngestPlan:
     """How to scan these rows, and to bin them by blocks of `block` rows, within a limit.
 
@@ -91,7 +92,7 @@ def plan_ingest(
         If that is not possible; the message says what it takes at the least.
     """
     n_threads = max(1, n_parallel // n_processes)
-    planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values)
+    planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values, caller_apart)
     least = planner.plan(0)
     if memory is None:
         memory = max(least.least, least.held + n_threads * CALL_MEMORY)
@@ -127,11 +128,12 @@ class _Planner:
     n_parallel: int
     n_threads: int
     keep_values: bool
+    caller_apart: bool  # what the caller holds is in another process
 
     def plan(self, allowance: int) -> IngestPlan:
         """The plan for an allowance: for none, the one that takes the least."""
         scan = self._scan(allowance)
-        held = self._held(scan.columns)
+        held = 0 if self.caller_apart else self._held(scan.columns)
         bins, merge = self._bins(max(allowance - held, 0))
         return IngestPlan(allowance, self.n_threads, held, self._labels(), scan, bins, merge)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.memory import returned_when_freed
 from distboost.kernels import histogram, random
 from distboost.rows import (
     ERROR_UNIT,
@@ -122,6 +124,7 @@ class Shard:
             Block, n_classes=layout.n_classes, n_scores=layout.n_scores, score_dtype=layout.score_dtype
         )
         self._allotment = allotment
+        self._closing = ExitStack()
         self._scratch: Scratch | None = None
         self._stream: Stream | None = None
         self._resident: list[tuple[int, Block]] = []
@@ -156,6 +159,10 @@ class Shard:
             assert self._allotment is not None
             self._scratch = Scratch(self._allotment.scratch or tempfile.gettempdir())
             self._stream = Stream(self._allotment.window)
+            # Blocks come and go in several threads: what one frees is not to be kept for it.
+            self._closing.enter_context(returned_when_freed())
+            self._closing.callback(self._scratch.close)
+            self._closing.callback(self._stream.close)
         self._parked.append((number, ParkedBlock(reading, self._block, self._scratch)))
 
     def _counted(self, n_sets: int) -> tuple[RowCounts, ...]:
@@ -302,9 +309,7 @@ class Shard:
 
     def close(self) -> None:
         """Ends the threads that stream, and gives up the scratch file."""
-        if self._stream is not None and self._scratch is not None:
-            self._stream.close()
-            self._scratch.close()
+        self._closing.close()
 
 
 def _drawn(block: Block, subsample: Subsample | None) -> np.ndarray | None:
