@@ -402,8 +402,8 @@ def test_round_trips_and_passes(runtime, n_streamed, problem, family):
         assert min(counted) >= 1
         sums += sum(counted)
     assert rows.calls == Counter(histogram=rows.calls["histogram"], sums=sums, update=n_rounds)
-    if "passes" in history.notes:
-        assert sum(history.notes["passes"]) == rows.calls.total()
+    if "passes" in history.notes:  # all but that of the first root
+        assert sum(history.notes["passes"]) == rows.calls.total() - 1
     passes = rows.passes()
     assert passes["statistics"] == n_rounds * family.trees * n
     assert passes.get("sums", 0) == sums * n
