@@ -69,8 +69,8 @@ class REBEL(Algorithm):
     Attributes
     ----------
     passes_ : ndarray of shape (n_iter_,)
-        Questions put to the rows in each round, each a pass over them and, on a cluster, a round trip. That for the histogram of a
-        tree's root is not counted: it comes with the update before, as a rule.
+        Questions put to the rows in each round, each a pass over them and, on a cluster, a round trip; but for that of a tree's
+        root, which mostly comes with the update before.
     """
 
     weak_learner: str = parameter("tree", StrOptions({"tree", "similarity"}))

@@ -15,7 +15,7 @@ from distboost import REBELClassifier
 from distboost.algorithms.rebel import LARGEST_STEP, real_steps, sign_steps
 from distboost.data import ingest
 from distboost.data.blocks import BinnedRows
-from distboost.errors import DataError, LimitError, ModelFormatError
+from distboost.errors import DataError, ModelFormatError
 from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
 from distboost.model import read_file, write_file
@@ -509,9 +509,11 @@ def test_wrong_number_of_features(data):
 
 
 def test_values_count_towards_the_memory_limit():
-    rng = np.random.default_rng(10)
-    X, y = rng.normal(size=(2000, 50)), rng.integers(0, 3, 2000)
-    limit = 2000 * 50 * 4
-    REBELClassifier(n_estimators=1, memory_limit=limit).fit(X, y)
-    with pytest.raises(LimitError, match="memory_limit"):
-        classifier(memory_limit=limit).fit(X, y)
+    """8 bytes for each: where a million rows' bins stay in memory, most of these rows do not."""
+    size = {"n_rows": 10**6, "n_features": 100, "n_classes": 3, "n_threads": 1}
+    trees, similar = (
+        distboost.plan(make(memory_limit="800MB"), **size) for make in (REBELClassifier, classifier)
+    )
+    assert (trees.resident, trees.streamed) == (10**6, 0)
+    assert 0 < similar.resident * 8 * 100 < 400 * 10**6
+    assert similar.resident + similar.streamed == 10**6
