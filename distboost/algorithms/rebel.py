@@ -69,7 +69,8 @@ class REBEL(Algorithm):
     Attributes
     ----------
     passes_ : ndarray of shape (n_iter_,)
-        Questions put to the rows in each round, each a pass over them and, on a cluster, a round trip.
+        Questions put to the rows in each round, each a pass over them and, on a cluster, a round trip; but for that of a tree's
+        root, which mostly comes with the update before.
     """
 
     weak_learner: str = parameter("tree", StrOptions({"tree", "similarity"}))
@@ -102,11 +103,12 @@ class REBEL(Algorithm):
         return None if self.needs_values else CodeSides(self.weighting)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        before = rows.calls.total()
+        before = rows.calls.total() - grow.roots_asked
         learner, separated = (self._similarity if self.needs_values else self._tree)(rows, grow)
         if learner is None:
             return Round([])
-        passes = rows.calls.total() - before + 1  # with the update of the scores
+        # With the update of the scores; without a root that this round had to ask for, as the first and a resumed one have.
+        passes = rows.calls.total() - grow.roots_asked - before + 1
         return Round([learner], SEPARATED if separated else "", {"passes": passes})
 
     def _tree(self, rows: Rows, grow: TreeGrower) -> tuple[Learner, bool]:

@@ -90,6 +90,7 @@ class TreeGrower:
         self.weighted = rows.counts[0].weighted
         self.n_sums = 0
         self.foreseen: Foreseen | None = None
+        self.roots_asked = 0  # questions for the histogram of a root alone: the others came with an update
 
     def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
         """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
@@ -156,6 +157,7 @@ class TreeGrower:
         self.rows.start_tree(*wanted)
         (slot,) = self.histograms.take(1)
         self.rows.histogram([0], self.histograms, [slot])
+        self.roots_asked += 1
         return slot
 
     # Orders of growth.

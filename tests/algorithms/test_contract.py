@@ -24,7 +24,11 @@ from sklearn.base import clone
 import distboost
 from distboost import registry
 from distboost.cli import main
+from distboost.data import ingest
 from distboost.errors import DataError
+from distboost.runtime import plan as memory
+from distboost.runtime.local import LocalRuntime
+from distboost.weak.tree import TreeGrower
 
 ROUNDS = 6
 MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
@@ -476,6 +480,87 @@ def test_workers_change_nothing(subject, workers, content, urls, clients, tmp_pa
     model = subject.make()
     model.client = clients[workers]
     assert file_of(model.fit(**urls), tmp_path) == content
+
+
+@pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
+def test_rounds_that_the_update_before_began_are_no_others(
+    subject, some, content, problem, tmp_path, monkeypatch
+):
+    """Their statistics and the histogram of their root are those of a round that asks for them."""
+    X, y, *evaluation = problem
+    parameters = sampled(subject) if some else {}
+    expected = content
+    if some:
+        expected = file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path)
+    monkeypatch.setattr(TreeGrower, "foresee", lambda self, statistic: None)
+    assert file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path) == expected
+
+
+# Rows on disk
+
+FEW_ROWS, FEW_BINS = 37, 16  # of a block, of a feature: then little memory is too little
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Little memory is a limit: none is reckoned for the libraries, nor to read the raw rows (16 MB at the least)."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", FEW_ROWS)
+    monkeypatch.setattr(memory, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(memory.MemoryPlan, "for_ingest", None)
+
+
+def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
+    size = np.dtype(model.score_dtype).itemsize
+    return memory.Task(model._algorithm(4), model._limits(), n_rows, 5, model.max_bins, size, weighted)
+
+
+def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
+    """All rows on disk, or all but 100: training rows with an evaluation set; the same of weighted rows, some of them absent,
+    of which each round sees some, with early stopping."""
+    X, y, *evaluation = problem
+    weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
+    plain: dict[str, Any] = {"max_bins": FEW_BINS}
+    weighted = {**plain, "class_weight": {0: 1.5, 1: 1, 2: 1, 3: 0.5}, "early_stopping_rounds": 2} | sampled(
+        subject
+    )
+    scratch = tmp_path / "scratch"
+    for parameters, w, residents in ((plain, None, (0, 100)), (weighted, weights, (100,))):
+        near = subject.make(**parameters).fit(X, y, w, eval_set=tuple(evaluation))
+        expected = file_of(near, tmp_path)
+        task = task_of(near, len(X) + len(evaluation[0]), w is not None)
+        histograms = near.memory_plan_.parts[1].n_bytes
+        for resident in residents:
+            windows = (3 if resident else 2) * task.streamed_block_bytes
+            limit = int(histograms + windows + resident * task.row_bytes)
+            far = subject.make(memory_limit=limit, scratch=scratch, **parameters)
+            far.fit(X, y, w, eval_set=tuple(evaluation))
+            assert (far.memory_plan_.resident, far.memory_plan_.streamed) == (
+                resident,
+                task.n_rows - resident,
+            )
+            assert far.memory_plan_.n_bytes <= limit
+            assert file_of(far, tmp_path) == expected
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_memory_plan_counts_what_is_kept_of_a_row(subject, weighted, problem, monkeypatch):
+    """After two rounds: what a block holds, but for what all blocks share."""
+    placed = []
+    place = LocalRuntime.place
+    monkeypatch.setattr(
+        LocalRuntime, "place", lambda *arguments: placed.append(place(*arguments)) or placed[-1]
+    )
+    X, y, *_ = problem
+    weights = np.arange(len(y)) % 3.0 if weighted else None
+    model = subject.make(n_estimators=2, **sampled(subject)).fit(X, y, weights)
+    [rows] = placed
+    kept = 0
+    for block in rows.shard.blocks:
+        arrays = [block.bins, block.labels, block.values, *block.buffers.values()]
+        arrays += [block.weights, block.present] if weighted else []
+        kept += sum(array.nbytes for array in arrays if array is not None)
+    assert 0 < kept <= task_of(model, len(y), weighted).row_bytes * len(y)
 
 
 def test_command_line(subject, content, arrays, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from distboost.runtime.cluster import ClusterRuntime
@@ -32,3 +33,13 @@ def runtime(request, tmp_path, monkeypatch):
 def n_streamed(request):
     """Of 700 training rows in blocks of 100."""
     return 400 if "streaming" in request.node.callspec.params["runtime"] else 0
+
+
+@pytest.fixture(scope="session")
+def problem():
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 30, (700, 6)).astype(float)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) + rng.integers(0, 9, 700)).astype(int) // 16
+    weights = rng.integers(0, 4, 700).astype(float)
+    return X, y, weights

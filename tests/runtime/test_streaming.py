@@ -1,0 +1,397 @@
+"""Blocks on disk: what is kept of them in a scratch file, how many are in memory at a time, and what fails how."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import subprocess
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from distboost.data.blocks import BinnedRows
+from distboost.errors import StoreError
+from distboost.rows import Splits
+from distboost.runtime import shard as shards
+from distboost.runtime.block import Block, ParkedBlock
+from distboost.runtime.local import LocalRows
+from distboost.runtime.scratch import Scratch
+from distboost.runtime.shard import Allotment, Layout, Reading, Shard
+from distboost.runtime.stream import Stream
+from distboost.threads import Threads
+from distboost.weak import gains
+from distboost.weak.tree import GrowthLimits, TreeGrower
+from distboost.weighting.margin import MarginWeights, Residuals
+
+N = 100  # rows of a block
+MISSING_BIN = np.full(3, 9)
+
+
+class Writes(Scratch):
+    """A scratch file that tells what was written to it and read from it."""
+
+    def __init__(self, directory):
+        super().__init__(str(directory))
+        self.written, self.loaded = [], []
+
+    def write(self, array, extent=None):
+        self.written.append(array.shape)
+        return super().write(array, extent)
+
+    def read(self, extent):
+        self.loaded.append(extent.shape)
+        return super().read(extent)
+
+    @property
+    def size(self):
+        return os.fstat(self._file.fileno()).st_size
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    found = Writes(tmp_path)
+    yield found
+    found.close()
+
+
+def rows_of(number):
+    rng = np.random.default_rng(number)
+    bins = rng.integers(0, 10, (N, 3)).astype(np.uint8)
+    return BinnedRows(number * N, bins, rng.integers(0, 4, N).astype(np.int32), np.ones(N))
+
+
+def made(rows, **how):
+    return Block(rows, **{"n_classes": 4, "n_scores": 4, "score_dtype": "float32", **how})
+
+
+# The scratch file.
+
+
+def test_arrays_are_read_as_they_were_written(scratch):
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.normal(size=(7, 3)),
+        rng.integers(-(2**60), 2**60, 5000),
+        rng.normal(size=(1000, 4)).astype("float32"),
+        np.zeros((0, 4), np.int32),
+        np.array(3.5),
+    ]
+    extents = [scratch.write(array) for array in arrays]
+    for array, extent in reversed([*zip(arrays, extents, strict=True)]):
+        found = scratch.read(extent)
+        assert (found.shape, found.dtype) == (array.shape, array.dtype)
+        assert_array_equal(found, array)
+        found += 1  # it is the caller's
+
+
+def test_an_array_takes_its_own_place_again(scratch):
+    first = scratch.write(np.zeros(1000))
+    second = scratch.write(np.ones(1000))
+    size = scratch.size
+    for value in (2.0, 3.0):
+        assert scratch.write(np.full(1000, value), first) == first
+    assert scratch.size == size
+    assert_array_equal(scratch.read(first), np.full(1000, 3.0))
+    assert_array_equal(scratch.read(second), np.ones(1000))
+    other = scratch.write(np.zeros(900), first)  # of another shape
+    assert other.offset > second.offset
+    assert_array_equal(scratch.read(second), np.ones(1000))
+
+
+def test_a_scratch_file_has_no_name(scratch, tmp_path):
+    scratch.write(np.zeros(1000))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_truncated_scratch_file(scratch, tmp_path):
+    kept, cut = scratch.write(np.zeros(1000)), scratch.write(np.zeros(1000))
+    os.ftruncate(scratch._file.fileno(), cut.offset + 4000)
+    assert_array_equal(scratch.read(kept), np.zeros(1000))
+    with pytest.raises(StoreError, match=rf"{tmp_path} ends at byte {cut.offset + 4000}: it was truncated"):
+        scratch.read(cut)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 1 MiB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place],
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("mounting is not permitted here")
+    yield place
+    subprocess.run(["umount", place], timeout=20, check=True)
+
+
+def test_a_full_disk(small_disk):
+    scratch = Scratch(str(small_disk))
+    kept = scratch.write(np.arange(50_000))
+    said = rf"the disk of {small_disk} is full: .* need \d\.\d+ MiB there or more, and .* are free\. .*scratch=\.\.\."
+    with pytest.raises(StoreError, match=said):
+        scratch.write(np.zeros(100_000))
+    assert_array_equal(scratch.read(kept), np.arange(50_000))
+    scratch.close()
+    with Threads(1) as threads:
+        found = shard(threads, 400, str(small_disk), n_rows=10_000)
+        with pytest.raises(StoreError, match=said):
+            grow_and_update(found)
+        found.close()
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_no_place_for_a_scratch_file(place, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(
+        StoreError, match=rf"no scratch file can be made in {re.escape(str(tmp_path / place))} \("
+    ):
+        Scratch(str(tmp_path / place))
+
+
+# Blocks.
+
+
+def test_a_block_keeps_what_was_changed(scratch):
+    parked = ParkedBlock(lambda: rows_of(0), made, scratch)
+    block = parked.open()
+    assert block.buffers == {}  # nothing is made before it is asked for
+    assert_array_equal(block.scores, np.zeros((N, 4)))
+    parked.put_back(block)
+    assert scratch.written == []  # nor written before it is changed
+
+    block = parked.open()
+    block.scores[:] = 1.5
+    block.changed.add("scores")
+    block.start_tree(np.arange(N) % 2 == 0)
+    of_node = Splits.of([(0, 1, 4, False, 1, 2)])
+    block.split(of_node, MISSING_BIN)
+    block.buffer("statistics", (N, 8), np.int64, anew=True)[:] = np.arange(8)
+    order, rest = block.order.copy(), block.rest.copy()
+    parked.put_back(block)
+    assert sorted(scratch.written) == [(N // 2,), (N // 2,), (N, 4), (N, 8)]
+    scratch.written.clear()
+
+    block = parked.open()
+    assert scratch.loaded == []
+    assert_array_equal(block.spans[:3], [[0, N // 2], [0, (block.bins[::2, 1] <= 4).sum()],
+                                         [(block.bins[::2, 1] <= 4).sum(), N // 2]])  # fmt: skip
+    assert_array_equal(block.kept("statistics"), np.tile(np.arange(8), (N, 1)))
+    assert scratch.loaded == [(N, 8)]  # what is not asked for is not read
+    assert_array_equal(block.order, order)
+    assert_array_equal(block.rest, rest)
+    assert_array_equal(block.scores, np.full((N, 4), 1.5, "float32"))
+    assert block.scores.dtype == np.float32
+    block.scores[0] = 7.0
+    parked.put_back(block)
+    assert scratch.written == []
+    size = scratch.size
+    for value in (2.0, 3.0):
+        block = parked.open()
+        block.scores[:] = value
+        block.changed.add("scores")
+        parked.put_back(block)
+    assert scratch.written == [(N, 4)] * 2
+    assert scratch.size == size
+    assert_array_equal(parked.open().scores, np.full((N, 4), 3.0))
+
+
+def test_a_buffer_made_anew_is_not_read(scratch):
+    """Another one is as it was left."""
+    parked = ParkedBlock(lambda: rows_of(0), made, scratch)
+    block = parked.open()
+    block.buffer("distances", (N, 2), np.float64)[:, 1] = 4.0
+    block.buffer("binarized", (N,), np.float64, anew=True)[:] = 5.0
+    parked.put_back(block)
+    block = parked.open()
+    block.buffer("binarized", (N,), np.float64, anew=True)
+    assert scratch.loaded == []
+    assert_array_equal(block.buffer("distances", (N, 2), np.float64)[:, 1], np.full(N, 4.0))
+    assert scratch.loaded == [(N, 2)]
+
+
+# Streams.
+
+
+@pytest.fixture
+def stream():
+    found = Stream(3)
+    yield found
+    found.close()
+
+
+class Alive:
+    """How many blocks of those made are in memory."""
+
+    def __init__(self, read=rows_of):
+        self.read, self.refs, self.most, self.lock = read, [], 0, threading.Lock()
+
+    def __call__(self, rows, **how):
+        with self.lock:
+            block = made(rows, **how)
+            self.refs = [ref for ref in self.refs if ref() is not None] + [weakref.ref(block)]
+            self.most = max(self.most, len(self.refs))
+        return block
+
+    def parked(self, scratch, n):
+        return [
+            (0, ParkedBlock(lambda number=number: self.read(number), self, scratch)) for number in range(n)
+        ]
+
+
+def test_blocks_come_in_order_and_are_kept(stream, scratch):
+    parked = Alive().parked(scratch, 20)
+
+    def work(number, block):
+        time.sleep(0.002 * (block.first // N % 3))
+        block.scores[:] += block.first
+        block.changed.add("scores")
+        return block.first
+
+    for visit in (1, 2):
+        found = [
+            (block.first, answer, float(block.scores[0, 0])) for block, answer in stream.each(parked, work)
+        ]
+        assert found == [(number * N, number * N, visit * number * N) for number in range(20)]
+
+
+def test_no_more_blocks_are_in_memory_than_the_window_holds(scratch, tmp_path):
+    """Also while the caller is at one of them."""
+    for window, most in ((2, 2), (3, 3), (5, 5), (1, 2)):
+        alive, stream = Alive(), Stream(window)
+        for block, _ in stream.each(alive.parked(scratch, 20), lambda number, block: time.sleep(0.001)):
+            time.sleep(0.002)
+            del block
+        gc.collect()
+        assert alive.most == most
+        assert all(ref() is None for ref in alive.refs)
+        stream.close()
+
+
+@pytest.mark.parametrize("place", ["reading", "work", "the caller"])
+def test_a_failure_reaches_the_caller_and_leaves_no_thread_at_work(stream, scratch, place):
+    at_work, lock = [0], threading.Lock()
+
+    def read(number):
+        if place == "reading" and number == 4:
+            raise StoreError("block 4 is damaged")
+        return rows_of(number)
+
+    def work(number, block):
+        with lock:
+            at_work[0] += 1
+        time.sleep(0.01)
+        if place == "work" and block.first == 4 * N:
+            raise StoreError("block 4 is damaged")
+        with lock:
+            at_work[0] -= 1
+        return block.first
+
+    parked = Alive(read).parked(scratch, 30)
+    seen = []
+
+    def use():
+        for _, first in stream.each(parked, work):
+            seen.append(first)
+            if place == "the caller" and first == 3 * N:
+                raise StoreError("block 4 is damaged")
+
+    with pytest.raises(StoreError, match="block 4 is damaged"):
+        use()
+    assert seen == [0, N, 2 * N, 3 * N]
+    assert at_work[0] == (1 if place == "work" else 0)  # the one that failed
+    # Nothing is left over of it.
+    good = Alive().parked(scratch, 5)
+    assert [answer for _, answer in stream.each(good, lambda number, block: block.first)] == [
+        0, N, 2 * N, 3 * N, 4 * N
+    ]  # fmt: skip
+
+
+# Shards.
+
+
+def shard(threads, n_blocks, directory, resident=0, window=2, n_rows=N, read=rows_of):
+    rng = np.random.default_rng(0)
+    bins = rng.integers(0, 10, (n_rows, 3)).astype(np.uint8)
+
+    def rows(number):
+        if n_rows == N:
+            return read(number)
+        return BinnedRows(number * n_rows, bins, bins[:, 0].astype(np.int32) // 3, np.ones(n_rows))
+
+    readings = [Reading(rows, (number,), n_rows) for number in range(n_blocks)]
+    return Shard(
+        [readings], Layout(MISSING_BIN, 4, 4, "float64"), threads, Allotment(resident, window, directory)
+    )
+
+
+def grow_and_update(found):
+    rows = LocalRows(found, Layout(MISSING_BIN, 4, 4, "float64"))
+    rows.begin(MarginWeights(0.5))
+    grow = TreeGrower(rows, GrowthLimits(max_depth=2))
+    statistic = Residuals(MarginWeights(0.5))
+    for _ in range(2):
+        tree = grow(statistic, gains.DIRECTION)
+        rows.update([tree.step(np.ones((tree.n_leaves, 4)))], then=grow.foresee(statistic))
+    return rows
+
+
+def test_a_shard_holds_its_window(monkeypatch, tmp_path):
+    """Whatever it is asked: and its resident blocks."""
+    alive = Alive()
+    monkeypatch.setattr(shards, "Block", alive)
+    with Threads(2) as threads:
+        found = shard(threads, 12, str(tmp_path), resident=250, window=3)
+        assert len(found.blocks) == 2
+        grow_and_update(found)
+        assert alive.most == 2 + 3
+        found.close()
+
+
+def test_a_closed_shard_leaves_no_thread_and_no_file(tmp_path):
+    def left():
+        links = [link for link in map(_link, os.listdir("/proc/self/fd")) if link.startswith(str(tmp_path))]
+        return links, [t.name for t in threading.enumerate() if t.name.startswith("distboost-stream")]
+
+    with Threads(1) as threads:
+        found = shard(threads, 6, str(tmp_path))
+        grow_and_update(found)
+        files, running = left()
+        assert len(files) == 1
+        assert running
+        found.close()
+    assert left() == ([], [])
+    assert os.listdir(tmp_path) == []
+
+
+def _link(descriptor):
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:  # closed meanwhile
+        return ""
+
+
+def test_a_block_that_cannot_be_read_fails_the_question(tmp_path):
+    broken = []
+
+    def read(number):
+        if number in broken:
+            raise StoreError(f"rows {number * N} to {number * N + N - 1} cannot be read")
+        return rows_of(number)
+
+    with Threads(2) as threads:
+        found = shard(threads, 8, str(tmp_path), resident=200, read=read)
+        broken.append(5)
+        with pytest.raises(StoreError, match="rows 500 to 599 cannot be read"):
+            grow_and_update(found)
+        broken.clear()
+        assert grow_and_update(found).calls["update"] == 2
+        found.close()
