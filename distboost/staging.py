@@ -13,11 +13,11 @@ from typing import Any
 
 import fsspec
 import numpy as np
-from dask.utils import format_bytes
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.memory import give_back
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
 from distboost.data.store import BinnedStore, write_store
@@ -25,6 +25,7 @@ from distboost.rows import Rows
 from distboost.runtime.plan import MemoryPlan, Task, parse_limit, reckon
 from distboost.runtime.shard import Layout
 from distboost.threads import available_cores
+from distboost.units import megabytes
 from distboost.weak.tree import GrowthLimits
 
 log = logging.getLogger("distboost")
@@ -104,6 +105,7 @@ class Staging:
                 sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
             rows = self.where.place(sets, layout, found.allotment(self._local_scratch()))
             stack.callback(rows.close)
+            give_back()
             yield rows, found
 
     def _binned(
@@ -127,7 +129,7 @@ class Staging:
         filesystem.makedirs(path, exist_ok=True)
         try:
             self.where.check_shared(url)
-            log.info("binning %d rows into %s (%s)", self.data.n_rows, url, format_bytes(found.scratch_bytes))
+            log.info("binning %d rows into %s (%s)", self.data.n_rows, url, megabytes(found.scratch_bytes))
             yield url
         finally:
             with suppress(FileNotFoundError):
@@ -208,8 +210,8 @@ def plan(
 
 def _summary(found: MemoryPlan) -> str:
     if not found.streamed:
-        return f"{format_bytes(found.n_bytes)} per process, all {found.resident} rows in memory"
+        return f"{megabytes(found.n_bytes)} per process, all {found.resident} rows in memory"
     return (
-        f"{format_bytes(found.n_bytes)} per process of {format_bytes(found.limit or 0)}; {found.resident} of "
+        f"{megabytes(found.n_bytes)} per process of {megabytes(found.limit or 0)}; {found.resident} of "
         f"{found.resident + found.streamed} rows stay in memory, the others are read from disk in each pass"
     )

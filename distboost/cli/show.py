@@ -7,12 +7,12 @@ from typing import Any
 
 import fsspec
 import numpy as np
-from dask.utils import format_bytes
 from rich.console import Console
 from rich.table import Column, Table
 
 from distboost.cli.stream import Confusion
 from distboost.runtime.plan import MemoryPlan, Part
+from distboost.units import megabytes
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed whole
 MOST_NAMED = 20
@@ -106,20 +106,20 @@ def print_plan(plan: MemoryPlan) -> None:
     console.print(_parts(holds, plan.parts))
     if plan.leader:
         console.print(_parts("the process that calls fit", plan.leader))
-    limit = "no memory_limit" if plan.limit is None else f"memory_limit {format_bytes(plan.limit)}"
+    limit = "no memory_limit" if plan.limit is None else f"memory_limit {megabytes(plan.limit)}"
     rows = f"{plan.resident:,} of {plan.resident + plan.streamed:,} rows stay in memory"
     console.print(
         f"{limit}: {rows}" + (", the others stream from disk." if plan.streamed else "."), highlight=False
     )
     if plan.streamed:
-        console.print(f"On disk: {format_bytes(plan.scratch_bytes)} of bins and scores.", highlight=False)
+        console.print(f"On disk: {megabytes(plan.scratch_bytes)} of bins and scores.", highlight=False)
 
 
 def _parts(process: str, parts: tuple[Part, ...]) -> Table:
     table = Table(process, _right("memory"), "what it is")
     for part in parts:
-        table.add_row(part.name, format_bytes(part.n_bytes), part.what, end_section=part is parts[-1])
-    table.add_row("in all", format_bytes(sum(part.n_bytes for part in parts)))
+        table.add_row(part.name, megabytes(part.n_bytes), part.what, end_section=part is parts[-1])
+    table.add_row("in all", megabytes(sum(part.n_bytes for part in parts)))
     return table
 
 

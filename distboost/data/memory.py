@@ -14,15 +14,15 @@ _LARGEST_DYNAMIC = 2**25  # what its own threshold grows to
 _OURS = 2**20
 
 
-def _setter() -> Callable[[int, int], Any]:
-    """glibc's mallopt where there is one."""
+def _function(name: str) -> Callable[..., Any]:
+    """A function of glibc, where there is one."""
     try:
-        return ctypes.CDLL(None).mallopt
+        return getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):  # another C library, or another system
-        return lambda name, value: None
+        return lambda *arguments: None
 
 
-_set = _setter()
+_set, _trim = _function("mallopt"), _function("malloc_trim")
 _lock = threading.Lock()
 _users = 0
 
@@ -47,3 +47,8 @@ def returned_when_freed() -> Iterator[None]:
             if _users == 0:
                 _set(_MMAP_THRESHOLD, _LARGEST_DYNAMIC)
                 _set(_TRIM_THRESHOLD, 2 * _LARGEST_DYNAMIC)
+
+
+def give_back() -> None:
+    """Returns to the system what was freed already: reading and binning leave a lot, of which the rounds have no use."""
+    _trim(0)

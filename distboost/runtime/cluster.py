@@ -18,6 +18,7 @@ from distributed import Client, Future, get_worker, wait
 from distributed.client import _current_client
 
 from distboost.data.blocks import BinnedSet
+from distboost.data.memory import give_back
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows import HistogramQuestion, Partial, RowCounts, Rows, SumsQuestion, UpdateQuestion
@@ -41,6 +42,7 @@ class ShardActor:
             allotment = replace(allotment, scratch=get_worker().local_directory)
         self._shard = Shard(sets, layout, self._threads, allotment)
         self._updated: tuple[int, tuple] | None = None
+        give_back()
 
     def counts(self) -> tuple[RowCounts, ...]:
         return self._shard.counts

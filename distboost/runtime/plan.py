@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dask.utils import format_bytes, parse_bytes
+from dask.utils import parse_bytes
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.kernels import lanes
 from distboost.runtime.shard import Allotment
+from distboost.units import megabytes
 from distboost.weak.tree import GrowthLimits
 
 # Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
@@ -173,7 +175,7 @@ def reckon(
     histograms = Part(
         "histograms",
         nodes * task.histogram_bytes,
-        f"{nodes} {_plural(nodes, 'node')} of {format_bytes(task.histogram_bytes)}",
+        f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
     )
     fixed = libraries.n_bytes + histograms.n_bytes
     window, resident = 0, share
@@ -200,7 +202,7 @@ def reckon(
         Part(
             "streamed rows",
             window * task.streamed_block_bytes,
-            f"{streamed} rows, {window} blocks of {format_bytes(task.streamed_block_bytes)} at a time",
+            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
         ),
     ]
     return MemoryPlan(
@@ -231,7 +233,7 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
         Part(
             "histograms",
             nodes * task.histogram_bytes,
-            f"{nodes} nodes of {format_bytes(task.histogram_bytes)}",
+            f"{nodes} nodes of {megabytes(task.histogram_bytes)}",
         ),
         Part(
             "answers",
@@ -244,9 +246,10 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
 def _too_small(task: Task, limit: int, needed: int) -> LimitError:
     wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
     smaller = "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
+    enough = megabytes(math.ceil(needed / 1e6) * 1e6)
     return LimitError(
-        f"memory_limit is {format_bytes(limit)} per process, but {task.n_rows} rows of {task.n_features} features and "
-        f"{task.algorithm.n_classes} classes take {format_bytes(needed)} with {task.algorithm.name}, though no row stays in "
+        f"memory_limit is {megabytes(limit)} per process, but {task.n_rows} rows of {task.n_features} features and "
+        f"{task.algorithm.n_classes} classes take {enough} with {task.algorithm.name}, though no row stays in "
         f"memory. Raise the limit to that; or {smaller} may do (distboost plan shows what takes it)."
     )
 

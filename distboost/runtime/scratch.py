@@ -10,9 +10,9 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from dask.utils import format_bytes
 
 from distboost.errors import StoreError
+from distboost.units import megabytes
 
 
 class Extent(NamedTuple):
@@ -98,6 +98,6 @@ def no_space(directory: str, needed: int) -> StoreError:
     """The error of a disk that is full, or would be."""
     free = shutil.disk_usage(directory).free
     return StoreError(
-        f"the disk of {directory} is full: rows that do not fit in memory need {format_bytes(needed)} there or more, and "
-        f"{format_bytes(free)} are free. Make room, give another directory (scratch=...), or raise memory_limit."
+        f"the disk of {directory} is full: rows that do not fit in memory need {megabytes(needed)} there or more, and "
+        f"{megabytes(free)} are free. Make room, give another directory (scratch=...), or raise memory_limit."
     )

@@ -1,0 +1,13 @@
+"""How sizes are written in messages."""
+
+from __future__ import annotations
+
+
+def megabytes(n_bytes: float) -> str:
+    """A number of bytes as people give limits: in MB of 10^6 bytes.
+
+    >>> megabytes(1_234_567), megabytes(2.5e9), megabytes(4_000)
+    ('1.2 MB', '2,500 MB', '0.004 MB')
+    """
+    number = n_bytes / 1e6
+    return f"{number:,.0f} MB" if number >= 100 else f"{number:.2g} MB" if number < 10 else f"{number:.1f} MB"

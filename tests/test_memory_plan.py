@@ -1,0 +1,179 @@
+"""What a training is promised to take, and what is refused."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import zarr
+from click.testing import CliRunner
+
+import distboost
+from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost.cli import main
+from distboost.data import ingest
+from distboost.errors import LimitError
+from distboost.runtime import plan as reckoning
+from distboost.units import megabytes
+
+LARGE = {"n_rows": 4_200_000, "n_features": 256, "n_classes": 5}
+
+
+def gd(**parameters):
+    return GDMCBoostClassifier(max_depth=6, **parameters)
+
+
+def test_parts_add_up_to_no_more_than_the_limit():
+    for limit in ("700MB", "1GB", "1.5GB"):
+        found = distboost.plan(gd(memory_limit=limit), **LARGE, n_threads=2)
+        assert found.n_bytes == sum(part.n_bytes for part in found.parts) <= found.limit
+        assert found.resident + found.streamed == LARGE["n_rows"]
+        assert found.window >= 2
+
+
+def test_without_a_limit_all_rows_stay_in_memory():
+    found = distboost.plan(gd(), **LARGE)
+    assert (found.limit, found.streamed, found.window, found.scratch_bytes) == (None, 0, 0, 0)
+    assert found.allotment(None) is None
+
+
+def test_more_memory_keeps_more_rows():
+    resident = [
+        distboost.plan(gd(memory_limit=limit), **LARGE, n_threads=2).resident
+        for limit in (7 * 10**8, 10**9, 15 * 10**8, 4 * 10**9)
+    ]
+    assert resident == sorted(resident)
+    assert resident[-1] == LARGE["n_rows"] > resident[0]
+
+
+def test_the_limit_that_would_do_is_told():
+    with pytest.raises(LimitError, match=r"memory_limit is 1 MB per process, but 4200000 rows") as refused:
+        distboost.plan(gd(memory_limit=10**6), **LARGE, n_threads=2)
+    enough = int(re.search(r"take ([\d]+) MB", str(refused.value))[1])
+    assert distboost.plan(gd(memory_limit=f"{enough}MB"), **LARGE, n_threads=2).resident < 10_000
+    with pytest.raises(LimitError, match=f"take {enough} MB"):
+        distboost.plan(gd(memory_limit=f"{enough - 1}MB"), **LARGE, n_threads=2)
+
+
+def test_workers_share_the_rows_and_the_caller_has_a_plan_of_its_own():
+    one = distboost.plan(gd(), **LARGE)
+    two = distboost.plan(gd(), **LARGE, n_workers=2)
+    assert (one.leader, one.resident) == ((), LARGE["n_rows"])
+    assert two.resident == LARGE["n_rows"] // 2
+    assert two.leader_bytes > 0
+
+
+def test_weights_take_memory():
+    plain, weighted = (distboost.plan(gd(), **LARGE, weighted=w).n_bytes for w in (False, True))
+    balanced = distboost.plan(gd(class_weight="balanced"), **LARGE).n_bytes
+    assert plain < weighted == balanced
+
+
+@pytest.mark.parametrize(
+    ("parameters", "nodes"),
+    [
+        ({"max_depth": 1}, 1),
+        ({"max_depth": 6}, 32),
+        ({"max_depth": None, "max_leaf_nodes": 15}, 14),
+        ({"max_depth": 3, "max_leaf_nodes": 15}, 4),
+        ({"max_depth": None, "min_samples_leaf": 210_000}, 10),
+    ],
+)
+def test_histograms_kept_at_a_time(parameters, nodes):
+    found = distboost.plan(GDMCBoostClassifier(**parameters), **LARGE)
+    assert found.parts[1].n_bytes == nodes * 256 * 256 * 8 * 8
+
+
+def test_a_sum_per_class_costs_what_it_takes():
+    """GAMBLE's rows add one number to a histogram, GD-MCBoost's one for each class: 8 bytes of a row, not 8 K."""
+    gamble, residuals = (
+        distboost.plan(model, n_rows=10**6, n_features=16, n_classes=26).parts[2]
+        for model in (GAMBLEClassifier(), GDMCBoostClassifier())
+    )
+    assert gamble.n_bytes < residuals.n_bytes
+
+
+def test_fit_keeps_its_plan(blobs):
+    model = GDMCBoostClassifier(n_estimators=1, memory_limit="1GB").fit(*blobs)
+    assert model.memory_plan_.resident == 240
+    assert model.memory_plan_.n_bytes <= 10**9
+
+
+def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, saved):
+    """The limit is no parameter of the model: the file is the same."""
+    monkeypatch.setattr(reckoning, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
+    small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2, "n_jobs": 1}
+    expected = saved(GDMCBoostClassifier(**small).fit(store))
+    model = GDMCBoostClassifier(memory_limit=25_000, **small).fit(store)
+    assert 0 < model.memory_plan_.streamed < 240
+    assert saved(model) == expected
+
+
+# On the command line.
+
+
+def output(*arguments):
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["plan", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_plan_as_a_table():
+    code, text = output(
+        "--algorithm", "gd-mcboost", "--rows", 4_200_000, "--features", 256, "--classes", 5,
+        "--memory-limit", "1GB", "--threads", 2,
+    )  # fmt: skip
+    assert code == 0
+    for word in (
+        "libraries",
+        "histograms",
+        "32 nodes",
+        "resident rows",
+        "streamed rows",
+        "in all",
+        "1,000 MB",
+    ):
+        assert word in text
+    assert "of 4,200,000 rows stay in memory, the others stream from disk." in text
+
+
+def test_plan_of_arrays_reads_no_row(blobs, tmp_path):
+    """Neither labels nor features: chunks that were never written do not matter."""
+    zarr.create_array(str(tmp_path / "x"), shape=(10**9, 40), chunks=(10**5, 40), dtype="f4")
+    code, text = output("--algorithm", "gamble", "--x", tmp_path / "x", "--classes", 3, "--workers", 4)
+    assert code == 0
+    assert "each worker" in text
+    assert "the process that calls fit" in text
+    assert "250,000,000 of 250,000,000 rows stay in memory." in text
+
+
+def test_plan_of_a_store_knows_the_classes(blobs, tmp_path):
+    store = distboost.bin(*blobs, str(tmp_path / "store"))
+    code, text = output("--algorithm", "rebel", "--x", store)
+    assert code == 0
+    assert "240 of 240 rows stay in memory." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rows", 10, "--features", 2), "Missing option '--classes'"),
+        (("--classes", 2), "Give an array with --x, or its sizes with --rows and --features"),
+        (("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "1MB"), "Raise the limit"),
+        (
+            ("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "much"),
+            "'much', expected a number",
+        ),
+    ],
+)
+def test_what_a_plan_needs(arguments, message):
+    code, text = output("--algorithm", "gd-mcboost", *arguments)
+    assert code != 0
+    assert message in text
+
+
+def test_sizes_are_written_as_limits_are_given():
+    assert megabytes(10**9) == "1,000 MB"
+    assert np.isclose(float(megabytes(123_456).split()[0]), 0.12)
