@@ -75,6 +75,7 @@ def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress
         progress.add(written)
 
 
+@returned_when_freed()
 def _write_labels(y: Any, weights: Any, first: int, shared: tuple[BinOptions, StoredBlocks]) -> list[Written]:
     options, blocks = shared
     y, weights = load(y), None if weights is None else load(weights)
@@ -109,6 +110,7 @@ def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Pr
         progress.add(written)
 
 
+@returned_when_freed()
 def _bin_blocks(x: Any, first: int, shared: tuple[BinOptions, StoredBlocks]) -> list[Written]:
     options, blocks = shared
     bins, values = bin_features(x, first, 0, options)
@@ -181,6 +183,7 @@ def _cells(
             yield a, b, first, min(first + bands.columns, n_features)
 
 
+@returned_when_freed()
 def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]) -> None:
     options, bands = shared
     bins, values = bin_features(x, first, column, options)
@@ -189,10 +192,11 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
         if content is None:
             continue
         for a, b in _spans(n, bands.rows):
-            with room_for(bands.blocks.url, bands.blocks.needed), returned_when_freed():
+            with room_for(bands.blocks.url, bands.blocks.needed):
                 bands.arrays[name][first + a : first + b, column : column + n_features] = content[a:b]
 
 
+@returned_when_freed()
 def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> list[Written]:
     """The blocks of a strip of rows; its intermediate chunks are deleted."""
     _, bands = shared
