@@ -180,7 +180,9 @@ def test_bin_then_train(data, tmp_path):
     run("train", *options, "--x", tmp_path / "store", "--model", tmp_path / "binned")
     run("train", *options, "--x", data / "x", "--y", data / "y", "--model", tmp_path / "raw")
     assert sha256(tmp_path / "binned") == sha256(tmp_path / "raw")
-    assert "already" in fail("bin", "--x", data / "x", "--y", data / "y", "--out", tmp_path / "store")
+    again = ("bin", "--x", data / "x", "--y", data / "y", "--out", tmp_path / "store")
+    assert "240 rows of 4 features" in run(*again)
+    assert "already" in fail(*again, "--max-bins", 16)
 
 
 # predict and evaluate

@@ -145,7 +145,11 @@ def _check_folder(path: str) -> None:
 
 def _tell_where() -> None:
     """Shows what the core logs: where training runs."""
-    log = logging.getLogger("distboost")
+    _show_log("distboost")
+
+
+def _show_log(name: str) -> None:
+    log = logging.getLogger(name)
     if not log.handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(message)s"))
@@ -216,6 +220,16 @@ def evaluate(
         click.echo(f"report in {report}")
 
 
+def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """Bytes given as a text such as 2GB."""
+    from dask.utils import parse_bytes
+
+    try:
+        return None if value is None else parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no size such as 500MB.") from error
+
+
 @main.command("bin")
 @located("--x", "Features, (rows, features).")
 @located("--y", "Labels, (rows,).")
@@ -227,6 +241,13 @@ def evaluate(
 @click.option(
     "--random-state", type=int, default=0, show_default=True, help="Seed of the sample that sets bin edges."
 )
+@click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    callback=_size,
+    help="Memory that binning may take in each process, such as 500MB.",
+)
+@click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
 @running
 def bin_rows(
     x: str,
@@ -235,14 +256,20 @@ def bin_rows(
     out: str,
     max_bins: int,
     random_state: int,
+    memory_limit: int | None,
+    keep_values: bool,
     scheduler: str | None,
     workers: int | None,
 ) -> None:
-    """Bin once, train many times."""
+    """Bin once, train many times.
+
+    A store of the same data that is complete is left as it is; one that was interrupted is gone on with.
+    """
     from distboost.binning import bin
     from distboost.cli.where import cluster
     from distboost.data.store import BinnedStore
 
+    _show_log("distboost.data")
     with cluster(scheduler, workers) as client:
         bin(
             x,
@@ -251,6 +278,8 @@ def bin_rows(
             sample_weight=sample_weight,
             max_bins=max_bins,
             random_state=random_state,
+            memory_limit=memory_limit,
+            keep_values=keep_values,
             client=client,
         )
     store = BinnedStore.open(out)

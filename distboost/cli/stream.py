@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
 import fsspec
@@ -12,8 +12,10 @@ import numpy as np
 import zarr
 from scipy.sparse import coo_array, csr_array
 
+from distboost.data.ingest import Labelled
 from distboost.data.profile import load_labels
-from distboost.data.sources import Source, as_source, check_chunks, load
+from distboost.data.sources import Source, as_source, check_chunks, load, rows_at_once
+from distboost.data.storage import open_store
 from distboost.errors import DataError
 from distboost.runtime.choose import runtime
 
@@ -33,14 +35,15 @@ def write_predictions(
     n_classes = len(model.classes_)
     dtype = np.dtype(np.float64) if proba else _storable(model.classes_.dtype)
     array = zarr.create_array(
-        out,
+        open_store(out, read_only=False),
         shape=(source.n_rows, n_classes) if proba else (source.n_rows,),
         chunks=(min(step, source.n_rows), n_classes) if proba else (min(step, source.n_rows),),
         dtype=dtype,
         config={"write_empty_chunks": True},  # so that a chunk that is missing was not written
     )
     calls = ((source.part(a, b), a, b, array, proba) for a, b in _spans(source.n_rows, step))
-    _map(_predict_into, model, calls, client)
+    for _ in _each(_predict_into, model, calls, client):
+        pass
     array.attrs["distboost"] = {"classes": model.classes_.tolist(), "complete": True}
     return array
 
@@ -99,9 +102,10 @@ def confusion(model: Any, x: str, y: str, client: Any) -> Confusion:
         )
     if not source.n_rows:
         raise DataError(f"{source.place} has 0 rows: there is nothing to evaluate.")
-    spans = _spans(source.n_rows, _rows_per_task(source))
+    step = _rows_per_task(source)
+    spans, labels = _spans(source.n_rows, step), Labelled(source, labels, None).near(step).y
     calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in spans)
-    counts = csr_array(sum(_map(_count, model, calls, client)))
+    counts = csr_array(sum(_each(_count, model, calls, client)))
     if counts[[-1]].sum() == source.n_rows:
         raise DataError(
             f"no label in {labels.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...). "
@@ -129,21 +133,26 @@ def _warn_of_missing(source: Source) -> None:
 
 
 def _rows_per_task(source: Source) -> int:
-    """A whole number of the source's chunks, so that each is read once."""
-    chunk_bytes = source.chunk_rows * max(source.shape[1], 1) * 8
-    return source.chunk_rows * max(1, TASK_BYTES // chunk_bytes)
+    """A whole number of the source's chunks, so that each is read once, or fewer rows where chunks are too tall for that."""
+    rows = rows_at_once(source, TASK_BYTES)
+    strip = rows * max(source.shape[1], 1) * 8
+    return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
 
 
 def _spans(n_rows: int, step: int) -> Iterator[tuple[int, int]]:
     return ((start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
-def _map(function: Callable[..., Any], model: Any, calls: Iterator[tuple], client: Any) -> list[Any]:
+def _each(
+    function: Callable[..., Any], model: Any, calls: Iterator[tuple], client: Any
+) -> Generator[Any, None, None]:
     """function(model, *call) for each call. The model travels to a cluster once; tasks take one thread each."""
     model.set_params(n_jobs=1)
-    sent = model if client is None else client.scatter(model, hash=False)
     with runtime(client, None) as where:
-        return where.map(function, ((sent, *call) for call in calls))
+        sent = where.share(model)
+        yield from where.each(
+            function, ((sent, *call) for call in calls), where.n_parallel // where.n_processes
+        )
 
 
 def _predict_into(model: Any, part: Any, start: int, stop: int, out: zarr.Array, proba: bool) -> None:
@@ -191,7 +200,7 @@ def _make_room(out: str, overwrite: bool) -> None:
             f"there is something at {out!r} already: give another place with --out, or add --overwrite."
         )
     try:
-        zarr.open_array(out, mode="r")
+        zarr.open_array(open_store(out), mode="r")
     except Exception as error:
         raise DataError(
             f"{out!r} is not a zarr array: it will not be overwritten. Remove it yourself."

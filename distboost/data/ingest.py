@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.data.memory import returned_when_freed
 from distboost.data.plan import IngestPlan, plan_ingest
 from distboost.data.profile import (
     ClassScan,
@@ -168,6 +169,7 @@ def scan_classes(
     return classes, [found[label] for label in sorted(found)]
 
 
+@returned_when_freed()
 def scan_edges(
     x: Source, weights: Source | None, options: ScanOptions, work: Workplace, plan: IngestPlan
 ) -> list[np.ndarray]:

@@ -73,7 +73,7 @@ class StoredBlocks:
             span = self.span(block)
             for name, rows in values.items():
                 content = rows[span.start - first : span.stop - first]
-                with room_for(self.url, self.needed), returned_when_freed():
+                with room_for(self.url, self.needed):
                     self.arrays[name][span] = content
                 written.append(Written(name, block, checksum(content)))
         return written
@@ -92,6 +92,7 @@ class StoredBlocks:
         return sorted(found or ())
 
 
+@returned_when_freed()
 def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[Written]:
     """What is in the store of a block; nothing if any of it cannot be read, as each chunk's own checksum tells."""
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,13 @@ class Progress:
         for name, block, checksum in written:
             self.checksums.setdefault(name, {})[block] = checksum
 
-    def lacks(self, name: str, first: int, stop: int) -> bool:
-        """Whether any block of these rows is still to be written."""
+    def lacking(self, name: str, first: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The rows among first .. stop - 1 whose blocks are still to be written, by stretches."""
         done = self.checksums.get(name, {})
-        return any(block not in done for block in self.blocks.of(first, stop))
+        for there, blocks in groupby(self.blocks.of(first, stop), key=lambda block: block in done):
+            if not there:
+                stretch = [self.blocks.span(block) for block in blocks]
+                yield stretch[0].start, stretch[-1].stop
 
     def listed(self, name: str) -> list[int]:
         return [self.checksums[name][block] for block in range(self.blocks.n_blocks)]
@@ -68,13 +72,14 @@ def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress
     shared = work.share((options, blocks))
     calls = (
         (*data.labels(a, b), a, shared)
-        for a, b in _spans(data.x.n_rows, rows)
-        if progress.lacks("weights", a, b)
+        for unit in _spans(data.x.n_rows, rows)
+        for a, b in progress.lacking("weights", *unit)
     )
     for written in work.each(_write_labels, calls, at_once):
         progress.add(written)
 
 
+@returned_when_freed()
 def _write_labels(y: Any, weights: Any, first: int, shared: tuple[BinOptions, StoredBlocks]) -> list[Written]:
     options, blocks = shared
     y, weights = load(y), None if weights is None else load(weights)
@@ -103,12 +108,15 @@ def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Pr
     """Whole blocks fit in memory."""
     shared = progress.work.share((options, progress.blocks))
     calls = (
-        (x.part(a, b), a, shared) for a, b in _spans(x.n_rows, plan.bins.rows) if progress.lacks("bins", a, b)
+        (x.part(a, b), a, shared)
+        for unit in _spans(x.n_rows, plan.bins.rows)
+        for a, b in progress.lacking("bins", *unit)
     )
     for written in progress.work.each(_bin_blocks, calls, plan.at_once(plan.bins)):
         progress.add(written)
 
 
+@returned_when_freed()
 def _bin_blocks(x: Any, first: int, shared: tuple[BinOptions, StoredBlocks]) -> list[Written]:
     options, blocks = shared
     bins, values = bin_features(x, first, 0, options)
@@ -157,7 +165,7 @@ def _write_through_bands(
     bands = _Bands(arrays, progress.blocks)
     shared = work.share((options, bands))
     for a, b in _spans(n, plan.bins.rows):
-        strips = [span for span in _spans(b, bands.rows, a) if progress.lacks("bins", *span)]
+        strips = [span for span in _spans(b, bands.rows, a) if any(progress.lacking("bins", *span))]
         calls = ((x.part(c, d, (e, f)), c, e, shared) for c, d, e, f in _cells(bands, strips, a, b))
         for _ in work.each(_bin_band, calls, plan.at_once(plan.bins)):
             pass
@@ -181,6 +189,7 @@ def _cells(
             yield a, b, first, min(first + bands.columns, n_features)
 
 
+@returned_when_freed()
 def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]) -> None:
     options, bands = shared
     bins, values = bin_features(x, first, column, options)
@@ -189,10 +198,11 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
         if content is None:
             continue
         for a, b in _spans(n, bands.rows):
-            with room_for(bands.blocks.url, bands.blocks.needed), returned_when_freed():
+            with room_for(bands.blocks.url, bands.blocks.needed):
                 bands.arrays[name][first + a : first + b, column : column + n_features] = content[a:b]
 
 
+@returned_when_freed()
 def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> list[Written]:
     """The blocks of a strip of rows; its intermediate chunks are deleted."""
     _, bands = shared

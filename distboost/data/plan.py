@@ -95,13 +95,20 @@ def plan_ingest(
     planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values, caller_apart)
     least = planner.plan(0)
     if memory is None:
-        memory = max(least.least, least.held + n_threads * CALL_MEMORY)
+        memory = least.least + n_threads * CALL_MEMORY
     if least.least > memory:
         raise _too_little(memory, least.least, [s for s in (x, y, weights) if s is not None])
     # The first plan that fits: larger cells mean fewer calls, one at a time need not be enough.
     allowances = (memory >> halvings for halvings in range(memory.bit_length()))
     plan = next((p for p in map(planner.plan, allowances) if p.least <= memory), least)
     return IngestPlan(memory, n_threads, plan.held, plan.labels, plan.scan, plan.bins, plan.merge)
+
+
+def least_memory(
+    x: Source, y: Source, weights: Source | None, max_bins: int, block: int, keep_values: bool = False
+) -> int:
+    """The smallest limit that these rows can be scanned and binned within."""
+    return _Planner(x, y, weights, max_bins, block, 1, 1, keep_values).plan(0).least
 
 
 def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.data.memory import returned_when_freed
 from distboost.data.sources import load, pieces
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random
@@ -54,6 +55,7 @@ class ClassScan:
         )
 
 
+@returned_when_freed()
 def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[Any, ClassScan]:
     """The classes in two parts (`weights` may be None) whose first row has the global number `first`."""
     labels = load_labels(y, options.y_place, first)
@@ -100,6 +102,7 @@ class FeatureScan(NamedTuple):
     weights: np.ndarray  # (m,): of the sampled rows
 
 
+@returned_when_freed()
 def scan_features(
     x: Any, weights: Any, first_row: int, first_column: int, options: ScanOptions
 ) -> FeatureScan:

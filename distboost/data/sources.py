@@ -287,6 +287,17 @@ def as_source(data: Any, name: str) -> Source:
     return ArraySource(np.asarray(data), name)
 
 
+def rows_at_once(source: Source, limit: int) -> int:
+    """How many rows to hold at once where rows are needed whole: those of a chunk, unless that takes much more than a chunk does.
+
+    Chunks of a few columns may be so tall that all columns of their rows would be most of the array. Then each is decoded many
+    times, for some of its rows each time.
+    """
+    row = max(source.shape[1], 1) * 8
+    most = max(limit, 2 * source.chunk_bytes)
+    return source.chunk_rows if source.chunk_rows * row <= most else max(most // row, 1)
+
+
 def check_chunks(source: Source, policy: str) -> str | None:
     """What to warn of if chunks of a zarr source were never written; raises MissingChunkError if the policy is "error"."""
     if not isinstance(source, ZarrSource) or policy == "ignore":

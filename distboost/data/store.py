@@ -23,7 +23,7 @@ from distboost.data.fingerprint import fingerprint, is_file_based
 from distboost.data.ingest import BinOptions, Workplace, joined_edges, split_edges
 from distboost.data.layout import StoredBlocks, block_array, checksum, plain_array, store_bytes
 from distboost.data.passes import Progress, remove_bands, write_bins, write_labels
-from distboost.data.plan import IngestPlan
+from distboost.data.plan import IngestPlan, mebibytes
 from distboost.data.profile import ClassScan, Profile, ScanOptions, WeightRule
 from distboost.data.reading import read_block
 from distboost.data.sources import ZarrSource
@@ -104,6 +104,12 @@ def write_store(
     if plan.merge is not None:  # the bands of one stretch of rows beside the blocks
         needed += min(plan.bins.rows, data.n_rows) * data.n_features * (9 if keep_values else 1)
     check_space(url, needed)
+    log.info(
+        "binning takes up to %s of memory in each process; %s: about %s",
+        mebibytes(plan.takes),
+        url,
+        mebibytes(needed),
+    )
     with only_writer(url):
         complete = _complete(url, made_from)  # written by another process until a moment ago
         return complete or _write(data, url, made_from, options, plan, work, needed, profile)
@@ -161,9 +167,9 @@ def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
 def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
     """The group of a store that was begun earlier, or of a new one."""
     store = open_store(url, read_only=False)
-    path = local_path(url)
-    present = any(path.iterdir()) if path is not None else bool(listed(store, ""))
+    path, present = local_path(url), False
     try:
+        present = any(path.iterdir()) if path is not None else bool(listed(store, ""))
         if not present:
             create_group(store, url, {_UNFINISHED: made_from})
         group = zarr.open_group(store, mode="r+")

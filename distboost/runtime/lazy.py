@@ -10,10 +10,15 @@ import dask.array as da
 import numpy as np
 import zarr
 from dask import delayed
+from distributed import futures_of
+from distributed.system import MEMORY_LIMIT
 
 from distboost.data.profile import as_numbers
-from distboost.data.sources import as_source, is_dask, load, open_zarr
+from distboost.data.sources import ZarrPart, as_source, is_dask, load, open_zarr, rows_at_once
 from distboost.errors import DataError
+
+BLOCK_BYTES = 2**26  # of the rows of a chunk, unless a chunk of the array is larger
+KEPT = 0.25  # of the memory: an array of chunks of columns that is larger is not kept while its rows are put together
 
 
 def map_rows(
@@ -31,7 +36,7 @@ def map_rows(
             f"X has {array.shape[1] if array.ndim > 1 else 0} features (its shape is {array.shape}), but the model is expecting "
             f"{n_features} features as input."
         )
-    array = array.rechunk({1: -1})
+    array = _whole_rows(array)
 
     def apply(rows: np.ndarray, both: tuple) -> np.ndarray:
         function, argument = both
@@ -51,9 +56,59 @@ def as_dask(X: Any) -> da.Array:
     """The dask array of a dask collection, a zarr array, or a path or URL of one."""
     if isinstance(X, (str, os.PathLike)):
         X = open_zarr(X, "X")
+    if isinstance(X, zarr.Array) and X.ndim == 2:
+        source = as_source(X, "X")
+        chunks = (rows_at_once(source, BLOCK_BYTES), -1)
+        return da.from_array(
+            _Chunkwise(X, source.place), chunks=chunks, lock=False, name=False, asarray=False
+        )
     if isinstance(X, zarr.Array):
         return da.from_array(X, chunks=X.shards or X.chunks, lock=False, name=False)
     return X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)
+
+
+class _Chunkwise:
+    """A zarr array of which blocks are read chunk by chunk: zarr itself decodes many chunks at once."""
+
+    def __init__(self, array: zarr.Array, place: str):
+        self.array, self.place = array, place
+        self.shape, self.dtype, self.ndim = array.shape, np.dtype(array.dtype), array.ndim
+
+    def __getitem__(self, key: tuple[slice, slice]) -> np.ndarray:
+        (a, b, _), (c, d, _) = (part.indices(n) for part, n in zip(key, self.shape, strict=True))
+        return ZarrPart(self.array, self.place, a, b, (c, d)).load()
+
+
+def _whole_rows(array: da.Array) -> Any:
+    """The array in chunks of whole rows.
+
+    To make these of chunks of columns, Dask computes all of them beside each other and keeps them. Of an array that does not
+    fit in memory, they are computed once for each few rows instead, and no more than these is kept.
+    """
+    large = array.nbytes > MEMORY_LIMIT * KEPT  # False if its size is not known
+    if len(array.chunks[1]) < 2 or not large or futures_of(array):
+        return array.rechunk({1: -1})
+    source = as_source(array, "X")
+    step = rows_at_once(source, BLOCK_BYTES)
+    spans = source.axes[0].spans(0, source.n_rows, step)
+    pieces = [(a, min(a + step, b)) for start, b in spans for a in range(start, b, step)]
+    compute = delayed(_Slice.load, pure=False)
+    return da.concatenate(
+        [
+            da.from_delayed(compute(_Slice(array[a:b])), (b - a, array.shape[1]), array.dtype)
+            for a, b in pieces
+        ]
+    )
+
+
+class _Slice:
+    """Some rows of a dask array, computed by one task: Dask does not see which chunks it shares with others."""
+
+    def __init__(self, rows: da.Array):
+        self.rows = rows
+
+    def load(self) -> np.ndarray:
+        return load(self.rows)
 
 
 def loaded(X: Any) -> np.ndarray:

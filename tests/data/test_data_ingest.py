@@ -1,0 +1,259 @@
+"""Ingest out of core: whatever the chunks are, each is decoded once in a pass, memory is bounded, and the store is the same."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import ClassVar
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from zarr.storage import WrapperStore
+
+from distboost import GDMCBoostClassifier, REBELClassifier
+from distboost.data import ingest
+from distboost.data.dataset import RawDataset
+from distboost.data.plan import least_memory
+from distboost.data.sources import Axis
+from distboost.data.store import write_store
+from distboost.errors import LimitError
+from distboost.runtime.cluster import ClusterRuntime
+from distboost.runtime.local import LocalRuntime
+
+N, D, BLOCK = 1037, 13, 100
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", BLOCK)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """(X, y, weights): features of few and of many values, some missing."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(N, D)) * rng.choice([1, 3, 1000], D), 1)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, rng.integers(0, 4, N), rng.integers(0, 3, N).astype(float)
+
+
+@pytest.fixture
+def work():
+    runtime = LocalRuntime(2)
+    yield runtime
+    runtime.close()
+
+
+def content(store) -> dict[str, bytes]:
+    """The files of a store; the manifest without the fingerprint, which is that of the arrays as they are stored."""
+    found = {str(f.relative_to(store)): f.read_bytes() for f in Path(store).rglob("*") if f.is_file()}
+    manifest = json.loads(found["zarr.json"])
+    del manifest["attributes"]["distboost-binned"]["source"]
+    return {**found, "zarr.json": json.dumps(manifest).encode()}
+
+
+CHUNKS = [(N, D), (N, 1), (50, D), (50, 5), (400, 2), (333, D), (1, D), (7, 1), (600, 4)]
+LEAST = "as little memory as possible"
+
+
+def stored(rows, chunks, kind, folder):
+    X, y, w = rows
+    if kind == "dask":
+        return da.from_array(X, chunks=chunks), da.from_array(y, chunks=90), w
+    return (
+        zarr.create_array(str(folder / "x"), data=X, chunks=chunks),
+        zarr.create_array(str(folder / "y"), data=y, chunks=chunks[:1]),
+        zarr.create_array(str(folder / "w"), data=w, chunks=(77,)),
+    )
+
+
+def binned(arrays, url, work, memory=None, keep_values=False):
+    data = RawDataset.of(*arrays)
+    if memory == LEAST:
+        memory = least_memory(*data.sources, 32, BLOCK, keep_values)
+    return write_store(data, str(url), 32, 0, work, memory, keep_values)
+
+
+@pytest.mark.parametrize("kind", ["zarr", "dask"])
+@pytest.mark.parametrize("memory", [None, LEAST])
+@pytest.mark.parametrize("chunks", CHUNKS, ids=str)
+def test_one_store_whatever_the_chunks(chunks, memory, kind, rows, work, tmp_path, saved):
+    if kind == "dask" and chunks[0] < 50:
+        pytest.skip("a thousand tasks that show nothing new")
+    expected = binned(rows, tmp_path / "expected", work)
+    found = binned(stored(rows, chunks, kind, tmp_path), tmp_path / "store", work, memory)
+    assert content(found.url) == content(expected.url)
+    models = [GDMCBoostClassifier(n_estimators=2, max_bins=32).fit(s.url) for s in (found, expected)]
+    assert saved(models[0]) == saved(models[1])
+
+
+def test_a_model_from_the_store_is_that_from_the_arrays(rows, work, tmp_path, saved):
+    store = binned(rows, tmp_path / "store", work)
+    model = GDMCBoostClassifier(n_estimators=3, max_bins=32)
+    assert saved(model.fit(store.url)) == saved(model.fit(rows[0], rows[1], rows[2]))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_on_a_cluster(n, rows, clients, tmp_path, work):
+    runtime = ClusterRuntime(clients[n])
+    expected = content(binned(rows, tmp_path / "expected", work).url)
+    for chunks, kind in (((400, 2), "zarr"), ((333, D), "dask"), ((N, 1), "dask")):
+        folder = tmp_path / f"{kind} {chunks}"
+        assert (
+            content(binned(stored(rows, chunks, kind, folder), folder / "s", runtime, LEAST).url) == expected
+        )
+
+
+class Counting(WrapperStore):
+    """Counts the reads of each chunk."""
+
+    reads: ClassVar[Counter] = Counter()
+
+    async def get(self, key, *args, **kwargs):
+        if key.startswith("c/"):
+            Counting.reads[str(self._store), key] += 1
+        return await super().get(key, *args, **kwargs)
+
+
+@pytest.mark.parametrize("memory", [None, LEAST])
+@pytest.mark.parametrize("chunks", CHUNKS, ids=str)
+def test_chunks_are_decoded_once_in_each_pass(chunks, memory, rows, work, tmp_path):
+    """Once to scan and once to bin; once more in each where a chunk lies across two cells."""
+    written = stored(rows, chunks, "zarr", tmp_path)
+    arrays = [zarr.open_array(Counting(array.store), mode="r") for array in written]
+    Counting.reads.clear()
+    binned(arrays, tmp_path / "store", work, memory)
+    assert len(Counting.reads) == sum(array.nchunks for array in written)
+    for array in written:
+        counts = [n for (store, _), n in Counting.reads.items() if store == str(array.store)]
+        assert min(counts) == 2
+        assert max(counts) <= (2 if array.ndim == 2 and array.chunks[0] in (1, 50, N) else 4)
+
+
+def test_a_chunk_too_large_for_the_limit(rows, work, tmp_path):
+    arrays = stored(rows, (N, D), "zarr", tmp_path)
+    with pytest.raises(
+        LimitError,
+        match=rf"limited to 1000000 bytes.*takes at least \d+ .*\({N}, {D}\) of X \(.*x\), has {N * D * 8} bytes\. Rechunk",
+    ):
+        binned(arrays, tmp_path / "store", work, 1_000_000)
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_plan_keeps_to_the_limit(rows, work):
+    data = RawDataset.of(da.from_array(rows[0], chunks=(100, 3)), *rows[1:])
+    least = least_memory(*data.sources, 255, BLOCK)
+    for memory in (least, least + 10**6, 3 * least, 100 * least):
+        plan = data.sources.plan(255, work, memory)
+        assert plan.least <= plan.takes <= memory
+    with pytest.raises(LimitError, match="at least"):
+        data.sources.plan(255, work, least - 1)
+
+
+def test_calls_may_be_endless(work):
+    """Calls are drawn as they are needed, and few are under way."""
+    drawn = []
+
+    def calls():
+        for i in range(10**9):
+            drawn.append(i)
+            yield (i,)
+
+    found = work.each(abs, calls(), at_once=2)
+    assert [next(found) for _ in range(5)] == list(range(5))
+    found.close()
+    assert len(drawn) <= 8
+
+
+def running(folder, name):
+    """Notes how many calls run at once in this process."""
+    import time
+
+    (Path(folder) / f"{os.getpid()}-{name}").touch()
+    n = len(list(Path(folder).glob(f"{os.getpid()}-*")))
+    time.sleep(0.02)
+    (Path(folder) / f"{os.getpid()}-{name}").unlink()
+    return n
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_few_at_once_on_each_worker(at_once, clients, tmp_path):
+    runtime = ClusterRuntime(clients[2])
+    found = runtime.map(running, ((str(tmp_path), i) for i in range(20)), at_once=at_once)
+    assert max(found) <= at_once
+    assert len(found) == 20
+
+
+def test_cuts_of_an_axis():
+    regular, irregular = Axis(100, 30), Axis(100, 60, (0, 10, 70, 80, 100))
+    assert list(regular.spans(0, 100, 65)) == [(0, 60), (60, 100)]
+    assert list(regular.spans(10, 95, 1)) == [(10, 30), (30, 60), (60, 90), (90, 95)]
+    assert list(irregular.spans(0, 100, 30)) == [(0, 10), (10, 70), (70, 100)]
+
+
+@pytest.mark.parametrize("chunks", [(N, 1), (50, D)], ids=str)
+def test_values_are_kept_for_similarities(chunks, rows, work, tmp_path, saved):
+    X, y = np.nan_to_num(rows[0]), rows[1]
+    arrays = (*stored((X, y, rows[2]), chunks, "zarr", tmp_path)[:2], None)
+    store = binned(arrays, tmp_path / "store", work, LEAST, keep_values=True)
+    model = REBELClassifier(n_estimators=2, weak_learner="similarity", max_bins=32)
+    assert saved(model.fit(store.url)) == saved(model.fit(X, y))
+
+
+MEASURE = """
+import sys, resource, zarr
+from distboost.data.dataset import RawDataset
+from distboost.data.store import write_store
+from distboost.runtime.local import LocalRuntime
+folder, chunks = sys.argv[1:]
+work = LocalRuntime(2)
+def status(name):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) * 1024
+small = RawDataset.of(f"{folder}/small", f"{folder}/y-small", None)
+write_store(small, f"{folder}/warm-{chunks}", 255, 0, work)
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+data = RawDataset.of(f"{folder}/{chunks}", f"{folder}/y", None)
+write_store(data, f"{folder}/store-{chunks}", 255, 0, work, 120 * 2**20)
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak can't be reset here")
+def test_memory_stays_within_the_limit(tmp_path):
+    """256 MB of raw values, 64 MB of bins, in a process of its own: whatever the chunks, the peak is below 120 MiB."""
+    n, d = 2_000_000, 32
+    rng = np.random.default_rng(0)
+    zarr.create_array(str(tmp_path / "small"), data=rng.normal(size=(500, d)).astype("f4"), chunks=(100, 3))
+    zarr.create_array(str(tmp_path / "y-small"), data=rng.integers(0, 3, 500))
+    zarr.create_array(str(tmp_path / "y"), data=rng.integers(0, 3, n), chunks=(100_000,))
+    band, peaks = rng.normal(size=(n, 4)).astype("f4"), {}
+    for name, chunks in {"rows": (65_536, d), "columns": (n, 1), "tall": (500_000, 4)}.items():
+        x = zarr.create_array(str(tmp_path / name), shape=(n, d), chunks=chunks, dtype="f4", compressors=None)
+        for first in range(0, n, 500_000):
+            x[first : first + 500_000] = np.tile(band[first : first + 500_000], d // 4)
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, str(tmp_path), name], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        peaks[name] = int(done.stdout)
+    assert max(peaks.values()) <= 120 * 2**20, peaks
+
+
+def test_what_the_command_says(rows, tmp_path, capsys):
+    """A complete store of the same data is used as it is, one of other data is not."""
+    from distboost.cli.commands import main
+
+    stored(rows, (50, 5), "zarr", tmp_path)
+    arguments = ["bin", "--x", str(tmp_path / "x"), "--y", str(tmp_path / "y"), "--out", str(tmp_path / "s")]
+    for said in ("binning takes up to", "complete and was made from the same data"):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--memory-limit", "200MB"])
+        assert ended.value.code == 0
+        shown = capsys.readouterr()
+        assert said in shown.err
+        assert "1037 rows of 13 features binned" in shown.out

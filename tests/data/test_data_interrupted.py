@@ -1,0 +1,363 @@
+"""Binning that is killed, twice at once, or out of room: nothing half-written is trusted, and the same command goes on."""
+
+import filecmp
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+
+import distboost
+from distboost import GDMCBoostClassifier
+from distboost.data import ingest
+from distboost.data.dataset import RawDataset
+from distboost.data.plan import least_memory
+from distboost.errors import DataError, StoreError
+
+BLOCK = 500
+N, D = 20_000, 6
+
+# Each line is the arguments of a command, which runs in a process of its own: forked, for importing takes longest.
+SERVER = f"""
+import os, sys
+from distboost.cli.commands import main
+from distboost.data import ingest
+import distboost.binning, dask.utils
+ingest.BLOCK_ROWS = {BLOCK}
+for line in sys.stdin:
+    process = os.fork()
+    if not process:
+        os.dup2(2, 1)
+        main(line.split())
+    print(process, flush=True)
+    sys.stdin.readline()  # until then nobody else can have its number
+    print(os.waitpid(process, 0)[1], flush=True)
+"""
+
+
+class Commands:
+    """Runs commands that may be killed."""
+
+    def __init__(self):
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, arguments: str, kill_after: float | None = None) -> bool:
+        """Whether the command came to its end."""
+        self.server.stdin.write(arguments + "\n")
+        self.server.stdin.flush()
+        process = int(self.server.stdout.readline())
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.kill(process, signal.SIGKILL)
+        self.server.stdin.write("\n")
+        self.server.stdin.flush()
+        status = int(self.server.stdout.readline())
+        assert status in (0, signal.SIGKILL)
+        return status == 0
+
+    def close(self):
+        self.server.stdin.close()
+        self.server.wait(10)
+        self.server.stdout.close()
+
+
+@pytest.fixture
+def commands():
+    found = Commands()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, values, chunks in (
+        ("x", rng.normal(size=(N, D)), (3000, 2)),
+        ("y", rng.integers(0, 3, N), (5000,)),
+        ("w", rng.integers(0, 3, N).astype(float), (7000,)),
+    ):
+        zarr.create_array(str(tmp_path / name), data=values, chunks=chunks)
+    return tmp_path
+
+
+def assert_same_files(a, b):
+    def compare(found):
+        assert not found.left_only
+        assert not found.right_only
+        assert filecmp.cmpfiles(found.left, found.right, found.common_files, shallow=False)[1:] == ([], [])
+        for below in found.subdirs.values():
+            compare(below)
+
+    compare(filecmp.dircmp(a, b))
+
+
+@pytest.mark.parametrize("way", ["whole blocks", "bands"])
+def test_killed_thirty_times(way, arrays, commands, monkeypatch):
+    """At any moment: while it scans, writes blocks, or its manifest. A store that was finished is begun anew."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", BLOCK)
+    options = "" if way == "whole blocks" else f"--memory-limit {_least(arrays)}"
+    command = f"bin --x {arrays}/x --y {arrays}/y --sample-weight {arrays}/w --out {{}} {options}"
+    undisturbed, store = arrays / "undisturbed", arrays / "store"
+    assert commands.run(command.format(undisturbed))
+    started = time.perf_counter()
+    shutil.rmtree(undisturbed)
+    assert commands.run(command.format(undisturbed))
+    seconds = time.perf_counter() - started
+    chance, kills, states = random.Random(0), 0, set()
+    while kills < 15:
+        finished = commands.run(command.format(store), chance.uniform(0, seconds))
+        kills += not finished
+        states.add(_state(store))
+        if finished:
+            assert_same_files(store, undisturbed)
+            shutil.rmtree(store)
+    assert commands.run(command.format(store))
+    assert_same_files(store, undisturbed)
+    assert len(states) >= 3, states
+
+
+def _least(arrays) -> int:
+    data = RawDataset.of(*(str(arrays / name) for name in "xyw"))
+    return least_memory(*data.sources, 255, BLOCK)
+
+
+def _state(store: Path) -> str:
+    if not (store / "zarr.json").exists():
+        return "nothing"
+    attributes = zarr.open_group(str(store), mode="r").attrs
+    if "distboost-binned" in attributes:
+        return "complete"
+    return "scanned" if "classes" in attributes["distboost-unfinished"] else "begun"
+
+
+def test_finished_blocks_are_kept_and_damaged_ones_are_not(blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 60)
+    X, y = map(np.asarray, blobs)
+    zarr.create_array(str(tmp_path / "x"), data=X, chunks=(60, 4))
+    arguments = (str(tmp_path / "x"), y, str(tmp_path / "store"))
+    distboost.bin(*arguments, memory_limit=10**9)
+    shutil.copytree(tmp_path / "store", tmp_path / "expected")
+    _unfinish(tmp_path / "store")
+    chunks = [tmp_path / "store" / "bins" / "c" / str(i) / "0" for i in range(4)]
+    chunks[1].unlink()
+    damaged = bytearray(chunks[2].read_bytes())
+    damaged[7] ^= 1
+    chunks[2].write_bytes(damaged)
+    (tmp_path / "store" / "bins" / "c" / "1" / "0.abc.partial").write_bytes(b"half")
+    before = [chunk.stat().st_mtime_ns if chunk.exists() else 0 for chunk in chunks]
+    distboost.bin(*arguments, memory_limit=10**9)
+    assert_same_files(tmp_path / "store", tmp_path / "expected")
+    written = [chunk.stat().st_mtime_ns != time for chunk, time in zip(chunks, before, strict=True)]
+    assert written[0] == written[3] or not written[0]
+    assert written[1]
+    assert written[2]
+
+
+def _unfinish(store):
+    """Takes the manifest away, as if binning had been interrupted before it."""
+    group = zarr.open_group(str(store))
+    manifest = dict(group.attrs["distboost-binned"])
+    del manifest["checksums"]
+    group.attrs.put({"distboost-unfinished": manifest})
+
+
+# Reuse.
+
+
+@pytest.fixture
+def few(blobs, tmp_path):
+    """(x, y, store): paths of arrays, and of a store of them."""
+    X, y = map(np.asarray, blobs)
+    paths = [str(tmp_path / name) for name in ("x", "y", "store")]
+    zarr.create_array(paths[0], data=X, chunks=(60, 4))
+    zarr.create_array(paths[1], data=y, chunks=(60,))
+    distboost.bin(*paths)
+    return paths
+
+
+def _times(store):
+    return {f: f.stat().st_mtime_ns for f in Path(store).rglob("*")}
+
+
+def test_a_complete_store_is_used_as_it_is(few, caplog):
+    before = _times(few[2])
+    with caplog.at_level("INFO", logger="distboost.data"):
+        distboost.bin(*few)
+    assert "complete and was made from the same data" in caplog.text
+    assert _times(few[2]) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"max_bins": 16}, {"random_state": 1}, {"keep_values": True}, {"sample_weight": np.ones(240)}],
+    ids=str,
+)
+def test_a_store_made_otherwise_is_refused(change, few):
+    with pytest.raises(DataError, match=r"a binned store of other data or parameters at '.*store' already"):
+        distboost.bin(*few, **change)
+
+
+def test_a_store_of_data_written_again_is_refused(few):
+    zarr.open_array(few[0])[60:120] = 0.5
+    with pytest.raises(DataError, match=r"a binned store of other data or parameters"):
+        distboost.bin(*few)
+
+
+def test_an_unfinished_store_of_other_data_is_refused(few):
+    _unfinish(few[2])
+    zarr.open_array(few[1])[0] = 2
+    with pytest.raises(
+        DataError, match=r"an unfinished store of other data or parameters at '.*store' already"
+    ):
+        distboost.bin(*few)
+
+
+@pytest.mark.parametrize("form", ["numpy", "dask"])
+def test_the_same_values_in_memory_are_the_same_data(form, blobs, tmp_path):
+    def arrays(X):
+        return (X, blobs[1]) if form == "numpy" else (da.from_array(X, chunks=(60, 4)), blobs[1])
+
+    distboost.bin(*arrays(np.array(blobs[0])), str(tmp_path / "store"))
+    distboost.bin(*arrays(np.array(blobs[0])), str(tmp_path / "store"))
+    with pytest.raises(DataError, match="other data"):
+        distboost.bin(*arrays(np.array(blobs[0]) + 1), str(tmp_path / "store"))
+
+
+def test_data_that_will_not_do_leave_the_place_free(few, tmp_path):
+    place = str(tmp_path / "another")
+    zarr.open_array(few[0])[7, 2] = np.inf
+    with pytest.raises(DataError, match="row 7, column 2"):
+        distboost.bin(few[0], few[1], place)
+    zarr.open_array(few[0])[7, 2] = 1.0
+    assert GDMCBoostClassifier(n_estimators=1).fit(distboost.bin(few[0], few[1], place)).n_iter_ == 1
+
+
+def test_a_folder_with_other_things_is_refused(few, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.txt").write_text("all of it")
+    with pytest.raises(DataError, match="there is something at"):
+        distboost.bin(few[0], few[1], str(tmp_path / "folder"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be made a folder"):
+        distboost.bin(few[0], few[1], str(tmp_path / "file"))
+
+
+def test_data_that_change_meanwhile(blobs, tmp_path):
+    """The arrays are written to while they are read: the store is not completed."""
+    X, y = map(np.asarray, blobs)
+    zarr.create_array(str(tmp_path / "y"), data=y, chunks=(60,))
+
+    def disturb(block):
+        zarr.open_array(str(tmp_path / "y"))[0] = 1
+        return block
+
+    x = da.from_array(X, chunks=(60, 4)).map_blocks(disturb, meta=np.empty((0, 4)))
+    with pytest.raises(DataError, match="was written to while it was being binned"):
+        distboost.bin(x, str(tmp_path / "y"), str(tmp_path / "store"))
+
+
+TWO = """
+import sys, time, distboost
+from distboost.data import ingest
+ingest.BLOCK_ROWS = 500
+sys.stdin.readline()
+try:
+    distboost.bin(*sys.argv[1:])
+    print("done")
+except distboost.errors.DataError as error:
+    print(error)
+"""
+
+
+def test_two_processes_at_once(arrays):
+    """One writes; the other is refused, or finds the store complete."""
+    places = [str(arrays / name) for name in ("x", "y", "store")]
+    pair = [
+        subprocess.Popen(
+            [sys.executable, "-c", TWO, *places], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    time.sleep(2)
+    for process in pair:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate()[0].strip() for process in pair]
+    assert "done" in said
+    other = said[1 - said.index("done")]
+    assert other == "done" or "another process is writing to" in other
+    assert GDMCBoostClassifier(n_estimators=1).fit(places[2]).n_iter_ == 1
+
+
+# A full disk.
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of 4 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not permitted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_disk_too_small(disk):
+    X, y = np.zeros((70_000, 100), np.uint8), np.arange(70_000) % 2
+    with pytest.raises(
+        StoreError,
+        match=r"no room for the store '.*disk/store': it takes about \d{8} bytes in all, and \d{7} are free",
+    ):
+        distboost.bin(X, y, str(disk / "store"))
+    assert not (disk / "store").exists()
+
+
+def test_a_disk_that_fills_up(disk, tmp_path, monkeypatch):
+    """Others write to it meanwhile. What has been written is kept, and with room again binning goes on."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 2000)
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 200, (20_000, 100)).astype(np.uint8), np.arange(20_000) % 2
+    seen = []
+
+    def fill(block):
+        seen.append(len(block))
+        if sum(seen) > 30_000:  # all rows once to scan them; then a few blocks
+            with (disk / "filler").open("ab", buffering=0) as file:
+                try:
+                    while file.write(bytes(4096)):
+                        pass
+                except OSError:
+                    pass
+        return block
+
+    x = da.from_array(X, chunks=(2000, 100)).map_blocks(fill, meta=np.empty((0, 100), np.uint8), name="x")
+    block_by_block = least_memory(*RawDataset.of(x, y, None).sources, 255, 2000)
+    with pytest.raises(
+        StoreError,
+        match=r"no room for the store '.*disk/store': it takes about \d{7} bytes in all, and \d+ are",
+    ):
+        distboost.bin(x, y, str(disk / "store"), memory_limit=block_by_block)
+    assert list((disk / "store" / "bins").glob("c/*/0"))
+    assert not list((disk / "store").rglob("*.partial"))
+    (disk / "filler").unlink()
+    seen.clear()
+    store = distboost.bin(x, y, str(disk / "store"), memory_limit=block_by_block)
+    assert sum(seen) < 20_000  # scanned before, and binned in part
+    expected = distboost.bin(X, y, str(tmp_path / "expected"))
+    for name in ("bins", "labels", "weights", "edges"):
+        found = [zarr.open_array(f"{place}/{name}")[:] for place in (store, expected)]
+        np.testing.assert_array_equal(*found)

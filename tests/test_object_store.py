@@ -1,0 +1,202 @@
+"""The whole way on S3: arrays, binned stores, models and predictions, on a server of its own on this machine."""
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+import zarr
+
+import distboost
+from distboost import GDMCBoostClassifier
+from distboost.cli.stream import write_predictions
+from distboost.data import ingest
+from distboost.data.dataset import RawDataset
+from distboost.data.plan import least_memory
+from distboost.data.storage import create_group, open_store
+from distboost.errors import BinnedStoreError, DataError, StoreError
+
+pytest.importorskip("moto")
+s3fs = pytest.importorskip("s3fs")
+
+DEADLINE = 30.0
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The URL of an S3 server in a process of its own, to which the environment leads."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_ENDPOINT_URL", url)
+        environment.setenv("AWS_ACCESS_KEY_ID", "test")
+        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        try:
+            _wait_for(url)
+            yield url
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(url):
+    end = time.monotonic() + DEADLINE
+    while True:
+        try:
+            with urllib.request.urlopen(f"{url}/moto-api/"):
+                return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def bucket(server, request):
+    """The URL of a new bucket."""
+    name = f"b{abs(hash(request.node.nodeid))}"
+    s3fs.S3FileSystem().mkdir(name)
+    return f"s3://{name}"
+
+
+@pytest.fixture
+def arrays(bucket, blobs):
+    """URLs of the blobs' features and labels."""
+    zarr.create_array(f"{bucket}/data/x", data=np.asarray(blobs[0]), chunks=(60, 2))
+    zarr.create_array(f"{bucket}/data/y", data=np.asarray(blobs[1]), chunks=(100,))
+    return f"{bucket}/data/x", f"{bucket}/data/y"
+
+
+def model():
+    return GDMCBoostClassifier(n_estimators=3)
+
+
+def test_training_from_s3(arrays, bucket, blobs, saved):
+    expected = saved(model().fit(*blobs))
+    assert saved(model().fit(*arrays)) == expected
+    store = distboost.bin(*arrays, f"{bucket}/store")
+    assert saved(model().fit(store)) == expected
+
+
+@pytest.mark.parametrize("way", ["whole blocks", "bands"])
+def test_a_store_on_s3_is_that_on_disk(way, arrays, bucket, tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    limit = None
+    if way == "bands":
+        limit = least_memory(*RawDataset.of(*arrays, None).sources, 255, 20)
+    stores = [
+        distboost.bin(*arrays, place, memory_limit=limit)
+        for place in (f"{bucket}/store", str(tmp_path / "store"))
+    ]
+    files = s3fs.S3FileSystem()
+    keys = {key.removeprefix(f"{stores[0][5:]}/") for key in files.find(stores[0], refresh=True)}
+    assert keys == {str(f.relative_to(stores[1])) for f in (tmp_path / "store").rglob("*") if f.is_file()}
+    for key in keys:
+        assert files.cat_file(f"{stores[0]}/{key}") == (tmp_path / "store" / key).read_bytes(), key
+
+
+def test_a_complete_store_is_used_as_it_is(arrays, bucket, caplog):
+    distboost.bin(*arrays, f"{bucket}/store")
+    with caplog.at_level("INFO", logger="distboost.data"):
+        distboost.bin(*arrays, f"{bucket}/store")
+    assert "complete and was made from the same data" in caplog.text
+    zarr.open_array(arrays[0])[0, 0] = 7.0
+    with pytest.raises(DataError, match="a binned store of other data"):
+        distboost.bin(*arrays, f"{bucket}/store")
+
+
+def test_an_interrupted_store_is_taken_up(arrays, bucket, monkeypatch, saved):
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 60)
+    store = distboost.bin(*arrays, f"{bucket}/store")
+    group = zarr.open_group(store)
+    manifest = dict(group.attrs["distboost-binned"])
+    group.attrs.put({"distboost-unfinished": {k: v for k, v in manifest.items() if k != "checksums"}})
+    files = s3fs.S3FileSystem()
+    files.rm(f"{store}/bins/c/2/0")
+    kept = files.info(f"{store}/bins/c/1/0", refresh=True)["LastModified"]
+    distboost.bin(*arrays, store)
+    assert zarr.open_group(store, mode="r").attrs["distboost-binned"] == manifest
+    assert files.info(f"{store}/bins/c/1/0", refresh=True)["LastModified"] == kept
+
+
+def test_who_begins_second_is_refused(bucket):
+    store = open_store(f"{bucket}/store", read_only=False)
+    create_group(store, f"{bucket}/store", {"who": "first"})
+    with pytest.raises(DataError, match="another process has begun to write to"):
+        create_group(store, f"{bucket}/store", {"who": "second"})
+    assert dict(zarr.open_group(store, mode="r").attrs) == {"who": "first"}
+
+
+def test_predictions_and_models_on_s3(arrays, bucket, blobs):
+    fitted = model().fit(*arrays)
+    fitted.save(f"{bucket}/models/m.dboost")
+    loaded = distboost.load(f"{bucket}/models/m.dboost")
+    array = write_predictions(
+        loaded, arrays[0], f"{bucket}/predicted", proba=False, overwrite=False, client=None
+    )
+    np.testing.assert_array_equal(array[:], fitted.predict(blobs[0]))
+    with pytest.raises(DataError, match="already"):
+        write_predictions(loaded, arrays[0], f"{bucket}/predicted", proba=False, overwrite=False, client=None)
+    array = write_predictions(
+        loaded, arrays[0], f"{bucket}/predicted", proba=True, overwrite=True, client=None
+    )
+    np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
+    np.testing.assert_array_equal(np.asarray(loaded.predict(arrays[0])), fitted.predict(blobs[0]))
+
+
+def test_on_a_cluster(arrays, bucket, server, blobs, saved):
+    """Workers that know the server from their environment."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        store = distboost.bin(*arrays, f"{bucket}/store", client=client)
+        distributed = model()
+        distributed.client = client
+        assert saved(distributed.fit(store)) == saved(model().fit(*blobs))
+
+
+def test_a_damaged_chunk(arrays, bucket):
+    store = distboost.bin(*arrays, f"{bucket}/store")
+    files = s3fs.S3FileSystem()
+    content = bytearray(files.cat_file(f"{store}/bins/c/0/0"))
+    content[5] ^= 1
+    files.pipe_file(f"{store}/bins/c/0/0", bytes(content))
+    with pytest.raises(
+        BinnedStoreError, match=r"rows 0 to 239 of the binned store s3://.*Bin the data again"
+    ):
+        model().fit(store)
+    files.pipe_file(f"{arrays[0][5:]}/c/1/0", b"nothing like it")
+    with pytest.raises(StoreError, match=r"rows \d+ to \d+ of X \(.*data/x.*cannot be read"):
+        model().fit(*arrays)
+
+
+def test_a_missing_bucket(arrays, bucket):
+    with pytest.raises(DataError, match="there is no zarr array at 's3://nowhere/x'"):
+        model().fit("s3://nowhere/x", arrays[1])
+    with pytest.raises(StoreError, match=r"cannot write to 's3://nowhere/store': .*bucket"):
+        distboost.bin(*arrays, "s3://nowhere/store")
+
+
+def test_file_urls(blobs, tmp_path, saved):
+    url = f"file://{tmp_path}"
+    zarr.create_array(str(tmp_path / "x"), data=np.asarray(blobs[0]), chunks=(60, 2))
+    zarr.create_array(str(tmp_path / "y"), data=np.asarray(blobs[1]), chunks=(100,))
+    store = distboost.bin(f"{url}/x", f"{url}/y", f"{url}/store")
+    fitted = model().fit(store)
+    assert (tmp_path / "store" / "zarr.json").exists()
+    assert saved(fitted) == saved(model().fit(*blobs))
+    array = write_predictions(
+        fitted, f"{url}/x", f"{url}/predicted", proba=False, overwrite=False, client=None
+    )
+    np.testing.assert_array_equal(array[:], fitted.predict(blobs[0]))
