@@ -135,7 +135,7 @@ class _Planner:
     n_parallel: int
     n_threads: int
     keep_values: bool
-    caller_apart: bool  # what the caller holds is in another process
+    caller_apart: bool = False  # what the caller holds is in another process
 
     def plan(self, allowance: int) -> IngestPlan:
         """The plan for an allowance: for none, the one that takes the least."""
