@@ -129,7 +129,7 @@ class Staging:
         filesystem.makedirs(path, exist_ok=True)
         try:
             self.where.check_shared(url)
-            log.info("binning %d rows into %s (%s)", self.data.n_rows, url, megabytes(found.scratch_bytes))
+            log.info("binning %d rows into %s (%s)", self.data.n_rows, url, megabytes(found.store_bytes))
             yield url
         finally:
             with suppress(FileNotFoundError):

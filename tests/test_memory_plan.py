@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.cli import main
 from distboost.data import ingest
-from distboost.errors import LimitError
+from distboost.errors import LimitError, StoreError
 from distboost.runtime import plan as reckoning
 from distboost.units import megabytes
 
@@ -34,7 +35,8 @@ def test_parts_add_up_to_no_more_than_the_limit():
 
 def test_without_a_limit_all_rows_stay_in_memory():
     found = distboost.plan(gd(), **LARGE)
-    assert (found.limit, found.streamed, found.window, found.scratch_bytes) == (None, 0, 0, 0)
+    assert (found.limit, found.streamed, found.window) == (None, 0, 0)
+    assert (found.store_bytes, found.scratch_bytes) == (0, 0)
     assert found.allotment(None) is None
 
 
@@ -110,6 +112,33 @@ def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, sav
     model = GDMCBoostClassifier(memory_limit=25_000, **small).fit(store)
     assert 0 < model.memory_plan_.streamed < 240
     assert saved(model) == expected
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 kB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, timeout=20, check=False).returncode:
+        pytest.skip("mounting is not permitted here")
+    yield place
+    subprocess.run(["umount", str(place)], timeout=20, check=True)
+
+
+@pytest.mark.parametrize("raw", [True, False], ids=["bins", "scores"])
+def test_a_disk_too_small_for_what_streams(raw, small_disk, tmp_path, monkeypatch):
+    """Told before the first round: where, how much is needed and how much is free. Nothing is left there."""
+    n, rng = 1_000_000, np.random.default_rng(0)
+    x, y = str(tmp_path / "x"), str(tmp_path / "y")
+    zarr.create_array(x, data=rng.normal(size=(n, 4)).astype("f4"), chunks=(50_000, 4))
+    zarr.create_array(y, data=rng.integers(0, 3, n), chunks=(50_000,))
+    monkeypatch.setattr(reckoning, "PROCESS_BYTES", 0)
+    model = GDMCBoostClassifier(max_depth=2, max_bins=16, n_jobs=1, scratch=small_disk, memory_limit="60MB")
+    rows = (x, y) if raw else (distboost.bin(x, y, str(tmp_path / "store"), max_bins=16),)
+    with pytest.raises(StoreError, match=rf"{re.escape(str(small_disk))}.* need.* free"):
+        model.fit(*rows)
+    assert list(small_disk.iterdir()) == []
 
 
 # On the command line.

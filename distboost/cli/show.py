@@ -112,7 +112,12 @@ def print_plan(plan: MemoryPlan) -> None:
         f"{limit}: {rows}" + (", the others stream from disk." if plan.streamed else "."), highlight=False
     )
     if plan.streamed:
-        console.print(f"On disk: {megabytes(plan.scratch_bytes)} of bins and scores.", highlight=False)
+        bins, scores = megabytes(plan.store_bytes), megabytes(plan.scratch_bytes)
+        console.print(
+            f"On disk: {bins} of bins, unless they come from a binned store, and {scores} of scores in each process.",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _parts(process: str, parts: tuple[Part, ...]) -> Table:

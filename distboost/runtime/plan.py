@@ -101,8 +101,10 @@ class MemoryPlan:
         Rows of that process that stay in memory, and rows that are read for each pass.
     window : int
         Streamed blocks in memory at a time.
+    store_bytes : int
+        Of the binned store that streamed rows are read from, of all processes together.
     scratch_bytes : int
-        Of the files that streamed rows need: the binned store of all processes and, of each, what is kept of its rows.
+        Of the file in which one process keeps the scores of its streamed rows.
     """
 
     parts: tuple[Part, ...]
@@ -111,6 +113,7 @@ class MemoryPlan:
     resident: int
     streamed: int
     window: int
+    store_bytes: int
     scratch_bytes: int
 
     @property
@@ -128,7 +131,10 @@ class MemoryPlan:
         return None if self.limit is None else self.limit - self.parts[0].n_bytes
 
     def allotment(self, scratch: str | None) -> Allotment | None:
-        return Allotment(self.resident, self.window, scratch) if self.streamed else None
+        """What a shard is told: nothing, if all rows stay in memory."""
+        if not self.streamed:
+            return None
+        return Allotment(self.resident, self.window, scratch, self.scratch_bytes)
 
 
 def parse_limit(memory_limit: int | str | None) -> int | None:
@@ -212,8 +218,8 @@ def reckon(
         resident,
         streamed,
         window,
-        streamed * (task.row_bytes - task.n_features - 4)
-        + (task.n_rows * (task.n_features + 12) if streamed else 0),
+        task.n_rows * (task.n_features + 12) if streamed else 0,
+        streamed * (task.row_bytes - task.n_features - 4),
     )
 
 

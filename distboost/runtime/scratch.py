@@ -36,10 +36,12 @@ class Scratch:
     ----------
     directory : str
         On a local disk.
+    needed : int, default=0
+        Bytes that it will take: raises StoreError at once if there is no room for them.
     """
 
-    def __init__(self, directory: str):
-        self.directory = directory
+    def __init__(self, directory: str, needed: int = 0):
+        self.directory, self._needed = directory, needed
         try:
             os.makedirs(directory, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115 (closed with the shard)
@@ -48,6 +50,9 @@ class Scratch:
                 f"no scratch file can be made in {directory} ({error.strerror}): rows that do not fit in memory go there. "
                 "Give another directory: scratch=..."
             ) from error
+        if shutil.disk_usage(directory).free < needed:
+            self.close()
+            raise _no_space(directory, needed)
         self._end = 0
         self._lock = threading.Lock()
 
@@ -84,7 +89,7 @@ class Scratch:
     def _failure(self, error: OSError) -> OSError:
         if error.errno != errno.ENOSPC:
             return StoreError(f"the scratch file in {self.directory} cannot be written: {error.strerror}.")
-        return no_space(self.directory, self._end)
+        return _no_space(self.directory, max(self._needed, self._end))
 
     def close(self) -> None:
         self._file.close()
@@ -94,7 +99,7 @@ def _bytes(array: np.ndarray) -> memoryview:
     return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
-def no_space(directory: str, needed: int) -> StoreError:
+def _no_space(directory: str, needed: int) -> StoreError:
     """The error of a disk that is full, or would be."""
     free = shutil.disk_usage(directory).free
     return StoreError(

@@ -69,11 +69,14 @@ class Allotment:
         Streamed blocks in memory at a time.
     scratch : str or None
         Directory for what is kept of the streamed ones; None: the system's directory for temporary files.
+    scratch_bytes : int
+        What that takes, where all that the allotment lets stream does.
     """
 
     resident: int
     window: int
     scratch: str | None
+    scratch_bytes: int = 0
 
 
 class Layout(NamedTuple):
@@ -157,7 +160,9 @@ class Shard:
     def _park(self, number: int, reading: Reading) -> None:
         if self._scratch is None or self._stream is None:
             assert self._allotment is not None
-            self._scratch = Scratch(self._allotment.scratch or tempfile.gettempdir())
+            self._scratch = Scratch(
+                self._allotment.scratch or tempfile.gettempdir(), self._allotment.scratch_bytes
+            )
             self._stream = Stream(self._allotment.window)
             # Blocks come and go in several threads: what one frees is not to be kept for it.
             self._closing.enter_context(returned_when_freed())

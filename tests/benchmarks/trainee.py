@@ -126,7 +126,7 @@ def sample(n_classes: int) -> tuple[Any, Any]:
 def plan_of(model: Any) -> dict[str, int]:
     """What was promised of the memory; it is known when the rows have been read."""
     plan = model.memory_plan_
-    names = ("n_bytes", "leader_bytes", "resident", "streamed", "window", "scratch_bytes")
+    names = ("n_bytes", "leader_bytes", "resident", "streamed", "window", "store_bytes", "scratch_bytes")
     return {name: getattr(plan, name) for name in names}
 
 
