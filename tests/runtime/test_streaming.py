@@ -130,13 +130,13 @@ def small_disk(tmp_path):
     if done.returncode:
         pytest.skip("mounting is not permitted here")
     yield place
-    subprocess.run(["umount", place], timeout=20, check=True)
+    subprocess.run(["umount", "--lazy", place], timeout=20, check=True)
 
 
 def test_a_full_disk(small_disk):
     scratch = Scratch(str(small_disk))
     kept = scratch.write(np.arange(50_000))
-    said = rf"the disk of {small_disk} is full: .* need \d\.\d+ MiB there or more, and .* are free\. .*scratch=\.\.\."
+    said = rf"the disk of {small_disk} is full: .* need \d\.\d+ MB there or more, and .* are free\. .*scratch=\.\.\."
     with pytest.raises(StoreError, match=said):
         scratch.write(np.zeros(100_000))
     assert_array_equal(scratch.read(kept), np.arange(50_000))
