@@ -102,8 +102,8 @@ def assert_same_files(a, b):
 
 
 @pytest.mark.parametrize("way", ["whole blocks", "bands"])
-def test_killed_thirty_times(way, arrays, commands, monkeypatch):
-    """At any moment: while it scans, writes blocks, or its manifest. A store that was finished is begun anew."""
+def test_killed_again_and_again(way, arrays, commands, monkeypatch):
+    """Fifteen times, at any moment: while it scans, writes blocks, or its manifest. A store that is finished is begun anew."""
     monkeypatch.setattr(ingest, "BLOCK_ROWS", BLOCK)
     options = "" if way == "whole blocks" else f"--memory-limit {_least(arrays)}"
     command = f"bin --x {arrays}/x --y {arrays}/y --sample-weight {arrays}/w --out {{}} {options}"
