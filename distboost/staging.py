@@ -111,14 +111,18 @@ class Staging:
     def _binned(
         self, stack: ExitStack, data: Dataset, name: str, found: MemoryPlan, profile, algorithm, class_weight
     ) -> BinnedSet:
-        """The blocks of one set; of raw rows that are to stream, blocks of a binned store that is made for them."""
+        """The blocks of one set; of raw rows that are to stream, or that are costly to read, those of a binned store."""
         keep = algorithm.needs_values
-        if found.streamed and isinstance(data, RawDataset):
+        if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
             url = f"{stack.enter_context(self._folder(found))}/{name}"
             data = write_store(
                 data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
             )
         return data.binned(profile, class_weight, self.where.n_parallel, keep)
+
+    def _is_costly(self, data: RawDataset) -> bool:
+        """Whether a store is worth its while though all rows stay in memory; workers need a place for it that all of them see."""
+        return data.is_tall and not (self.where.on_cluster and self.scratch is None)
 
     @contextmanager
     def _folder(self, found: MemoryPlan) -> Iterator[str]:
@@ -129,7 +133,7 @@ class Staging:
         filesystem.makedirs(path, exist_ok=True)
         try:
             self.where.check_shared(url)
-            log.info("binning %d rows into %s (%s)", self.data.n_rows, url, megabytes(found.store_bytes))
+            log.info("binning into %s", url)
             yield url
         finally:
             with suppress(FileNotFoundError):

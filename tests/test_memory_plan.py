@@ -14,6 +14,7 @@ import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.cli import main
 from distboost.data import ingest
+from distboost.data.sources import ZarrPart
 from distboost.errors import LimitError, StoreError
 from distboost.runtime import plan as reckoning
 from distboost.units import megabytes
@@ -112,6 +113,20 @@ def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, sav
     model = GDMCBoostClassifier(memory_limit=25_000, **small).fit(store)
     assert 0 < model.memory_plan_.streamed < 240
     assert saved(model) == expected
+
+
+def test_tall_chunks_are_decoded_once_though_all_rows_stay_in_memory(blobs, tmp_path, monkeypatch, saved):
+    """A column of the array is one chunk: binned block by block, it would be decoded for each block."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    X, y = blobs
+    zarr.create_array(str(tmp_path / "x"), data=np.ascontiguousarray(X), chunks=(240, 1))
+    decoded = []
+    read = ZarrPart.load
+    monkeypatch.setattr(ZarrPart, "load", lambda part: decoded.append(part) or read(part))
+    model = GDMCBoostClassifier(n_estimators=2, scratch=tmp_path / "scratch").fit(str(tmp_path / "x"), y)
+    assert len(decoded) <= 2 * 4
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert saved(model) == saved(GDMCBoostClassifier(n_estimators=2).fit(X, y))
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ import numpy as np
 from distboost.data.blocks import BinnedSet
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
 from distboost.data.profile import Profile, WeightRule
-from distboost.data.sources import as_source, check_chunks
+from distboost.data.sources import ZarrSource, as_source, check_chunks
+
+TALL = 4  # blocks to a chunk
 
 
 class Dataset(Protocol):
@@ -57,6 +59,13 @@ class RawDataset:
     @property
     def weighted(self) -> bool:
         return self.sources.weights is not None
+
+    @property
+    def is_tall(self) -> bool:
+        """Whether each chunk of a stored array holds rows of many blocks: read block by block, it would be decoded for each."""
+        return isinstance(self.sources.x, ZarrSource) and self.sources.x.chunk_rows > TALL * block_rows(
+            self.n_features
+        )
 
     def binning_bytes(self, n_threads: int) -> int:
         """Bytes that so many threads take while they bin, a block each."""
