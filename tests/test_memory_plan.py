@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import zarr
 from click.testing import CliRunner
+from distributed import Client, LocalCluster
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
@@ -17,6 +18,7 @@ from distboost.data import ingest
 from distboost.data.sources import ZarrPart
 from distboost.errors import LimitError, StoreError
 from distboost.runtime import plan as reckoning
+from distboost.runtime.cluster import ClusterRuntime
 from distboost.units import megabytes
 
 LARGE = {"n_rows": 4_200_000, "n_features": 256, "n_classes": 5}
@@ -113,6 +115,33 @@ def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, sav
     model = GDMCBoostClassifier(memory_limit=25_000, **small).fit(store)
     assert 0 < model.memory_plan_.streamed < 240
     assert saved(model) == expected
+
+
+def test_workers_stream_what_does_not_fit(blobs, tmp_path, monkeypatch, saved, clients):
+    monkeypatch.setattr(reckoning, "WORKER_BYTES", 0)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
+    small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2}
+    expected = saved(GDMCBoostClassifier(**small).fit(store))
+    model = GDMCBoostClassifier(memory_limit=11_000, **small)
+    model.client = clients[2]
+    model.fit(store)
+    assert 0 < model.memory_plan_.streamed < 120
+    assert saved(model) == expected
+
+
+def test_workers_stay_below_what_dask_lets_them_have():
+    """Unless it has limits to tell."""
+    quiet = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    for limit, allowed in (("600MB", 420_000_000), (0, None)):
+        with (
+            LocalCluster(memory_limit=limit, **quiet) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            where = ClusterRuntime(client)
+            assert where.limit(None) == allowed
+            assert where.limit(10**8) == 10**8
+            assert where.limit(10**12) == (allowed or 10**12)
 
 
 def test_tall_chunks_are_decoded_once_though_all_rows_stay_in_memory(blobs, tmp_path, monkeypatch, saved):

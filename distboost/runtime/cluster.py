@@ -11,10 +11,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-import dask
 import fsspec
 import numpy as np
-from distributed import Client, Future, get_worker, wait
+from distributed import Client, Future, Worker, get_worker, wait
 from distributed.client import _current_client
 
 from distboost.data.blocks import BinnedSet
@@ -31,6 +30,8 @@ from distboost.weak.splits import Histograms
 WORKERS_DEADLINE = 60.0
 CALL_DEADLINE = 600.0
 INGEST_DEADLINE = 3600.0
+
+SPILL_FRACTION = 0.7  # Dask's own default, for workers that are told not to spill
 
 
 class ShardActor:
@@ -88,6 +89,12 @@ def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
     return trimmed
 
 
+def _allowance(dask_worker: Worker) -> int:
+    """Bytes that this worker may take before it spills; 0: as many as there are."""
+    manager = dask_worker.memory_manager
+    return int((manager.memory_spill_fraction or SPILL_FRACTION) * (manager.memory_limit or 0))
+
+
 def _is_there(url: str) -> bool:
     filesystem, path = fsspec.core.url_to_fs(url)
     return filesystem.exists(path)
@@ -108,12 +115,8 @@ class ClusterRuntime:
 
     def limit(self, memory_limit: int | None) -> int | None:
         """What a worker may take: no more than what Dask lets it have before it spills."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"]
-        fraction = dask.config.get("distributed.worker.memory.spill", 0.7) or 0.7
-        limits = [
-            int(fraction * workers[address]["memory_limit"]) for address in self.workers if address in workers
-        ]
-        return min([limit for limit in [*limits, memory_limit or 0] if limit], default=None)
+        allowed = self.client.run(_allowance, workers=list(self.workers)).values()
+        return min([limit for limit in [*allowed, memory_limit or 0] if limit], default=None)
 
     def check_shared(self, url: str) -> None:
         """Raises unless all workers see what is at a path or URL."""
