@@ -1,4 +1,4 @@
-"""Memory that is freed goes back to the system."""
+"""Memory that is freed goes back to the system, or to the next array of its size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import Any
+
+import numpy as np
 
 # glibc's names and figures, from malloc.h and malloc.c
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -25,6 +28,7 @@ def _function(name: str) -> Callable[..., Any]:
 _set, _trim = _function("mallopt"), _function("malloc_trim")
 _lock = threading.Lock()
 _users = 0
+_spare: dict[int, list[np.ndarray]] = {}  # by size
 
 
 @contextmanager
@@ -45,8 +49,36 @@ def returned_when_freed() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
+                _spare.clear()
                 _set(_MMAP_THRESHOLD, _LARGEST_DYNAMIC)
                 _set(_TRIM_THRESHOLD, 2 * _LARGEST_DYNAMIC)
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array that may hold anything, where another of its size was, if one has gone.
+
+    Blocks that come and go are of few sizes, and new memory costs a page fault for every 4 KiB.
+    """
+    n_bytes = prod(shape) * np.dtype(dtype).itemsize
+    if not _users or n_bytes < _OURS:
+        return np.empty(shape, dtype)
+    try:
+        memory = _spare[n_bytes].pop()
+    except (KeyError, IndexError):
+        memory = np.empty(n_bytes, np.uint8)
+    return np.asarray(_Lent(memory)).view(dtype).reshape(shape)
+
+
+class _Lent:
+    """Memory that an array has for as long as anybody has the array."""
+
+    def __init__(self, memory: np.ndarray):
+        self._memory = memory
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self):
+        if _users:
+            _spare.setdefault(self._memory.nbytes, []).append(self._memory)
 
 
 def give_back() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import zarr
 
 from distboost.data.layout import StoredBlocks, checksum, chunk_key
+from distboost.data.memory import empty
 
 
 class Stamp(NamedTuple):
@@ -57,7 +58,7 @@ def _file(array: zarr.Array, block: int) -> Path | None:
 def _read_intact(blocks: StoredBlocks, name: str, block: int, path: Path) -> np.ndarray | None:
     """The numbers at the head of the chunk's file; None if it is another file than it was."""
     array, span = blocks.arrays[name], blocks.span(block)
-    content = np.empty((span.stop - span.start, *array.shape[1:]), array.dtype)
+    content = empty((span.stop - span.start, *array.shape[1:]), array.dtype)
     with open(path, "rb", buffering=0) as file:
         whole = Stamp.of(file.fileno()) == _intact[path]
         n = file.readinto(content.reshape(-1).view(np.uint8)) if whole else 0  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.data.memory import empty
 from distboost.kernels import partition
 from distboost.rows import Splits
 from distboost.runtime.scratch import Extent, Scratch
@@ -96,7 +97,7 @@ class Block:
         if kept is None and not anew:
             kept = self._load(name)
         if kept is None or kept.shape != shape or kept.dtype != dtype:
-            kept = np.zeros(shape, dtype)
+            kept = empty(shape, dtype) if anew else np.zeros(shape, dtype)
         self.buffers[name] = kept
         self.changed.add(name)
         return kept

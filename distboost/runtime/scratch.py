@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from distboost.data.memory import empty
 from distboost.errors import StoreError
 from distboost.units import megabytes
 
@@ -77,7 +78,7 @@ class Scratch:
 
     def read(self, extent: Extent) -> np.ndarray:
         """The array at an extent."""
-        array = np.empty(extent.shape, extent.dtype)
+        array = empty(extent.shape, extent.dtype)
         left, at = _bytes(array), extent.offset
         while len(left):
             n = os.preadv(self._file.fileno(), [left], at)

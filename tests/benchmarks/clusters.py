@@ -70,7 +70,7 @@ class ClusterWatch:
 
     def _events(self) -> list[dict[str, Any]]:
         """What the scheduler noted of workers that come, go and change their status, in the order of time."""
-        topics = self.client.get_events()
+        topics = self.client.cluster.scheduler.get_events()  # not by the client: some events cannot be sent
         noted = [(time, event) for events in topics.values() for time, event in events]
         noted = [pair for pair in noted if isinstance(pair[1], dict) and pair[1].get("action") in _ACTIONS]
         return [{"time": time, **_plain(event)} for time, event in sorted(noted, key=lambda pair: pair[0])]

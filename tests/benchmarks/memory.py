@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import psutil
 
-INTERVAL = 0.03  # seconds between two readings
+INTERVAL = 0.03  # seconds between two readings, at least
+SHARE = 0.03  # of the time: a process cannot map or free memory while the kernel sums over its mappings
 
 
 class Reading(NamedTuple):
@@ -73,11 +74,14 @@ class MemoryWatch:
                 process.kill()
 
     def _watch(self) -> None:
-        while not self._ended.wait(self._interval):
+        pause = self._interval
+        while not self._ended.wait(pause):
+            start = time.monotonic()
             with suppress(psutil.NoSuchProcess):
                 processes = [self._root, *self._root.children(recursive=True)]
                 self.seen.update({process.pid: process for process in processes})
                 self.readings.append(read_tree(processes))
+            pause = max(self._interval, (time.monotonic() - start) / SHARE)
 
 
 def read_tree(processes: list[psutil.Process]) -> Reading:
