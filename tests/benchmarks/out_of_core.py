@@ -1,8 +1,9 @@
 """Training out of core, measured: ``python -m tests.benchmarks.out_of_core NAME [--rows ...]``.
 
 Each training runs in a fresh process. Its memory, with that of all processes it starts, is read from outside every 30
-ms, or as often as costs it little; the times are of a callback's time stamps inside. A first tiny training in the same process keeps the compiler out
-of the figures. Times are worth what the machine's other work leaves of them: figures that are compared are taken in turns.
+ms, or as often as costs it little; the times are of a callback's time stamps inside. A first tiny training in the same
+process keeps the compiler out of the figures. Times are worth what the machine's other work leaves of them: figures that
+are compared are taken in turns.
 """
 
 from __future__ import annotations
