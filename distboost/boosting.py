@@ -84,6 +84,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         and for scores the workers' own.
     checkpoint : str or None, default=None
         Path or URL of a model file that is written every 10 rounds and at the end. `fit(..., resume=True)` goes on from it.
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
     n_jobs : int or None, default=None
         Threads where training or prediction runs in this process; None or -1: one per core.
     random_state : int, RandomState instance or None, default=0
@@ -108,6 +110,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     memory_limit: int | str | None = parameter(None, POSITIVE, str, None)
     scratch: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
     checkpoint: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
+    worker_timeout: float = parameter(30.0, Interval(Real, 0, None, closed="neither"))
     n_jobs: int | None = parameter(None, POSITIVE, Options(Integral, {-1}), None)
     random_state: Any = parameter(0, "random_state")
     verbose: int = parameter(0, "verbose")
@@ -122,7 +125,16 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict]
     # Parameters that say where and how training runs: they do not change the model and are not saved with it.
     _RUN_PARAMETERS: ClassVar[frozenset] = frozenset(
-        {"missing_chunks", "memory_limit", "scratch", "checkpoint", "n_jobs", "verbose", "callbacks"}
+        {
+            "missing_chunks",
+            "memory_limit",
+            "scratch",
+            "checkpoint",
+            "worker_timeout",
+            "n_jobs",
+            "verbose",
+            "callbacks",
+        }
     )
 
     def _algorithm(self, n_classes: int) -> Algorithm:
@@ -170,7 +182,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
         data = self._dataset(X, y, sample_weight)
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
-        with runtime(self.client, _threads(self.n_jobs)) as where:
+        with runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as where:
             staging = self._staging(data, evaluation, where)
             least = staging.plan(self._algorithm(2))  # before a row is read, and again with all classes
             profile = staging.profile(least)

@@ -34,3 +34,7 @@ class LimitError(DistboostError, ValueError):
 
 class ClusterError(DistboostError, RuntimeError):
     """The cluster does not answer, or a worker was lost."""
+
+
+class WorkerError(ClusterError):
+    """Something failed on a worker that would fail on every other: attributes `block`, `stage` and `worker` say where."""

@@ -240,7 +240,7 @@ class Rows(ABC):
 
     @abstractmethod
     def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
-        """Fills the slots with the histograms of ``question.build``, summed over all shards; the statistic's totals."""
+        """Fills the slots with the histograms of ``question.build``, summed over all shards; a new tree's totals."""
 
     @abstractmethod
     def _sums(self, question: SumsQuestion) -> Partial:
@@ -325,7 +325,9 @@ class Rows(ABC):
         question = HistogramQuestion(
             self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
         )
-        self.totals = self._histogram(question, histograms, slots)
+        totals = self._histogram(question, histograms, slots)
+        if question.root is not None:
+            self.totals = totals
 
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
         """The reduction over the rows of each leaf: real numbers, in units of e^shift."""
@@ -376,7 +378,9 @@ class Rows(ABC):
             then.root.features if then else NO_FEATURES,
         )  # fmt: skip
         self.round += 1
-        answer, self.totals = self._update(question, histograms, slots)
+        answer, totals = self._update(question, histograms, slots)
+        if root is not None:
+            self.totals = totals
         losses = []
         for m, count in enumerate(self.counts):
             errors, *sums = answer.sums[m]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,27 @@ from distboost.data.memory import empty
 from distboost.kernels import partition
 from distboost.rows import Splits
 from distboost.runtime.scratch import Extent, Scratch
+
+
+class Key(NamedTuple):
+    """A block's place in the data: in the training rows (set 0) or in the evaluation rows (set 1)."""
+
+    number: int
+    block: int
+
+    def __str__(self) -> str:
+        return f"block {self.block} of the {'evaluation' if self.number else 'training'} rows"
+
+
+@contextmanager
+def located(key: Key) -> Iterator[None]:
+    """An error says which block it befell: its attribute `block`."""
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, "block"):
+            error.block = key  # type: ignore[attr-defined]
+        raise
 
 
 def _state(name: str, doc: str) -> Any:
@@ -47,6 +69,8 @@ class Block:
         The arrays that are kept from question to question, as far as they are in memory.
     changed : set of str
         Those that have been written to.
+    round : int
+        The last round whose steps were added to the scores.
     """
 
     scores = _state("scores", "(n, n_scores)")
@@ -75,6 +99,7 @@ class Block:
         self.spans = np.zeros((1, 2), np.int32)
         self.buffers: dict[str, np.ndarray] = {}
         self.changed: set[str] = set()
+        self.round = 0
         self._load = load
         self._scores = (self.n_rows, n_scores), score_dtype
 
@@ -147,11 +172,12 @@ class ParkedBlock:
         self._read, self._make, self._scratch = read, make, scratch
         self._extents: dict[str, Extent] = {}
         self.spans = np.zeros((1, 2), np.int32)
+        self.round = 0
 
     def open(self) -> Block:
         """The block, in memory."""
         block = self._make(self._read(), load=self._load)
-        block.spans = self.spans
+        block.spans, block.round = self.spans, self.round
         return block
 
     def put_back(self, block: Block) -> None:
@@ -159,7 +185,7 @@ class ParkedBlock:
         for name in block.changed:
             self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
         block.changed.clear()
-        self.spans = block.spans
+        self.spans, self.round = block.spans, block.round
 
     def _load(self, name: str) -> np.ndarray | None:
         extent = self._extents.get(name)

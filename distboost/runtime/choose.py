@@ -9,17 +9,19 @@ from typing import Any
 
 from distributed import Client, get_worker, worker_client
 
-from distboost.runtime.cluster import ClusterRuntime
+from distboost.runtime.cluster import WORKER_TIMEOUT, ClusterRuntime
 from distboost.runtime.local import LocalRuntime
 
 log = logging.getLogger("distboost")
 
 
 @contextmanager
-def runtime(client: Any, n_threads: int | None) -> Iterator[LocalRuntime | ClusterRuntime]:
+def runtime(
+    client: Any, n_threads: int | None, worker_timeout: float = WORKER_TIMEOUT
+) -> Iterator[LocalRuntime | ClusterRuntime]:
     """The given client's cluster, else that of the Dask task we are inside, else the current client's, else threads."""
     with _resolved(client) as resolved:
-        chosen = LocalRuntime(n_threads) if resolved is None else ClusterRuntime(resolved)
+        chosen = LocalRuntime(n_threads) if resolved is None else ClusterRuntime(resolved, worker_timeout)
         log.info("training %s", chosen)
         try:
             yield chosen

@@ -1,97 +1,44 @@
-"""Rows on a Dask cluster: one actor per worker holds that worker's blocks."""
+"""A Dask cluster as a place to train: tasks for ingest and prediction, and a crew that holds the rows of a training."""
 
 from __future__ import annotations
 
-import itertools
+import asyncio
+import logging
+import time
 import uuid
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from functools import reduce
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import wait
+from dataclasses import dataclass
 from typing import Any
 
 import fsspec
 import numpy as np
-from distributed import Client, Future, Worker, get_worker, wait
-from distributed.client import _current_client
+from distributed import Client, Future, get_worker
+from distributed.comm import CommClosedError
 
 from distboost.data.blocks import BinnedSet
-from distboost.data.memory import give_back
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
-from distboost.rows import HistogramQuestion, Partial, RowCounts, Rows, SumsQuestion, UpdateQuestion
-from distboost.runtime.placement import shares, total
-from distboost.runtime.shard import Allotment, Layout, Shard, readings
-from distboost.threads import Threads
-from distboost.weak.splits import Histograms
+from distboost.rows import Rows
+from distboost.runtime.block import Key
+from distboost.runtime.coordinator import CrewRows, LostError
+from distboost.runtime.crew import LOSSES, POLL, DaskCrew, Watch, awaited, start
+from distboost.runtime.shard import Allotment, Layout, readings
+
+log = logging.getLogger("distboost")
 
 # Seconds. Every wait has a deadline: past it, the worker is reported instead of waited for.
-WORKERS_DEADLINE = 60.0
-CALL_DEADLINE = 600.0
+WORKER_TIMEOUT = 30.0
 INGEST_DEADLINE = 3600.0
 
+ATTEMPTS = 10  # at a task whose workers are lost
 SPILL_FRACTION = 0.7  # Dask's own default, for workers that are told not to spill
 
 
-class ShardActor:
-    """A shard that lives on a worker and answers over the network."""
-
-    def __init__(self, sets: list[list], layout: Layout, allotment: Allotment | None):
-        self._threads = Threads(get_worker().state.nthreads)
-        if allotment is not None and allotment.scratch is None:
-            allotment = replace(allotment, scratch=get_worker().local_directory)
-        self._shard = Shard(sets, layout, self._threads, allotment)
-        self._updated: tuple[int, tuple] | None = None
-        give_back()
-
-    def counts(self) -> tuple[RowCounts, ...]:
-        return self._shard.counts
-
-    def histogram(
-        self, question: HistogramQuestion, n_channels: int, padded: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes' histograms, without unused channels; the statistic's totals."""
-        m = len(question.build)
-        sums = np.zeros((m, int(self._shard.offsets[-1]), padded), np.int64)
-        totals = self._shard.histogram(question, sums, np.arange(m))
-        return _trimmed(sums, n_channels), totals
-
-    def sums(self, question: SumsQuestion) -> Partial:
-        return self._shard.sums(question)
-
-    def update(
-        self, question: UpdateQuestion, n_channels: int, padded: int
-    ) -> tuple[Partial, np.ndarray, np.ndarray | None]:
-        """What the update answers, and the histogram of the next tree's root, if that is known. The same when asked again."""
-        if self._updated is None or self._updated[0] != question.round:
-            root = None
-            if question.root is not None:
-                root = np.zeros((1, int(self._shard.offsets[-1]), padded), np.int64)
-            found = self._shard.update(question, root, np.zeros(1, np.int64))
-            self._updated = question.round, (*found, None if root is None else _trimmed(root, n_channels))
-        return self._updated[1]
-
-    def passes(self) -> Counter[str]:
-        return self._shard.passes
-
-    def close(self) -> None:
-        self._shard.close()
-        self._threads.close()
-
-
-def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
-    """sums[:, :, :n_channels], in the memory of `sums`."""
-    m, n_bins, _ = sums.shape
-    trimmed = sums.reshape(-1)[: m * n_bins * n_channels].reshape(m, n_bins, n_channels)
-    for slot in range(m):  # what is written over has been read
-        trimmed[slot] = sums[slot, :, :n_channels].copy()
-    return trimmed
-
-
-def _allowance(dask_worker: Worker) -> int:
+def _allowance() -> int:
     """Bytes that this worker may take before it spills; 0: as many as there are."""
-    manager = dask_worker.memory_manager
+    manager = get_worker().memory_manager
     return int((manager.memory_spill_fraction or SPILL_FRACTION) * (manager.memory_limit or 0))
 
 
@@ -100,13 +47,48 @@ def _is_there(url: str) -> bool:
     return filesystem.exists(path)
 
 
-class ClusterRuntime:
-    """The workers of a Dask client."""
+def _itself(value: Any) -> Any:
+    return value
 
-    def __init__(self, client: Client):
+
+@dataclass(eq=False)
+class Shared:
+    """A value that many tasks take: sent once, and again if it was lost."""
+
+    value: Any
+    future: Future | None = None
+
+
+@dataclass(eq=False)
+class Call:
+    """A task under way, and what it takes to send it again."""
+
+    function: Callable[..., Any]
+    arguments: tuple
+    slot: str | None
+    future: Future
+    since: float
+
+
+class ClusterRuntime:
+    """The workers of a Dask client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    worker_timeout : float
+        Seconds without a sign of life after which a worker is given up.
+    """
+
+    def __init__(self, client: Client, worker_timeout: float = WORKER_TIMEOUT):
         self.client = client
         self.address = client.scheduler.address if client.scheduler else "?"
-        self.workers = self._workers()
+        self.watch = Watch(client, worker_timeout)
+        try:
+            self.workers = self.watch.wait_for_members()
+        except BaseException:
+            self.close()
+            raise
         self.n_parallel = sum(self.workers.values())
         self.n_processes = len(self.workers)
         self.name = f"distboost-{uuid.uuid4().hex[:12]}"  # several trainings may share a cluster
@@ -115,12 +97,12 @@ class ClusterRuntime:
 
     def limit(self, memory_limit: int | None) -> int | None:
         """What a worker may take: no more than what Dask lets it have before it spills."""
-        allowed = self.client.run(_allowance, workers=list(self.workers)).values()
+        allowed = self._everywhere(_allowance).values()
         return min([limit for limit in [*allowed, memory_limit or 0] if limit], default=None)
 
     def check_shared(self, url: str) -> None:
         """Raises unless all workers see what is at a path or URL."""
-        seen = self.client.run(_is_there, url, workers=list(self.workers))
+        seen = self._everywhere(_is_there, url)
         blind = [address for address, sees in seen.items() if not sees]
         if blind:
             raise ClusterError(
@@ -131,16 +113,20 @@ class ClusterRuntime:
     def __str__(self) -> str:
         return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.address})"
 
-    def _workers(self) -> dict[str, int]:
-        """Address and number of threads of each worker."""
-        try:
-            self.client.wait_for_workers(1, timeout=WORKERS_DEADLINE)
-        except TimeoutError as error:
-            raise ClusterError(
-                f"the scheduler at {self.address} had no worker within {WORKERS_DEADLINE:.0f} s. "
-                "Start some: dask worker <scheduler address>."
-            ) from error
-        return dict(sorted(self.client.nthreads().items()))
+    # Tasks.
+
+    def _everywhere(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """The answers of all workers; those that are lost meanwhile have none."""
+        calls = {
+            worker: self._call(function, arguments, worker, strictly=True) for worker in self.watch.members()
+        }
+        answers = {}
+        for worker, call in calls.items():
+            try:
+                answers[worker] = self._awaited(call)
+            except LostError:
+                self.watch.doubt(worker)
+        return answers
 
     def map(
         self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
@@ -152,204 +138,131 @@ class ClusterRuntime:
     ) -> Generator[Any, None, None]:
         """The answers in order. With `at_once`, each worker has so many calls at most, the untaken answers among them.
 
-        (The scheduler gives the calls of a worker that is lost to the others, beside their own.)
+        (The calls of a worker that is lost go to the others, beside their own.)
         """
         # Else a few calls per thread, so that the parts of a large array are never all in memory.
         slots = deque(list(self.workers) * at_once if at_once else [None] * (4 * self.n_parallel))
-        window: deque[tuple[Future, str | None]] = deque()
+        window: deque[Call] = deque()
         try:
-            for call in calls:
+            for arguments in calls:
                 if not slots:
-                    future, worker = window.popleft()
-                    slots.append(worker)
-                    yield self._result(future)
-                worker = slots.popleft()
-                window.append((self._submit(function, call, worker, strictly=False), worker))
+                    call = window.popleft()
+                    slots.append(call.slot)
+                    yield self._result(call)
+                window.append(self._call(function, arguments, slots.popleft()))
             while window:
-                yield self._result(window.popleft()[0])
+                yield self._result(window.popleft())
         finally:
-            self.client.cancel([future for future, _ in window])
+            self.client.cancel([call.future for call in window])
 
-    def share(self, value: Any) -> Any:
-        return self.client.scatter([value], hash=False, broadcast=True)[0]
+    def share(self, value: Any) -> Shared:
+        return Shared(value)
 
-    def _submit(
-        self, function: Callable[..., Any], call: tuple, worker: str | None = None, strictly: bool = True
-    ) -> Future:
-        return self.client.submit(
+    def _call(
+        self, function: Callable[..., Any], arguments: tuple, slot: str | None, strictly: bool = False
+    ) -> Call:
+        worker = slot if slot in self.watch.members() else None
+        future = self.client.submit(
             function,
-            *(self._sent(argument, worker, strictly) for argument in call),
+            *(self._sent(argument, worker) for argument in arguments),
             workers=None if worker is None else [worker],
             allow_other_workers=worker is not None and not strictly,
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
             pure=False,
         )
+        return Call(function, arguments, slot, future, time.monotonic())
 
-    def _sent(self, part: Any, worker: str | None, strictly: bool) -> Any:
+    def _sent(self, argument: Any, worker: str | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         workers = None if worker is None else [worker]
-        if is_dask(part):
-            return self.client.compute(
-                part, workers=workers, allow_other_workers=bool(workers) and not strictly
-            )
-        if isinstance(part, np.ndarray):
-            return self.client.scatter(part, workers=workers, hash=False)
-        return part
+        if is_dask(argument):
+            return self.client.compute(argument, workers=workers, allow_other_workers=worker is not None)
+        if isinstance(argument, Shared):
+            if argument.future is None:
+                argument.future = self.client.submit(
+                    _itself, argument.value, key=f"{self.name}-shared-{uuid.uuid4().hex}", pure=False
+                )
+            return argument.future
+        if isinstance(argument, np.ndarray):
+            return self._scattered(argument, workers)
+        return argument
 
-    def _result(self, future: Future) -> Any:
+    def _scattered(self, array: np.ndarray, workers: list[str] | None) -> Any:
+        async def scatter() -> Any:
+            return await self.client.scatter(array, workers=workers, hash=False, asynchronous=True)
+
         try:
-            return future.result(timeout=INGEST_DEADLINE)
+            return start(self.client, scatter()).result(timeout=self.watch.timeout)
+        except (OSError, TimeoutError):  # that worker is gone: the scheduler finds another
+            return array
+
+    def _result(self, call: Call) -> Any:
+        """The answer; a call whose worker is lost is made again."""
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._awaited(call)
+            except LostError as lost:
+                self.client.cancel([call.future])
+                if attempt == ATTEMPTS - 1:
+                    raise ClusterError(
+                        f"{call.future.key} was lost {ATTEMPTS} times with its workers, at last by {lost}. Look at the workers' "
+                        "logs: they may run out of memory."
+                    ) from lost
+                log.warning("%s was lost (%s): it is done again", call.future.key, lost)
+                for argument in call.arguments:
+                    if isinstance(argument, Shared):
+                        argument.future = None
+                again = self._call(call.function, call.arguments, None)
+                call.future, call.since = again.future, again.since
+        raise AssertionError
+
+    def _awaited(self, call: Call) -> Any:
+        answer = start(self.client, awaited(call.future))
+        while not wait([answer], timeout=POLL).done:
+            self._check(call)
+        try:
+            return answer.result()
         except (DistboostError, ValueError, TypeError):
             raise
-        except TimeoutError as error:
+        except (Exception, asyncio.CancelledError) as error:
+            told = f"{type(error).__name__}: {error}"
+            if isinstance(error, LOSSES) and _is_of_the_cluster(error):
+                raise LostError(told) from error
+            raise ClusterError(f"{call.future.key} failed on the cluster: {told}") from error
+
+    def _check(self, call: Call) -> None:
+        """Raises if a call that is not done will never be."""
+        self.watch.check()
+        if self.watch.given_up_at > call.since:
+            raise LostError("a worker gives no sign of life")
+        if time.monotonic() - call.since > INGEST_DEADLINE:
             raise ClusterError(
-                f"{future.key} was not done within {INGEST_DEADLINE:.0f} s. Look at the workers' logs."
-            ) from error
-        except Exception as error:
-            raise ClusterError(
-                f"{future.key} failed on the cluster: {type(error).__name__}: {error}"
-            ) from error
+                f"{call.future.key} was not done within {INGEST_DEADLINE:.0f} s. Look at the workers' logs."
+            )
+
+    # Trainings.
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
-        """Starts an actor on each worker, which bins or reads that worker's rows."""
-        addresses = list(self.workers)
-        capacities = list(self.workers.values())
-        held = {address: [[], []] for address in addresses}  # type: dict[str, list[list]]
-        for number, part in enumerate(sets):
-            for address, share in zip(addresses, shares(len(part.calls), capacities), strict=True):
-                held[address][number] = readings(part, share)
-        if allotment is None:
-            self._bin(held)
-        futures = [
-            self.client.submit(
-                ShardActor,
-                held.pop(address)[: len(sets)],
-                layout,
-                allotment,
-                actor=True,
-                workers=[address],
-                key=f"{self.name}-shard-{uuid.uuid4().hex}",
-                pure=False,
-            )
-            for address in addresses
-        ]
-        with _current(self.client):  # an actor binds to the current client, and there may be others
-            actors = [self._result(future) for future in futures]
-        return ClusterRows(self.client, futures, actors, addresses, layout, len(sets))
-
-    def _bin(self, held: dict[str, list[list]]) -> None:
-        """Puts binned rows on the workers in place of readings, a few at a time: raw rows are never all in memory."""
-        queues = [
-            deque((address, part, block) for part in parts for block in range(len(part)))
-            for address, parts in held.items()
-        ]
-        window: deque[Future] = deque()
-        for turn in itertools.zip_longest(*queues):
-            for address, part, block in filter(None, turn):
-                if len(window) >= 2 * self.n_parallel:
-                    self._wait(window.popleft())
-                part[block] = self._submit(part[block].function, part[block].call, address)
-                window.append(part[block])
-        for future in window:
-            self._wait(future)
-
-    def _wait(self, future: Future) -> None:
-        """Until it is done; raises what it raised."""
-        with _current(self.client), suppress(TimeoutError):  # told by the result
-            wait(future, timeout=INGEST_DEADLINE)
-        if future.status != "finished":
-            self._result(future)
+        """Has the workers bin or read the rows, each its share."""
+        items = {
+            Key(number, block): reading
+            for number, part in enumerate(sets)
+            for block, reading in enumerate(readings(part))
+        }
+        sizes = {key: reading.n_rows for key, reading in items.items()}
+        name = f"{self.name}-{uuid.uuid4().hex[:4]}"
+        crew = DaskCrew(self.client, self.watch, items, layout, len(sets), allotment, name)
+        try:
+            return CrewRows(crew, sizes, layout, len(sets))
+        except BaseException:
+            crew.close()
+            raise
 
     def close(self) -> None:
         """The client and its workers are the caller's."""
+        self.watch.close()
 
 
-class ClusterRows(Rows):
-    """Shards on workers; an answer is the sum of theirs."""
-
-    def __init__(
-        self,
-        client: Client,
-        futures: list[Future],
-        actors: list[Any],
-        addresses: list[str],
-        layout: Layout,
-        n_sets: int,
-    ):
-        self._client = client
-        self._futures = futures
-        self._actors = dict(zip(addresses, actors, strict=True))
-        self.round = 0
-        found = list(self._ask("counts"))
-        counts = tuple(total([each[number] for each in found]) for number in range(n_sets))
-        super().__init__(layout.n_bins, layout.n_classes, counts, Threads())
-
-    def _ask(self, method: str, *arguments: Any) -> Iterable[Any]:
-        """The answers of all actors, in the order they were started; all of them work at once."""
-        with _current(self._client):
-            futures = {address: getattr(actor, method)(*arguments) for address, actor in self._actors.items()}
-        for address, future in futures.items():
-            try:
-                yield future.result(timeout=CALL_DEADLINE)
-            except DistboostError:
-                raise
-            except TimeoutError as error:
-                raise ClusterError(
-                    f"worker {address} did not answer '{method}' of round {self.round} within {CALL_DEADLINE:.0f} s."
-                ) from error
-            except Exception as error:
-                raise ClusterError(
-                    f"worker {address} was lost or failed at '{method}' of round {self.round}: "
-                    f"{type(error).__name__}: {error}. Look at that worker's log, then train again."
-                ) from error
-
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
-        histograms.pool[slots] = 0
-        totals = []
-        for answer, of_shard in self._ask("histogram", question, *histograms.channels):
-            totals.append(of_shard)
-            histograms.add(slots, answer)
-        return np.sum(totals, axis=0)
-
-    def _sums(self, question: SumsQuestion) -> Partial:
-        return reduce(Partial.combined, self._ask("sums", question))
-
-    def _update(
-        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Partial, np.ndarray]:
-        channels = (0, 0)
-        if histograms is not None:
-            histograms.pool[slots] = 0
-            channels = histograms.channels
-        found, totals = [], []
-        for answer, of_shard, root in self._ask("update", question, *channels):
-            found.append(answer)
-            totals.append(of_shard)
-            if histograms is not None:
-                histograms.add(slots, root)
-        return reduce(Partial.combined, found), np.sum(totals, axis=0)
-
-    def passes(self) -> dict[str, int]:
-        return dict(sum(self._ask("passes"), Counter()))
-
-    def close(self) -> None:
-        """Ends the actors: now, not when the last reference to them happens to go."""
-        with suppress(ClusterError):  # a worker that is gone has nothing left to end
-            list(self._ask("close"))
-        self._client.cancel(self._futures, force=True)
-        self._actors, self._futures = {}, []
-        self.threads.close()
-
-
-@contextmanager
-def _current(client: Client) -> Iterator[None]:
-    """Makes the client this thread's current one.
-
-    `Client.as_current` also sets Dask's global configuration, and two trainings in two threads would leave it set: computations
-    of the user's without a client would then fail.
-    """
-    token = _current_client.set(client)
-    try:
-        yield
-    finally:
-        _current_client.reset(token)
+def _is_of_the_cluster(error: BaseException) -> bool:
+    """Whether an error tells of a lost worker, and not of something that the task has met with."""
+    return not isinstance(error, OSError) or isinstance(error, CommClosedError)

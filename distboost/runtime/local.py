@@ -64,7 +64,7 @@ class LocalRows(Rows):
     """One shard, called directly."""
 
     def __init__(self, shard: Shard, layout: Layout):
-        super().__init__(layout.n_bins, layout.n_classes, shard.counts, shard.threads)
+        super().__init__(layout.n_bins, layout.n_classes, shard.counts(), shard.threads)
         self.shard = shard
 
     def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from distboost.rows import ERROR_UNIT, RowCounts
+from distboost.runtime.block import Key
+
+Place = TypeVar("Place", bound=Hashable)
 
 
 def count_rows(weights: np.ndarray) -> RowCounts:
@@ -22,11 +27,48 @@ def total(counts: list[RowCounts]) -> RowCounts:
     )
 
 
-def shares(n_blocks: int, capacities: list[int]) -> list[range]:
-    """Contiguous runs of blocks, one per worker, in proportion to the workers' capacities.
+def shares(n_blocks: int, capacities: list[float]) -> list[range]:
+    """Contiguous runs of blocks, in proportion to the capacities.
 
     >>> shares(6, [1, 2])
     [range(0, 2), range(2, 6)]
     """
     ends = np.rint(np.cumsum([0, *capacities]) / sum(capacities) * n_blocks).astype(int)
     return [range(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+def handed_out(
+    sizes: Mapping[Key, int], held: Mapping[Place, int], threads: Mapping[Place, int]
+) -> dict[Place, list[Key]]:
+    """Blocks of so many rows, for each place as many as it has too few for its threads.
+
+    >>> blocks = {Key(0, b): 10 for b in range(4)}
+    >>> {place: [key.block for key in keys] for place, keys in handed_out(blocks, {"a": 20, "b": 0}, {"a": 1, "b": 1}).items()}
+    {'a': [0], 'b': [1, 2, 3]}
+    """
+    if not held:
+        return {}
+    per_thread = (sum(sizes.values()) + sum(held.values())) / sum(threads.values())
+    room = [max(per_thread * threads[place] - n, 0.0) for place, n in held.items()]
+    found: dict[Place, list[Key]] = {place: [] for place in held}
+    for number in sorted({key.number for key in sizes}):
+        keys = sorted(key for key in sizes if key.number == number)
+        for place, run in zip(held, shares(len(keys), room), strict=True):
+            found[place] += keys[run.start : run.stop]
+    return {place: keys for place, keys in found.items() if keys}
+
+
+def excess(sizes: Mapping[Key, int], fair: float) -> list[Key]:
+    """The last blocks of a place that has more rows than is fair, so many that it keeps about that.
+
+    >>> [key.block for key in excess({Key(0, b): 10 for b in range(4)}, 18.0)]
+    [2, 3]
+    """
+    n = sum(sizes.values())
+    keys = []
+    for key in sorted(sizes, reverse=True):
+        if n - sizes[key] / 2 < fair:
+            break
+        n -= sizes[key]
+        keys.append(key)
+    return keys[::-1]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -22,11 +23,12 @@ from distboost.rows import (
     RootQuestion,
     RowCounts,
     Splits,
+    Step,
     Subsample,
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.runtime.block import Block, ParkedBlock
+from distboost.runtime.block import Block, Key, ParkedBlock, located
 from distboost.runtime.placement import count_rows, total
 from distboost.runtime.scratch import Scratch
 from distboost.runtime.stream import Stream
@@ -51,10 +53,9 @@ class Reading:
         return self.function(*self.call)
 
 
-def readings(part: BinnedSet, blocks: Sequence[int] | None = None) -> list[Reading]:
-    """All blocks of a set, or some."""
-    blocks = range(len(part.calls)) if blocks is None else blocks
-    return [Reading(part.function, part.calls[block], part.sizes[block]) for block in blocks]
+def readings(part: BinnedSet) -> list[Reading]:
+    """All blocks of a set."""
+    return [Reading(part.function, call, size) for call, size in zip(part.calls, part.sizes, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,41 @@ class Layout(NamedTuple):
     score_dtype: str
 
 
+@dataclass(frozen=True)
+class Past:
+    """What rows have gone through: enough to bring rows that are read again to where the others are.
+
+    Attributes
+    ----------
+    round : int
+        The last round whose steps were added to the scores.
+    steps : tuple of Steps
+        Those of all rounds.
+    questions : tuple of HistogramQuestion or SumsQuestion
+        What was asked since.
+    """
+
+    round: int = 0
+    steps: tuple[Step, ...] = ()
+    questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
+
+    def then(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> Past:
+        """With one question more."""
+        if not isinstance(question, UpdateQuestion):
+            return replace(self, questions=(*self.questions, question))
+        begun = (
+            ()
+            if question.root is None
+            else (HistogramQuestion(question.root, NO_SPLITS, NO_SLOTS, NO_SLOTS),)
+        )
+        return Past(
+            question.round, question.steps if question.anew else (*self.steps, *question.steps), begun
+        )
+
+
+NO_PAST = Past()
+
+
 class Shard:
     """Blocks of training rows and of evaluation rows, held in this process or streamed from disk.
 
@@ -103,10 +139,6 @@ class Shard:
 
     Attributes
     ----------
-    blocks : list of Block
-        The resident training rows.
-    counts : tuple of RowCounts
-        Of each set.
     passes : Counter
         Rows visited so far, by kind of loop; "streamed": rows read from disk for a question.
     """
@@ -128,36 +160,59 @@ class Shard:
         )
         self._allotment = allotment
         self._closing = ExitStack()
+        self._taking = threading.Lock()
         self._scratch: Scratch | None = None
         self._stream: Stream | None = None
-        self._resident: list[tuple[int, Block]] = []
-        self._parked: list[tuple[int, ParkedBlock]] = []
-        for number, part in enumerate(sets):
-            self._take(number, part)
-        self.blocks = [block for number, block in self._resident if number == 0]
-        self.counts = self._counted(len(sets))
+        self._resident: dict[Key, Block] = {}
+        self._parked: dict[Key, ParkedBlock] = {}
+        self._n_resident = 0
         self._statistic: Statistic | None = None
-        self._totals = np.zeros(0, np.int64)
         self._weight_unit = 0.0
-        self._updated = 0
-        self._last_update: Partial | None = None
+        self._n_sets = len(sets)
+        self.take((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
 
-    def _take(self, number: int, part: Sequence[BinnedRows | Reading]) -> None:
-        """Reads the first blocks, as many as may be resident, and parks the others."""
-        left = None if self._allotment is None else self._allotment.resident
-        left = left if left is None else left - sum(block.n_rows for _, block in self._resident)
-        near: list[BinnedRows | Reading] = []
-        for item in part:
-            if isinstance(item, Reading) and left is not None:
-                left -= item.n_rows
-                if left < 0:
-                    self._park(number, item)
-                    continue
-            near.append(item)
-        rows = self.threads.map(lambda item: item() if isinstance(item, Reading) else item, near)
-        self._resident += [(number, self._block(each)) for each in rows]
+    # What it holds.
 
-    def _park(self, number: int, reading: Reading) -> None:
+    @property
+    def blocks(self) -> list[Block]:
+        """The resident training rows."""
+        return [block for key, block in self._resident.items() if key.number == 0]
+
+    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST) -> None:
+        """Holds these rows too, as they are after all that is past. Several threads may do this at a time."""
+        near, far = [], []
+        with self._taking:
+            for key, item in items:
+                n_rows = item.n_rows if isinstance(item, Reading) else len(item.labels)
+                if isinstance(item, Reading) and not self._has_room(n_rows):
+                    far.append((key, self._park(item)))
+                else:
+                    self._n_resident += n_rows
+                    near.append((key, item))
+        for question in past.questions:
+            self._begin(question.root)
+
+        def hold(key: Key, item: BinnedRows | Reading) -> None:
+            with located(key):
+                block = self._block(item() if isinstance(item, Reading) else item)
+                self._replay(key, block, past)
+            self._resident[key] = block
+
+        def park(key: Key, parked: ParkedBlock) -> None:
+            if past is not NO_PAST:
+                with located(key):
+                    block = parked.open()
+                    self._replay(key, block, past)
+                    parked.put_back(block)
+            self._parked[key] = parked
+
+        self.threads.map(lambda item: hold(*item), near)
+        self.threads.map(lambda item: park(*item), far)
+
+    def _has_room(self, n_rows: int) -> bool:
+        return self._allotment is None or self._n_resident + n_rows <= self._allotment.resident
+
+    def _park(self, reading: Reading) -> ParkedBlock:
         if self._scratch is None or self._stream is None:
             assert self._allotment is not None
             self._scratch = Scratch(
@@ -168,89 +223,119 @@ class Shard:
             self._closing.enter_context(returned_when_freed())
             self._closing.callback(self._scratch.close)
             self._closing.callback(self._stream.close)
-        self._parked.append((number, ParkedBlock(reading, self._block, self._scratch)))
+        return ParkedBlock(reading, self._block, self._scratch)
 
-    def _counted(self, n_sets: int) -> tuple[RowCounts, ...]:
-        items = self._visit(lambda number, block: (number, count_rows(block.weights)), range(n_sets), [])
-        return tuple(total([count for number, count in items if number == n]) for n in range(n_sets))
+    def _replay(self, key: Key, block: Block, past: Past) -> None:
+        """Brings a new block to where it was when the past had happened."""
+        for step in past.steps:
+            step.add(block, self.missing_bin, parted=False)
+            block.changed.add("scores")
+        block.round = past.round
+        for question in past.questions if key.number == 0 else ():
+            self._prepare(question.root, question.splits, key, block)
+            if isinstance(question, SumsQuestion):  # some leave what later ones read
+                question.reduction.answer(block, question.leaves, question.scale)
 
-    # Questions.
+    def drop(self, keys: Collection[Key]) -> None:
+        """Holds these rows no longer. (Their place in the scratch file stays taken.)"""
+        for key in keys:
+            block = self._resident.pop(key, None)
+            self._n_resident -= block.n_rows if block else 0
+            self._parked.pop(key, None)
 
-    def histogram(self, question: HistogramQuestion, pool: np.ndarray, slots: np.ndarray) -> np.ndarray:
-        """Fills pool[slots] with the histograms of the nodes to build; the totals of the tree's statistic."""
+    def counts(self, only: Collection[Key] | None = None) -> tuple[RowCounts, ...]:
+        """The rows of each set."""
+        sets = range(self._n_sets)
+        items = self._visit(lambda key, block: (key.number, count_rows(block.weights)), sets, [], only=only)
+        return tuple(total([count for number, count in items if number == n]) for n in sets)
+
+    # Questions. Each may be asked of some blocks only.
+
+    def histogram(
+        self,
+        question: HistogramQuestion,
+        pool: np.ndarray,
+        slots: np.ndarray,
+        only: Collection[Key] | None = None,
+    ) -> np.ndarray:
+        """Fills pool[slots] with the histograms of the nodes to build; the totals of a new tree's statistic."""
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
         tally = self._tally(question.build, question.features, pool, slots)
-        totals = self._visit(work, [0], _kinds(question.root), tally)
-        if question.root is not None:
-            self._totals = sum(totals, self._totals)
-        return self._totals
+        totals = self._visit(work, [0], _kinds(question.root), tally, only)
+        return sum(totals, _no_totals(question.root))
 
-    def sums(self, question: SumsQuestion) -> Partial:
+    def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Partial:
         """The reduction over the leaves' rows."""
         self._begin(question.root)
 
-        def answer(_: int, block: Block) -> Partial:
-            self._prepare(question.root, question.splits, 0, block)
+        def answer(key: Key, block: Block) -> Partial:
+            self._prepare(question.root, question.splits, key, block)
             return question.reduction.answer(block, question.leaves, question.scale)
 
         nothing = question.reduction.nothing(len(question.leaves), self.n_classes)
-        return reduce(Partial.combined, self._visit(answer, [0], ["sums", *_kinds(question.root)]), nothing)
+        answers = self._visit(answer, [0], ["sums", *_kinds(question.root)], only=only)
+        return reduce(Partial.combined, answers, nothing)
 
     def update(
-        self, question: UpdateQuestion, pool: np.ndarray | None = None, slots: np.ndarray = NO_SLOTS
+        self,
+        question: UpdateQuestion,
+        pool: np.ndarray | None = None,
+        slots: np.ndarray = NO_SLOTS,
+        only: Collection[Key] | None = None,
     ) -> tuple[Partial, np.ndarray]:
         """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights.
 
         If the next tree is known, it is begun: pool[slots] is filled with the histogram of its root, while the blocks are at
         hand. The second answer is the totals of its statistic.
         """
-        if question.round == self._updated and self._last_update is not None:
-            return self._last_update, self._totals
         root, weighting = question.root, question.weighting
         shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
         nothing = Partial(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
 
-        def step(number: int, block: Block) -> tuple[Partial, np.ndarray]:
-            if number == 0:
-                self._prepare(None, question.splits, number, block)
-            if question.anew:
-                block.scores[:] = 0.0
-            for one in question.steps:
-                one.add(block, self.missing_bin, parted=number == 0)
-            block.changed.add("scores")
+        def step(key: Key, block: Block) -> tuple[Partial, np.ndarray]:
+            number = key.number
+            if block.round != question.round:
+                self._add(question, key, block)
             sums, largest, _ = nothing.copied()
             weighting.risk(
                 block, question.shifts[number], question.factors[number], ERROR_UNIT, sums[number], largest[number]
             )  # fmt: skip
-            return Partial(sums, largest), self._prepare(root, NO_SPLITS, number, block)
+            return Partial(sums, largest), self._prepare(root, NO_SPLITS, key, block)
 
         self._begin(root)
         tally = None if pool is None else self._tally(ROOT, question.features, pool, slots)
-        answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally)
-        if root is not None:
-            self._totals = sum((totals for _, totals in answers), self._totals)
-        self._last_update = reduce(Partial.combined, (found for found, _ in answers), nothing)
-        self._updated = question.round
-        return self._last_update, self._totals
+        answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally, only)
+        totals = sum((totals for _, totals in answers), _no_totals(root))
+        return reduce(Partial.combined, (found for found, _ in answers), nothing), totals
 
     # What they share.
 
     def _begin(self, root: RootQuestion | None) -> None:
         if root is not None:
             self._statistic, self._weight_unit = root.statistic, root.weight_unit
-            self._totals = np.zeros(root.statistic.n_totals if root.statistic else 0, np.int64)
 
-    def _prepare(self, root: RootQuestion | None, splits: Splits, number: int, block: Block) -> np.ndarray:
+    def _prepare(self, root: RootQuestion | None, splits: Splits, key: Key, block: Block) -> np.ndarray:
         """Begins a tree, if there is a root, and splits nodes, if there are splits; the block's totals of the statistic."""
         totals = None
-        if root is not None and number == 0:
+        if root is not None and key.number == 0:
             block.start_tree(_drawn(block, root.subsample))
             if root.statistic is not None:
                 totals = root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
         if len(splits.node):
             block.split(splits, self.missing_bin)
-        return np.zeros_like(self._totals) if totals is None else np.array(totals, np.int64)
+        return _no_totals(root) if totals is None else np.array(totals, np.int64)
+
+    def _add(self, question: UpdateQuestion, key: Key, block: Block) -> None:
+        """A round's steps, and the splits that came with them."""
+        if key.number == 0 and len(question.splits.node):
+            block.split(question.splits, self.missing_bin)
+        if question.anew:
+            block.scores[:] = 0.0
+        for step in question.steps:
+            step.add(block, self.missing_bin, parted=key.number == 0)
+        block.changed.add("scores")
+        block.round = question.round
 
     def _tally(
         self, build: np.ndarray, features: np.ndarray, pool: np.ndarray, slots: np.ndarray
@@ -277,30 +362,43 @@ class Shard:
 
     def _visit(
         self,
-        work: Callable[[int, Block], Any],
+        work: Callable[[Key, Block], Any],
         sets: Sequence[int],
         kinds: Sequence[str],
         tally: Callable[[list[Block]], None] | None = None,
+        only: Collection[Key] | None = None,
     ) -> list[Any]:
-        """The answers of work(set's number, block) for all blocks of some sets; each block is tallied after its work.
+        """The answers of work(key, block) for all blocks of some sets; each block is tallied after its work.
 
         Resident blocks are worked on at once, the others one after another while the next are read. `kinds` says what the work
         is counted as.
         """
-        near = [item for item in self._resident if item[0] in sets]
-        far = [item for item in self._parked if item[0] in sets]
+
+        def wanted(blocks: dict[Key, Any]) -> list[tuple[Key, Any]]:
+            return [
+                item
+                for item in blocks.items()
+                if item[0].number in sets and (only is None or item[0] in only)
+            ]
+
+        def visit(item: tuple[Key, Block]) -> Any:
+            with located(item[0]):
+                return work(*item)
+
+        near, far = wanted(self._resident), wanted(self._parked)
         if not kinds and sum(len(block.order) for _, block in near) < FEW_ROWS:
-            answers = [work(*item) for item in near]
+            answers = [visit(item) for item in near]
         else:
-            answers = self.threads.map(lambda item: work(*item), near)
-        self._count(kinds, [block for number, block in near if number == 0])
+            answers = self.threads.map(visit, near)
+        training = [block for key, block in near if key.number == 0]
+        self._count(kinds, training)
         if tally is not None:
-            tally([block for number, block in near if number == 0])
+            tally(training)
         if self._stream is not None:
-            numbers = iter([number for number, _ in far])
+            keys = iter([key for key, _ in far])
             for block, answer in self._stream.each(far, work):
                 answers.append(answer)
-                if next(numbers) == 0:
+                if next(keys).number == 0:
                     self._count(["streamed", *kinds], [block])
                     if tally is not None:
                         tally([block])
@@ -321,6 +419,10 @@ def _drawn(block: Block, subsample: Subsample | None) -> np.ndarray | None:
     if subsample is None:
         return None
     return random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction
+
+
+def _no_totals(root: RootQuestion | None) -> np.ndarray:
+    return np.zeros(root.statistic.n_totals if root and root.statistic else 0, np.int64)
 
 
 def _kinds(root: RootQuestion | None) -> list[str]:

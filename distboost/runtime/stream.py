@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
-from distboost.runtime.block import Block, ParkedBlock
+from distboost.runtime.block import Block, Key, ParkedBlock, located
 
 
 class Stream:
@@ -25,14 +25,15 @@ class Stream:
         self._pool = ThreadPoolExecutor(self.window, "distboost-stream")
 
     def each(
-        self, items: Iterable[tuple[int, ParkedBlock]], work: Callable[[int, Block], Any]
+        self, items: Iterable[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Any]
     ) -> Iterator[tuple[Block, Any]]:
-        """Each block with the answer of work(number, block), in order; what was changed is back on disk by then."""
+        """Each block with the answer of work(key, block), in order; what was changed is back on disk by then."""
 
-        def visit(number: int, parked: ParkedBlock) -> tuple[Block, Any]:
-            block = parked.open()
-            answer = work(number, block)
-            parked.put_back(block)
+        def visit(key: Key, parked: ParkedBlock) -> tuple[Block, Any]:
+            with located(key):
+                block = parked.open()
+                answer = work(key, block)
+                parked.put_back(block)
             return block, answer
 
         todo = iter(items)
