@@ -309,6 +309,8 @@ def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rul
 class BinnedStore:
     """A complete binned store."""
 
+    is_stored = True
+
     def __init__(self, url: str, group: zarr.Group, manifest: dict[str, Any]):
         self.url, self._group, self._manifest = url, group, manifest
         self.n_rows, self.n_features = manifest["n_rows"], manifest["n_features"]
