@@ -153,7 +153,7 @@ def test_resume_goes_on_from_the_checkpoint_of_an_interrupted_training(data, tmp
     path, whole = tmp_path / "model", tmp_path / "whole"
     rows = ("--x", data / "x", "--y", data / "y")
     estimator("gamble")(n_estimators=2, checkpoint=f"{path}.checkpoint").fit(f"{data}/x", f"{data}/y")
-    assert sha256(f"{path}.checkpoint/checkpoint.json") in run("inspect", f"{path}.checkpoint")
+    assert sha256(tmp_path / "model.checkpoint/checkpoint.json") in run("inspect", f"{path}.checkpoint")
     run(
         "train", "--resume", *rows, "--model", path, "--set", "n_estimators=4", "--set", "checkpoint_every=1s"
     )
