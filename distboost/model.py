@@ -134,10 +134,18 @@ class TreeEnsemble:
         threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
         return F
 
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """The features that trees split on, and the total gain of the splits on each."""
+        a = self.arrays()
+        features, place = np.unique(a["feature"], return_inverse=True)
+        return features, np.bincount(place, weights=a["gain"], minlength=len(features))
+
     def feature_gains(self) -> np.ndarray:
         """Total gain of the splits on each feature, shape (n_features,)."""
-        a = self.arrays()
-        return np.bincount(a["feature"], weights=a["gain"], minlength=self.n_features)
+        total = np.zeros(self.n_features)
+        features, gains = self.gains()
+        total[features] = gains
+        return total
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All trees, one after another."""

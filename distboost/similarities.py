@@ -103,6 +103,10 @@ class SimilarityEnsemble:
         threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
         return F
 
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """No features: a similarity has no gain on one."""
+        return np.zeros(0, np.int32), np.zeros(0)
+
     def feature_gains(self) -> np.ndarray:
         """Zeros, shape (n_features,): a similarity has no gain on one feature."""
         return np.zeros(self.n_features)

@@ -92,9 +92,9 @@ def _facts(model: Any, url: str) -> list[tuple[str, str]]:
 
 def _top_features(model: Any) -> str:
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    gains = model.feature_importances_
-    first = [d for d in np.argsort(-gains, kind="stable")[:10] if gains[d] > 0]
-    return ", ".join(f"{names[d]} ({gains[d]:.1%})" for d in first) or "none"
+    features, gains = model._ensemble.gains()
+    first = [i for i in np.argsort(-gains, kind="stable")[:10] if gains[i] > 0]
+    return ", ".join(f"{names[features[i]]} ({gains[i] / gains.sum():.1%})" for i in first) or "none"
 
 
 def print_plan(plan: MemoryPlan) -> None:
