@@ -70,7 +70,7 @@ class Manifest(NamedTuple):
             "header": self.header,
             "segments": listed,
         }
-        return json.dumps({**content, "checksum": _checksum(content)}, sort_keys=True, indent=1).encode()
+        return json.dumps({**content, "checksum": _checksum(content)}, sort_keys=True).encode()
 
     @classmethod
     def decoded(cls, content: bytes, where: str) -> Manifest:

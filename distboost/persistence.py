@@ -80,7 +80,7 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
 def header_of(estimator: Any, learned: Learned) -> dict[str, Any]:
     """What a model is, beside its arrays: the parameters that decide it, nothing of where or how it ran."""
     labels = learned.classes.tolist()
-    _check_labels(labels, DataError)
+    _check_labels(labels, learned.classes.dtype, DataError)
     return {
         "algorithm": estimator.algorithm_name,
         "parameters": deciding_parameters(estimator),
@@ -187,13 +187,13 @@ def _classes(header: dict[str, Any]) -> np.ndarray:
     labels, dtype = header["classes"], header["class_dtype"]
     if type(labels) is not list or any(type(label) not in _SCALARS for label in labels):
         raise ModelFormatError("its classes are not a list of labels.")
-    _check_labels(labels, ModelFormatError)
     if not re.fullmatch(r"[<>|][biufUO]\d{0,9}", dtype):
         raise ModelFormatError(f"the type of its classes is {dtype!r:.100}.")
     dtype = np.dtype(dtype)
     longest = max((len(label) for label in labels if type(label) is str), default=0)
     if dtype.kind == "U" and dtype.itemsize != 4 * max(longest, 1):
         raise ModelFormatError(f"its classes are not of type {dtype}.")
+    _check_labels(labels, dtype, ModelFormatError)
     with np.errstate(all="ignore"):
         classes = np.array(labels, dtype=object).astype(dtype)
     if len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(classes.tolist())):
@@ -201,14 +201,13 @@ def _classes(header: dict[str, Any]) -> np.ndarray:
     return classes
 
 
-def _check_labels(labels: list, kind: type[Exception]) -> None:
+def _check_labels(labels: list, dtype: np.dtype, kind: type[Exception]) -> None:
     """Raises an error of this kind unless labels of text take about as much as their letters."""
-    lengths = [len(label) for label in labels if isinstance(label, str)]
-    n_bytes = 4 * max(lengths, default=0) * len(labels)
-    if n_bytes > _FREE_BYTES + _PADDING * sum(lengths):
+    n_bytes, letters = dtype.itemsize * len(labels), len("".join(map(str, labels)))
+    if dtype.kind == "U" and n_bytes > _FREE_BYTES + _PADDING * letters:
         raise kind(
-            f"{len(labels)} classes with names of up to {max(lengths)} letters take {n_bytes} bytes: too many for a model file. "
-            "Shorten the longest names."
+            f"{len(labels)} classes of type {dtype} take {n_bytes} bytes for {letters} letters: too many for a model file. "
+            "Shorten the longest names, or make the labels objects."
         )
 
 
@@ -230,7 +229,6 @@ def _learned(
         raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}.")
     ensemble = new_ensemble(algorithm, n_features)
     history = History(notes={name: [] for name in algorithm.notes}, outcome=header["outcome"])
-    best = None
     for segment, arrays in parts:
         part = read_ensemble(algorithm, arrays, n_features)
         n_rounds = _add_histories(history, arrays)
@@ -238,9 +236,10 @@ def _learned(
         if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:
             raise ModelFormatError(f"its histories have {n_rounds} entries for {len(part)} rounds.")
         ensemble.extend(part)
-        best = _best(ensemble, history, arrays) if _BEST in arrays else None
     if len(history.eval_loss) not in (0, len(history.train_loss)):
         raise ModelFormatError("its histories have evaluations of some rounds only.")
+    last_part = parts[-1][1] if parts else {}
+    best = _best(ensemble, history, last_part) if _BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
         kept = _whole(header["rounds"], "its number of rounds", 0, len(ensemble))
         ensemble = ensemble.copy(kept)

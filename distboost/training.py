@@ -107,7 +107,7 @@ def train(
     grow = TreeGrower(rows, limits)
     # A training that was stopped after a round, but before it was told so, ends here.
     history.outcome = ended or ("early stopping" if history.has_stalled(patience) else "rounds")
-    best = best or ensemble.copy(history.best_round())
+    best = ensemble.copy(history.best_round()) if best is None else best
     while len(ensemble) < n_rounds and history.outcome == "rounds":
         found = algorithm.learn(rows, grow)
         changes = any(np.any(learner.values) for learner in found.learners)
