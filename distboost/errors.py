@@ -28,6 +28,10 @@ class ModelFormatError(DistboostError, ValueError):
     """A model file is truncated, altered, or of a version that this library does not know."""
 
 
+class CheckpointError(DistboostError, OSError):
+    """A checkpoint cannot be written: the disk is full, or its place is not to be written to."""
+
+
 class LimitError(DistboostError, ValueError):
     """A count passes what its type has been proven to hold, or a memory limit is too small."""
 

@@ -17,7 +17,7 @@ from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.data.plan import least_memory
 from distboost.data.storage import create_group, open_store
-from distboost.errors import BinnedStoreError, DataError, StoreError
+from distboost.errors import BinnedStoreError, CheckpointError, DataError, StoreError
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")
@@ -150,6 +150,36 @@ def test_predictions_and_models_on_s3(arrays, bucket, blobs):
     )
     np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
     np.testing.assert_array_equal(np.asarray(loaded.predict(arrays[0])), fitted.predict(blobs[0]))
+
+
+def test_a_checkpoint_on_s3(arrays, bucket, saved):
+    """As if killed in round 7: before the next write, and with what a writer that was killed before its manifest left."""
+    url = f"{bucket}/checkpoints/c"
+
+    def die(progress):
+        if progress.round == 7:
+            raise KeyboardInterrupt
+
+    whole = GDMCBoostClassifier(n_estimators=9, subsample=0.7).fit(*arrays)
+    made = whole.get_params() | {"checkpoint": url, "checkpoint_every": 3}
+    with pytest.raises(KeyboardInterrupt):
+        GDMCBoostClassifier(**made | {"callbacks": [die]}).fit(*arrays)
+    assert distboost.load(url).n_iter_ == 6
+    files = s3fs.S3FileSystem()
+    stray = f"{url}/rounds-6-7-{16 * 'a'}.safetensors"
+    files.pipe_file(stray, b"half")
+    resumed = GDMCBoostClassifier(**made).fit(*arrays, resume=True)
+    assert saved(resumed) == saved(whole) == saved(distboost.load(url))
+    names = sorted(
+        key.rpartition("/")[2].rpartition("-")[0] for key in files.ls(url, detail=False, refresh=True)
+    )
+    assert names == ["", "rounds-0-3", "rounds-3-6", "rounds-6-9"]
+    with pytest.raises(
+        CheckpointError, match=r"cannot write the checkpoint s3://nowhere/c: \d+ bytes to .*bucket"
+    ):
+        GDMCBoostClassifier(**made | {"checkpoint": "s3://nowhere/c"}).fit(*arrays)
+    with pytest.raises(FileNotFoundError):
+        distboost.load(f"{bucket}/checkpoints/d")
 
 
 def test_on_a_cluster(arrays, bucket, server, blobs, saved):

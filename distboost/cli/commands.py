@@ -68,6 +68,7 @@ def train(
         raise click.UsageError("--eval-x and --eval-y go together.")
     _check_folder(model)
     estimator = _estimator(algorithm, model, settings(parameters), resume)
+    from distboost.checkpoint import is_checkpoint, remove
     from distboost.cli.show import digest
     from distboost.cli.where import cluster
 
@@ -79,13 +80,13 @@ def train(
             estimator.client = client
             estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
     except KeyboardInterrupt:
-        if _exists(_checkpoint(model)):
+        if estimator.checkpoint is not None and is_checkpoint(estimator.checkpoint):
             click.echo(
-                f"Interrupted. The same command with --resume goes on from {_checkpoint(model)}.", err=True
+                f"Interrupted. The same command with --resume goes on from {estimator.checkpoint}.", err=True
             )
         raise
     estimator.save(model)
-    _remove(_checkpoint(model))
+    remove(_checkpoint(model))
     click.echo(_outcome(estimator, time.perf_counter() - started))
     click.echo(f"{model} sha256 {digest(model)}")
 
@@ -93,10 +94,13 @@ def train(
 def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool) -> Any:
     """The estimator to fit: a new one, or the one to go on with."""
     from distboost import estimators
+    from distboost.checkpoint import is_checkpoint
 
     checkpoint = parameters.setdefault("checkpoint", _checkpoint(model))
     if resume:
-        estimator = estimators.load(checkpoint if checkpoint is not None and _exists(checkpoint) else model)
+        estimator = estimators.load(
+            checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
+        )
         if algorithm not in (None, estimator.algorithm_name):
             raise click.UsageError(f"{model} is a model of {estimator.algorithm_name}, not of {algorithm}.")
     elif algorithm is None:
@@ -113,21 +117,6 @@ def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], re
 
 def _checkpoint(model: str) -> str:
     return f"{model}.checkpoint"
-
-
-def _exists(url: str) -> bool:
-    import fsspec
-
-    filesystem, path = fsspec.core.url_to_fs(url)
-    return filesystem.exists(path)
-
-
-def _remove(url: str) -> None:
-    import fsspec
-
-    filesystem, path = fsspec.core.url_to_fs(url)
-    if filesystem.exists(path):
-        filesystem.rm(path)
 
 
 def _check_folder(path: str) -> None:
@@ -172,7 +161,7 @@ def _outcome(estimator: Any, seconds: float) -> str:
 
 
 @main.command()
-@located("--model", "Model file.")
+@located("--model", "Model file, or checkpoint.")
 @located("--x", "Features, (rows, features).")
 @located("--out", "Zarr array to write: one label per row, or one probability per row and class.")
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
@@ -193,7 +182,7 @@ def predict(
 
 
 @main.command()
-@located("--model", "Model file.")
+@located("--model", "Model file, or checkpoint.")
 @located("--x", "Features, (rows, features).")
 @located("--y", "True labels, (rows,).")
 @located("--report", "HTML file to write.", required=False)
@@ -337,7 +326,7 @@ def plan(
 @main.command()
 @click.argument("model", type=Location())
 def inspect(model: str) -> None:
-    """Show what is in a model file."""
+    """Show what is in a model file or a checkpoint."""
     from distboost.cli.show import print_model
     from distboost.estimators import load
 
