@@ -23,6 +23,7 @@ from distboost.errors import ClusterError, DistboostError
 from distboost.rows import HistogramQuestion, Partial, RowCounts, Rows, SumsQuestion, UpdateQuestion
 from distboost.runtime.placement import shares, total
 from distboost.runtime.shard import Allotment, Layout, Shard, readings
+from distboost.runtime.versions import check_versions
 from distboost.threads import Threads
 from distboost.weak.splits import Histograms
 
@@ -107,6 +108,7 @@ class ClusterRuntime:
         self.client = client
         self.address = client.scheduler.address if client.scheduler else "?"
         self.workers = self._workers()
+        check_versions(client, self.workers)
         self.n_parallel = sum(self.workers.values())
         self.n_processes = len(self.workers)
         self.name = f"distboost-{uuid.uuid4().hex[:12]}"  # several trainings may share a cluster
