@@ -63,8 +63,9 @@ def _connected(address: str, security: Any) -> Iterator[Any]:
     except Exception as error:  # another kind of server may answer anything
         reason = str(error) or repr(error.__cause__)
         raise ClusterError(
-            f"no Dask scheduler answers at {address} (waited up to {CONNECT_DEADLINE:.0f} s: {reason}). Check the address and the "
-            f"network, or start one with 'dask scheduler'; or run on this machine with --workers N. {_hint(address, security)}"
+            f"no Dask scheduler answers at {address} (waited up to {CONNECT_DEADLINE:.0f} s: {reason}). Check the address and "
+            f"the network, or start one with 'dask scheduler'; or run on this machine with --workers N. "
+            f"{_hint(address, security)}"
         ) from error
     with client:
         yield client
