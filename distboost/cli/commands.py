@@ -59,6 +59,7 @@ def train(
     eval_x: str | None,
     eval_y: str | None,
     scheduler: str | None,
+    tls: str | None,
     workers: int | None,
     parameters: tuple[str, ...],
     resume: bool,
@@ -76,7 +77,7 @@ def train(
     started = time.perf_counter()
     eval_set = None if eval_x is None else (eval_x, eval_y)
     try:
-        with cluster(scheduler, workers) as client:
+        with cluster(scheduler, workers, tls) as client:
             estimator.client = client
             estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
     except KeyboardInterrupt:
@@ -168,7 +169,14 @@ def _outcome(estimator: Any, seconds: float) -> str:
 @click.option("--overwrite", is_flag=True, help="Replace the array at --out.")
 @running
 def predict(
-    model: str, x: str, out: str, proba: bool, overwrite: bool, scheduler: str | None, workers: int | None
+    model: str,
+    x: str,
+    out: str,
+    proba: bool,
+    overwrite: bool,
+    scheduler: str | None,
+    tls: str | None,
+    workers: int | None,
 ) -> None:
     """Predict the rows of an array into another, chunk by chunk."""
     from distboost.cli.stream import write_predictions
@@ -176,7 +184,7 @@ def predict(
     from distboost.estimators import load
 
     estimator = load(model)
-    with cluster(scheduler, workers) as client:
+    with cluster(scheduler, workers, tls) as client:
         array = write_predictions(estimator, x, out, proba=proba, overwrite=overwrite, client=client)
     click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
 
@@ -188,7 +196,13 @@ def predict(
 @located("--report", "HTML file to write.", required=False)
 @running
 def evaluate(
-    model: str, x: str, y: str, report: str | None, scheduler: str | None, workers: int | None
+    model: str,
+    x: str,
+    y: str,
+    report: str | None,
+    scheduler: str | None,
+    tls: str | None,
+    workers: int | None,
 ) -> None:
     """Compare a model's predictions with true labels."""
     from distboost.cli.show import print_evaluation
@@ -199,7 +213,7 @@ def evaluate(
     if report is not None:
         _check_folder(report)
     estimator = load(model)
-    with cluster(scheduler, workers) as client:
+    with cluster(scheduler, workers, tls) as client:
         found = confusion(estimator, x, y, client)
     print_evaluation(found)
     if report is not None:
@@ -248,6 +262,7 @@ def bin_rows(
     memory_limit: int | None,
     keep_values: bool,
     scheduler: str | None,
+    tls: str | None,
     workers: int | None,
 ) -> None:
     """Bin once, train many times.
@@ -259,7 +274,7 @@ def bin_rows(
     from distboost.data.store import BinnedStore
 
     _show_log("distboost.data")
-    with cluster(scheduler, workers) as client:
+    with cluster(scheduler, workers, tls) as client:
         bin(
             x,
             y,

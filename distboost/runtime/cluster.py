@@ -25,6 +25,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.coordinator import CrewRows, LostError
 from distboost.runtime.crew import LOSSES, POLL, DaskCrew, Watch, awaited, start
 from distboost.runtime.shard import Allotment, Layout, readings
+from distboost.runtime.versions import check_versions
 
 log = logging.getLogger("distboost")
 
@@ -87,6 +88,7 @@ class ClusterRuntime:
         self.watch = Watch(client, worker_timeout)
         try:
             self.workers = self.watch.wait_for_members()
+            check_versions(client, self.workers, worker_timeout)
         except BaseException:
             self.close()
             raise
