@@ -12,6 +12,7 @@ import numpy as np
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
+from distboost.data.retry import retried
 from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource, pieces
 from distboost.data.storage import listed
 
@@ -41,7 +42,8 @@ def _described(source: Source) -> tuple:
         return *kind, source.array.name
     if is_file_based(source):
         assert isinstance(source, ZarrSource)
-        return *kind, _files(_innermost(source.array.store), source.array.path)
+        store, path = _innermost(source.array.store), source.array.path
+        return *kind, retried(lambda: _files(store, path), source.place, "listed")
     assert isinstance(source, ArraySource | ZarrSource)
     return *kind, _checksum(source)
 

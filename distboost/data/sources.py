@@ -7,6 +7,7 @@ slice itself, that of a zarr array is its address, that of a dask array is compu
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import os
 import warnings
@@ -18,12 +19,18 @@ from typing import Any
 
 import numpy as np
 import zarr
+from zarr.errors import NodeTypeValidationError, UnknownCodecError
 
+from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.memory import returned_when_freed
+from distboost.data.retry import is_damage, retried, said
 from distboost.data.storage import listed, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
 
 PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
+
+log = logging.getLogger("distboost")
+Spans = tuple[tuple[int, int], ...]  # along each axis
 
 
 @dataclass(frozen=True)
@@ -109,9 +116,9 @@ class ZarrPart:
         return np.dtype(self.array.dtype)
 
     @property
-    def _bounds(self) -> list[tuple[int, int]]:
+    def _bounds(self) -> Spans:
         rest = [(0, length) for length in self.array.shape[1:]]
-        return [(self.start, self.stop), *(rest if self.columns is None else [self.columns])]
+        return (self.start, self.stop), *(rest if self.columns is None else [self.columns])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -122,34 +129,76 @@ class ZarrPart:
 
         zarr decodes many chunks at once where a selection covers many: so none does.
         """
-        sizes = _piece_shape(self.array)
-        spans = [
-            axis.spans(a, b, size)
-            for axis, (a, b), size in zip(axes_of(self.array), self._bounds, sizes, strict=True)
-        ]
-        for piece in itertools.product(*map(list, spans)):
-            position = tuple(a - first for (a, _), (first, _) in zip(piece, self._bounds, strict=True))
+        for piece in _cut(self.array, self._bounds, _piece_shape(self.array)):
             with returned_when_freed():
                 values = self._read(piece)
-                yield position, values
+                yield _position(piece, self._bounds), values
                 del values  # before the next one is read
 
-    def _read(self, piece: tuple[tuple[int, int], ...]) -> np.ndarray:
+    def _read(self, piece: Spans) -> np.ndarray:
+        """The values of some chunks: together, or one by one where one of them cannot be read."""
+        chunks = list(_cut(self.array, piece, [1] * len(piece)))
+        if len(chunks) == 1:
+            return self._read_chunk(piece)
         try:
-            return np.asarray(self.array[tuple(slice(a, b) for a, b in piece)])
+            return self._values(piece)
+        except MemoryError:
+            raise
         except Exception as error:
-            a, b = piece[0]
+            log.warning(
+                "%s cannot be read (%s): its %d chunks are read one by one",
+                self._rows(piece),
+                said(error),
+                len(chunks),
+            )
+        out = np.empty([b - a for a, b in piece], self.array.dtype)
+        for chunk in chunks:
+            _put(out, _position(chunk, piece), self._read_chunk(chunk))
+        return out
+
+    def _read_chunk(self, chunk: Spans) -> np.ndarray:
+        """The values of one chunk, or of a part of it."""
+        size = self.array.shards or self.array.chunks
+        position = [a // length for (a, _), length in zip(chunk, size, strict=True)]
+        what = f"chunk {chunk_key(self.array, *position)}, {self._rows(chunk)}"
+        try:
+            return retried(lambda: self._values(chunk), what, reread=True)
+        except Exception as error:
+            if not is_damage(error):
+                raise
             raise StoreError(
-                f"rows {a} to {b - 1} of {self.place} cannot be read: {type(error).__name__}: {error}. "
+                f"{what} cannot be read: {said(error)} ({found_and_expected(self.array, *position)}). "
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
+
+    def _values(self, spans: Spans) -> np.ndarray:
+        return np.asarray(self.array[tuple(slice(a, b) for a, b in spans)])
+
+    def _rows(self, spans: Spans) -> str:
+        a, b = spans[0]
+        return f"rows {a} to {b - 1} of {self.place}"
 
     def load(self) -> np.ndarray:
         out = np.empty(self.shape, self.array.dtype)
         for position, values in self.pieces():
-            out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+            _put(out, position, values)
             del values
         return out
+
+
+def _cut(array: zarr.Array, bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
+    """Cuts what lies within bounds into cells of about these sizes, at chunk boundaries."""
+    cuts = zip(axes_of(array), bounds, sizes, strict=True)
+    return itertools.product(*(list(axis.spans(a, b, size)) for axis, (a, b), size in cuts))
+
+
+def _position(cell: Spans, bounds: Spans) -> tuple[int, ...]:
+    """Where a cell begins within bounds."""
+    return tuple(a - first for (a, _), (first, _) in zip(cell, bounds, strict=True))
+
+
+def _put(out: np.ndarray, position: tuple[int, ...], values: np.ndarray) -> None:
+    out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
 
 
 def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
@@ -265,12 +314,28 @@ def is_dask(data: Any) -> bool:
 
 def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
     """The zarr array at a path or URL."""
+    place = repr(os.fspath(url))
     try:
-        return zarr.open_array(open_store(url), mode="r")
-    except Exception as error:
+        store = open_store(url)
+        return retried(
+            lambda: zarr.open_array(store, mode="r"), f"{name}: the metadata of the zarr array at {place}"
+        )
+    except (FileNotFoundError, NodeTypeValidationError) as error:
         raise DataError(
-            f"{name}: there is no zarr array at {os.fspath(url)!r} ({type(error).__name__}: {error}). "
+            f"{name}: there is no zarr array at {place} ({said(error)}). "
             "Give the path or URL of an array, such as data.zarr/x."
+        ) from error
+    except UnknownCodecError as error:
+        raise DataError(
+            f"{name}: the zarr array at {place} is encoded by a codec that is not known here ({error}). "
+            "Install the library that has it, also on the workers."
+        ) from error
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        raise StoreError(
+            f"{name}: the metadata of the zarr array at {place} are damaged ({said(error)}). "
+            "Write its zarr.json again, or restore it from a copy."
         ) from error
 
 
