@@ -23,9 +23,14 @@ def delete_chunk(array: zarr.Array, *position: int) -> None:
     sync(array.store.delete(chunk_key(array, *position)))
 
 
+def stored_bytes(array: zarr.Array, *position: int) -> int:
+    """The size of a chunk in its store; raises FileNotFoundError if it is not there."""
+    return sync(array.store.getsize(chunk_key(array, *position)))
+
+
 def found_and_expected(array: zarr.Array, *position: int) -> str:
     """How large a damaged chunk is, and what it should hold."""
     size = "of unknown size"
     with suppress(Exception):  # this is said beside an error that matters more
-        size = f"{sync(array.store.getsize(chunk_key(array, *position)))} bytes"
+        size = f"{stored_bytes(array, *position)} bytes"
     return f"found {size}, expected {array.shards or array.chunks} of {array.dtype}, encoded"

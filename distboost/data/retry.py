@@ -37,8 +37,9 @@ _PASSING = {
     if hasattr(errno, name)  # systems differ
 }  # fmt: skip
 
-# By name: the libraries come with an extra. Those of theirs that are no OSError.
+# By name: the libraries come with an extra.
 _PASSING_REMOTE = {
+    "botocore.exceptions.ConnectionError",
     "botocore.exceptions.HTTPClientError",
     "botocore.exceptions.IncompleteReadError",
     "botocore.exceptions.ResponseStreamingError",
@@ -131,8 +132,8 @@ def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
 def _is_passing(error: BaseException) -> bool:
     if isinstance(error, (ConnectionError, TimeoutError)):
         return True
-    if isinstance(error, OSError):
-        return error.errno in _PASSING
+    if isinstance(error, OSError) and error.errno in _PASSING:
+        return True
     return any(f"{cls.__module__}.{cls.__name__}" in _PASSING_REMOTE for cls in type(error).__mro__)
 
 

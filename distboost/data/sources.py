@@ -14,14 +14,15 @@ import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import zarr
-from zarr.errors import NodeTypeValidationError, UnknownCodecError
+from zarr.errors import NodeTypeValidationError
 
-from distboost.data.chunks import chunk_key, found_and_expected
+from distboost.data.chunks import chunk_key, found_and_expected, stored_bytes
 from distboost.data.memory import returned_when_freed
 from distboost.data.retry import is_damage, retried, said
 from distboost.data.storage import listed, open_store
@@ -141,7 +142,10 @@ class ZarrPart:
         if len(chunks) == 1:
             return self._read_chunk(piece)
         try:
-            return self._values(piece)
+            values = self._values(piece)
+            for chunk in chunks:
+                self._check_shard(chunk, values[_within(chunk, piece)])
+            return values
         except MemoryError:
             raise
         except Exception as error:
@@ -153,16 +157,15 @@ class ZarrPart:
             )
         out = np.empty([b - a for a, b in piece], self.array.dtype)
         for chunk in chunks:
-            _put(out, _position(chunk, piece), self._read_chunk(chunk))
+            out[_within(chunk, piece)] = self._read_chunk(chunk)
         return out
 
     def _read_chunk(self, chunk: Spans) -> np.ndarray:
         """The values of one chunk, or of a part of it."""
-        size = self.array.shards or self.array.chunks
-        position = [a // length for (a, _), length in zip(chunk, size, strict=True)]
+        position = self._chunk_position(chunk)
         what = f"chunk {chunk_key(self.array, *position)}, {self._rows(chunk)}"
         try:
-            return retried(lambda: self._values(chunk), what, reread=True)
+            return retried(lambda: self._check_shard(chunk, self._values(chunk)), what, reread=True)
         except Exception as error:
             if not is_damage(error):
                 raise
@@ -170,6 +173,18 @@ class ZarrPart:
                 f"{what} cannot be read: {said(error)} ({found_and_expected(self.array, *position)}). "
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
+
+    def _check_shard(self, chunk: Spans, values: np.ndarray) -> np.ndarray:
+        """The values of a chunk; raises if it is a shard of no bytes, which zarr takes for one that was never written."""
+        if self.array.shards and _is_all(values, self.array.fill_value):
+            with suppress(FileNotFoundError):
+                if not stored_bytes(self.array, *self._chunk_position(chunk)):
+                    raise ValueError("the shard is empty")
+        return values
+
+    def _chunk_position(self, chunk: Spans) -> list[int]:
+        size = self.array.shards or self.array.chunks
+        return [a // length for (a, _), length in zip(chunk, size, strict=True)]
 
     def _values(self, spans: Spans) -> np.ndarray:
         return np.asarray(self.array[tuple(slice(a, b) for a, b in spans)])
@@ -181,7 +196,7 @@ class ZarrPart:
     def load(self) -> np.ndarray:
         out = np.empty(self.shape, self.array.dtype)
         for position, values in self.pieces():
-            _put(out, position, values)
+            out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
             del values
         return out
 
@@ -197,8 +212,15 @@ def _position(cell: Spans, bounds: Spans) -> tuple[int, ...]:
     return tuple(a - first for (a, _), (first, _) in zip(cell, bounds, strict=True))
 
 
-def _put(out: np.ndarray, position: tuple[int, ...], values: np.ndarray) -> None:
-    out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
+    """A cell's place in an array of what lies within bounds."""
+    return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(cell, bounds, strict=True))
+
+
+def _is_all(values: np.ndarray, value: Any) -> bool:
+    """Whether there is nothing but one value, which may be NaN."""
+    first = values.flat[0]
+    return bool((first == value and (values == value).all()) or (first != first and (values != values).all()))
 
 
 def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
@@ -325,17 +347,12 @@ def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
             f"{name}: there is no zarr array at {place} ({said(error)}). "
             "Give the path or URL of an array, such as data.zarr/x."
         ) from error
-    except UnknownCodecError as error:
-        raise DataError(
-            f"{name}: the zarr array at {place} is encoded by a codec that is not known here ({error}). "
-            "Install the library that has it, also on the workers."
-        ) from error
     except Exception as error:
         if not is_damage(error):
             raise
         raise StoreError(
-            f"{name}: the metadata of the zarr array at {place} are damaged ({said(error)}). "
-            "Write its zarr.json again, or restore it from a copy."
+            f"{name}: the metadata of the zarr array at {place} cannot be used ({said(error)}). Write its zarr.json again, or "
+            "restore it from a copy; where it names a codec that is not known here, install the library that has it."
         ) from error
 
 
