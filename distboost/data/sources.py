@@ -274,7 +274,7 @@ class ZarrSource(Source):
 
     def __init__(self, array: zarr.Array, name: str):
         self.array = array
-        self.place = f"{name} ({array.store_path})"
+        self.place = f"{name} ({_url(array)})"
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
         self.axes = axes_of(array)
         self.chunk_bytes = _chunk_bytes(self)
@@ -297,6 +297,13 @@ class ZarrSource(Source):
         prefix = f"{array.path}/" if array.path else ""
         present = listed(array.store, prefix)
         return [key for key in expected if prefix + key not in present]
+
+
+def _url(array: zarr.Array) -> str:
+    store = array.store
+    if isinstance(store, zarr.storage.FsspecStore):
+        return store.fs.unstrip_protocol("/".join(filter(None, (store.path, array.path))))
+    return str(array.store_path)
 
 
 class DaskSource(Source):

@@ -366,9 +366,9 @@ class BinnedStore:
         """Whether a path or URL leads to a zarr group, as a binned store is (and not an array), or to what is left of a store."""
         if not isinstance(url, (str, os.PathLike)):
             return False
-        with suppress(Exception):
-            zarr.open_group(open_store(url), mode="r")
-            return True
+        with suppress(BinnedStoreError):  # zarr.json is damaged, that of a store or that of an array
+            if _opened(os.fspath(url))[0] is not None:
+                return True
         with suppress(Exception):
             return sync(open_store(url).exists("labels/zarr.json"))
         return False
