@@ -15,6 +15,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore
 from distboost.data.retry import retried
 from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource, pieces
 from distboost.data.storage import listed
+from distboost.errors import StoreError
 
 _ROWS = 2**16  # that are added to a checksum at once
 
@@ -43,7 +44,12 @@ def _described(source: Source) -> tuple:
     if is_file_based(source):
         assert isinstance(source, ZarrSource)
         store, path = _innermost(source.array.store), source.array.path
-        return *kind, retried(lambda: _files(store, path), source.place, "listed")
+        try:
+            return *kind, retried(lambda: _files(store, path), source.place, "listed")
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{source.place} is not there, or no longer: {error}. Restore it, and bin the data again."
+            ) from error
     assert isinstance(source, ArraySource | ZarrSource)
     return *kind, _checksum(source)
 

@@ -167,7 +167,7 @@ class ZarrPart:
         try:
             return retried(lambda: self._check_shard(chunk, self._values(chunk)), what, reread=True)
         except Exception as error:
-            if not is_damage(error):
+            if not (is_damage(error) or isinstance(error, FileNotFoundError)):
                 raise
             raise StoreError(
                 f"{what} cannot be read: {said(error)} ({found_and_expected(self.array, *position)}). "

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import aiohttp
 import botocore.exceptions
+import dask.array as da
 import fsspec.exceptions
 import numpy as np
 import pytest
@@ -341,6 +342,16 @@ def test_metadata_that_cannot_be_read(arrays, expected, saved, repaired):
         model().fit(*arrays)
     repaired(repair)
     assert saved(model().fit(*arrays)) == expected
+
+
+def test_an_array_that_is_removed_while_it_is_binned(arrays, blobs, tmp_path):
+    def disturb(block):
+        shutil.rmtree(arrays[1], ignore_errors=True)
+        return block
+
+    x = da.from_array(np.asarray(blobs[0]), chunks=(60, 4)).map_blocks(disturb, meta=np.empty((0, 4)))
+    with pytest.raises(StoreError, match=r"y \(.*y\) is not there, or no longer"):
+        distboost.bin(x, arrays[1], str(tmp_path / "store"))
 
 
 # Binned stores.
