@@ -17,7 +17,7 @@ class MissingChunkError(DataError):
 
 
 class StoreError(DistboostError, OSError):
-    """A chunk cannot be read or does not have the content that was written."""
+    """Data cannot be read or written, or do not have the content that was written: an array, a chunk, a scratch file."""
 
 
 class BinnedStoreError(StoreError):
