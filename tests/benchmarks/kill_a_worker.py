@@ -99,14 +99,13 @@ def lightgbm(client: Client, x: Any, y: Any, n_rounds: int, times: RoundTimes) -
 
 class Library(NamedTuple):
     train: Callable[..., bytes]
-    n_rounds: int
     package: str
 
 
 LIBRARIES = {
-    "distboost": Library(distboost, 1500, "distboost"),
-    "xgboost.dask": Library(xgboost, 300, "xgboost-cpu"),
-    "lightgbm.dask": Library(lightgbm, 300, "lightgbm"),
+    "distboost": Library(distboost, "distboost"),
+    "xgboost.dask": Library(xgboost, "xgboost-cpu"),
+    "lightgbm.dask": Library(lightgbm, "lightgbm"),
 }
 
 
@@ -118,7 +117,8 @@ def main() -> None:
 @main.command(hidden=True)
 @click.argument("name", type=click.Choice(list(LIBRARIES)))
 @click.argument("folder", type=click.Path(path_type=Path))
-def train(name: str, folder: Path) -> None:
+@click.argument("n_rounds", type=int)
+def train(name: str, folder: Path, n_rounds: int) -> None:
     """A training: writes the workers' processes, the rounds and the outcome into the folder."""
     library, split = LIBRARIES[name], official("letter")
     cluster = LocalCluster(
@@ -129,10 +129,13 @@ def train(name: str, folder: Path) -> None:
         _publish(folder / "workers", list(pids.values()))
         x, y = _spread(client, split.X, list(pids)), _spread(client, split.y, list(pids))
         try:
-            model = library.train(client, x, y, library.n_rounds, RoundTimes(str(folder)))
+            model = library.train(client, x, y, n_rounds, RoundTimes(str(folder)))
             _publish(folder / "outcome", {"digest": hashlib.sha256(model).hexdigest()})
         except Exception as error:
-            _publish(folder / "outcome", {"error": type(error).__name__, "message": str(error)})
+            message = " ".join(
+                str(error).partition("Stack trace")[0].split()
+            )  # XGBoost's messages have addresses
+            _publish(folder / "outcome", {"error": f"{type(error).__name__}: {message}"})
 
 
 def _spread(client: Client, rows: np.ndarray, workers: list[str]) -> da.Array:
@@ -171,19 +174,20 @@ def _publish(path: Path, value: Any) -> None:
     show_default=True,
     help="Seconds until a training is said to hang.",
 )
-def measure(names: tuple[str, ...], signals: tuple[str, ...], patience: float) -> None:
+@click.option("--rounds", "n_rounds", type=click.IntRange(min=3), default=300, show_default=True)
+def measure(names: tuple[str, ...], signals: tuple[str, ...], patience: float, n_rounds: int) -> None:
     """Trains twice undisturbed, then with each of the signals, and shows what the caller sees."""
     console = Console(width=130)
     table = Table("library", "undisturbed", "the same model again", *signals, show_lines=True)
     for name in names or LIBRARIES:
-        whole, again = run(name, None, END_DEADLINE), run(name, None, END_DEADLINE)
+        whole, again = run(name, n_rounds, None, END_DEADLINE), run(name, n_rounds, None, END_DEADLINE)
         if whole.digest is None:
             raise click.ClickException(f"{name} does not train undisturbed: {whole}.")
-        cells = [_cell(run(name, signal.Signals[each], patience), whole) for each in signals]
+        cells = [_cell(run(name, n_rounds, signal.Signals[each], patience), whole) for each in signals]
         package = LIBRARIES[name].package
         table.add_row(
             f"{name} {_version(package)}",
-            f"{LIBRARIES[name].n_rounds} rounds ({whole.seconds:.1f} s)",
+            f"{n_rounds} rounds ({whole.seconds:.1f} s)",
             "yes" if again.digest == whole.digest else "no",
             *cells,
         )
@@ -207,12 +211,12 @@ def _cell(found: Outcome, whole: Outcome) -> str:
     return f"{found}, {same}"
 
 
-def run(name: str, disturbance: signal.Signals | None, patience: float) -> Outcome:
+def run(name: str, n_rounds: int, disturbance: signal.Signals | None, patience: float) -> Outcome:
     """One training, and what its caller sees within so many seconds of the signal."""
-    with tempfile.TemporaryDirectory() as place, _process("train", name, place) as process:
+    with tempfile.TemporaryDirectory() as place, _process("train", name, place, str(n_rounds)) as process:
         folder, since = Path(place), time.monotonic()
         if disturbance is not None:
-            third = LIBRARIES[name].n_rounds // 3
+            third = n_rounds // 3
             if not _until(lambda: _n_rounds(folder) >= third, BEGIN_DEADLINE):
                 raise TimeoutError(f"{name} had not reached round {third} within {BEGIN_DEADLINE:.0f} s.")
             os.kill(json.loads((folder / "workers").read_text())[VICTIM], disturbance)
@@ -222,8 +226,7 @@ def run(name: str, disturbance: signal.Signals | None, patience: float) -> Outco
         seconds = time.monotonic() - since
         if file.exists():
             found = json.loads(file.read_text())
-            error = f"{found['error']}: {found['message']}" if "error" in found else None
-            return Outcome(seconds, found.get("digest"), error)
+            return Outcome(seconds, found.get("digest"), found.get("error"))
         ended = process.poll()
         return Outcome(seconds, None, None if ended is None else f"the caller's process ended with {ended}")
 
