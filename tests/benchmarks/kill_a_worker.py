@@ -26,6 +26,7 @@ import click
 import dask.array as da
 import numpy as np
 import psutil
+import zarr
 from distributed import Client, LocalCluster, wait
 from rich.console import Console
 from rich.table import Table
@@ -127,7 +128,9 @@ def train(name: str, folder: Path, n_rounds: int) -> None:
     with cluster, Client(cluster) as client:
         pids = dict(sorted(client.run(os.getpid).items()))
         _publish(folder / "workers", list(pids.values()))
-        x, y = _spread(client, split.X, list(pids)), _spread(client, split.y, list(pids))
+        x, y = (_stored(rows, f"{folder}/{rows.ndim}.zarr") for rows in (split.X, split.y))
+        if name != "distboost":  # which reads zarr itself
+            x, y = _spread(client, x, list(pids)), _spread(client, y, list(pids))
         try:
             model = library.train(client, x, y, n_rounds, RoundTimes(str(folder)))
             _publish(folder / "outcome", {"digest": hashlib.sha256(model).hexdigest()})
@@ -138,12 +141,17 @@ def train(name: str, folder: Path, n_rounds: int) -> None:
             _publish(folder / "outcome", {"error": f"{type(error).__name__}: {message}"})
 
 
-def _spread(client: Client, rows: np.ndarray, workers: list[str]) -> da.Array:
-    """The rows in equal parts, one in the memory of each worker."""
-    parts = zip(workers, np.array_split(rows, len(workers)), strict=True)
+def _stored(rows: np.ndarray, path: str) -> str:
+    zarr.create_array(path, data=rows, chunks=(-(-len(rows) // N_WORKERS), *rows.shape[1:]))
+    return path
+
+
+def _spread(client: Client, path: str, workers: list[str]) -> da.Array:
+    """A stored array's chunks, one in the memory of each worker; others may read them again."""
+    chunks = da.from_zarr(path).blocks
     held = [
-        client.persist(da.from_array(part, chunks=-1), workers=[worker], allow_other_workers=True)
-        for worker, part in parts
+        client.persist(chunks[i], workers=[worker], allow_other_workers=True)
+        for i, worker in enumerate(workers)
     ]
     wait(held)
     return da.concatenate(held)
