@@ -69,7 +69,7 @@ class Crew(Protocol[T]):
         """Calls a method of that term's `Host`."""
 
     def finished(self, tickets: Collection[T]) -> Collection[T]:
-        """Waits until some have a result, and gives these."""
+        """Waits until some have a result, and gives these; perhaps others, too, that were given or dismissed before."""
 
     def dismiss(self, term: int, lost: bool) -> None:
         """Ends a term: nothing of it will be heard."""
@@ -183,11 +183,15 @@ class CrewRows(Rows):
         """What was asked with its answer, as they come; a service (the first of what was asked) that is lost is ended."""
         while asked:
             for ticket in self._crew.finished(asked.keys()):
-                about = asked.pop(ticket)
+                about = asked.pop(ticket, None)
+                if about is None:  # heard before, or of a term that has ended
+                    continue
                 try:
                     answer = ticket.result()
                 except LostError as lost:
                     self._lose(about[0], lost)
+                    for other in [other for other, (service, *_) in asked.items() if service is about[0]]:
+                        del asked[other]
                     continue
                 yield about, answer
 
