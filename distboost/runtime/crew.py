@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 from distributed import Client, KilledWorker, Worker, WorkerPlugin, get_worker
+from distributed.comm import CommClosedError
 from distributed.protocol import to_serialize
 from distributed.utils import sync
 
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError, WorkerError
-from distboost.runtime.block import Key
+from distboost.runtime.block import Key, located
 from distboost.runtime.coordinator import LostError
 from distboost.runtime.host import Host
 from distboost.runtime.shard import Allotment, Layout, Reading
@@ -403,7 +404,7 @@ class DaskCrew:
             key=f"{self._office(term)}-{keys[0].number}-{keys[0].block}",
             pure=False,
         )
-        return DaskTicket(worker, start(self._client, awaited(future)))
+        return DaskTicket(worker, start(self._client, _taken(future, keys[0], worker)))
 
     def ask(self, term: int, method: str, *arguments: Any) -> DaskTicket:
         worker, token = self._terms[term].worker, self._terms[term].token
@@ -453,6 +454,26 @@ class DaskCrew:
 async def awaited(future: Any) -> Any:
     """The result of a Dask future."""
     return await future.result()
+
+
+async def _taken(future: Any, key: Key, worker: str) -> None:
+    """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
+    try:
+        with located(key):
+            await awaited(future)
+    except (DistboostError, LostError):
+        raise
+    except Exception as error:
+        if is_of_the_cluster(error):
+            raise
+        raise _told(error, "take", worker) from error
+
+
+def is_of_the_cluster(error: BaseException) -> bool:
+    """Whether a task's error tells of a lost worker, and not of something that the task has met with."""
+    return isinstance(error, LOSSES) and (
+        not isinstance(error, OSError) or isinstance(error, CommClosedError)
+    )
 
 
 def _travels(argument: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A worker process that dies between two questions, and is replaced under its address before anyone asks."""
+"""What a crew of Dask workers takes for a loss, and what not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import signal
 import socket
 import time
 
+import dask.array as da
 import pytest
 from distributed import Client, LocalCluster
 
 from distboost import AdaBoostMMClassifier
+from distboost.errors import WorkerError
 from distboost.runtime import crew
+from distboost.runtime.block import Key
+from distboost.runtime.cluster import ClusterRuntime
 
 BACK = 40.0  # seconds until the next process has taken the address
 
@@ -37,7 +41,10 @@ def client():
 
 
 def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, caplog):
-    """Dask opens the lost worker's office again on the next one, and empty: its answers would be sums over no rows."""
+    """It dies between two questions, and is replaced under its address before anyone asks.
+
+    Dask opens the lost worker's office again on the next one, and empty: its answers would be sums over no rows.
+    """
     X, y = blobs
 
     def model(**parameters):
@@ -71,3 +78,34 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
     assert len(before) == 1
     assert "is lost at 'update' of round 5" in caplog.text
     assert saved(there) == saved(alone)
+
+
+def test_a_chunk_that_cannot_be_computed_is_no_loss(clients, blobs, monkeypatch, tmp_path, caplog):
+    """Nor would it help to try it on every worker: the error says which rows, and what has befallen them."""
+    X, y = blobs
+    gone = tmp_path / "gone"
+
+    def chunk(rows, block_info=None):
+        if gone.exists() and block_info[0]["chunk-location"][0] == 3:
+            raise FileNotFoundError("chunk 3 is not there")
+        return rows
+
+    place = ClusterRuntime.place
+
+    def placed(*arguments):
+        gone.touch()  # what has been scanned can no longer be binned
+        return place(*arguments)
+
+    monkeypatch.setattr(ClusterRuntime, "place", placed)
+    model = AdaBoostMMClassifier(n_estimators=2, max_depth=1)
+    model.client = clients[2]
+    lazy = da.from_array(X, chunks=(40, 4)).map_blocks(chunk, dtype=X.dtype, meta=X[:0])
+    with (
+        caplog.at_level(logging.WARNING, "distboost"),
+        pytest.raises(
+            WorkerError, match=r"FileNotFoundError: chunk 3 is not there \(at 'take' of block 1 of"
+        ) as caught,
+    ):
+        model.fit(lazy, y)
+    assert caught.value.block == Key(0, 1)
+    assert "is lost" not in caplog.text
