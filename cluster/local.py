@@ -7,6 +7,8 @@ As a program (from the project's folder), until Ctrl-C:
 or for as long as another command runs, which finds the cluster by `dask.distributed.Client()`:
 
     python -m cluster.local --workers 2 -- python my_training.py
+
+With `--tls FOLDER` all of it speaks TLS, with the certificates that `python -m cluster.certificates FOLDER` makes.
 """
 
 from __future__ import annotations
@@ -27,12 +29,16 @@ from pathlib import Path
 import psutil
 from distributed import Client
 
+from distboost.cli.where import security
+
+REQUIRE_ENCRYPTION = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true"}
+
 START_DEADLINE = 60.0  # seconds
 STOP_DEADLINE = 10.0
 
 
 @contextmanager
-def processes(n_workers: int, n_threads: int | None = None) -> Iterator[str]:
+def processes(n_workers: int, n_threads: int | None = None, tls: Path | None = None) -> Iterator[str]:
     """The address of a new scheduler with so many workers, each with its share of the cores; ended afterwards, also on errors.
 
     Parameters
@@ -40,6 +46,8 @@ def processes(n_workers: int, n_threads: int | None = None) -> Iterator[str]:
     n_workers : int
     n_threads : int or None, default=None
         Threads per worker; None: the cores divided by the workers.
+    tls : Path or None, default=None
+        A folder of certificates; None: without encryption.
     """
     n_threads = n_threads or max(1, (os.cpu_count() or 1) // n_workers)
     with tempfile.TemporaryDirectory(prefix="dask-local-") as name, ExitStack() as stack:
@@ -49,28 +57,55 @@ def processes(n_workers: int, n_threads: int | None = None) -> Iterator[str]:
         worker = ["worker", "--host", "127.0.0.1", "--nthreads", str(n_threads)]
         # A worker without a scheduler ends itself, should nobody be left to end it.
         worker += ["--local-directory", str(folder), "--death-timeout", "60"]
+        encryption, environment = ([], {}) if tls is None else (_encryption(tls), REQUIRE_ENCRYPTION)
         started = []
         for label, command in [
             ("scheduler", scheduler),
             *((f"worker-{i}", worker) for i in range(n_workers)),
         ]:
             log = folder / f"{label}.log"
-            started.append(
-                (stack.enter_context(_process([*command, "--scheduler-file", str(file)], log)), log)
-            )
+            arguments = [*command, *encryption, "--scheduler-file", str(file)]
+            started.append((stack.enter_context(_process(arguments, environment, log)), log))
         address = _address(file, started)
-        _wait_for_workers(address, n_workers, started)
+        _wait_for_workers(address, n_workers, started, tls)
         yield address
 
 
+def _encryption(tls: Path) -> list[str]:
+    """Options of `dask scheduler` and `dask worker`."""
+    client = security(tls)
+    certificates = ["--tls-cert", client.tls_client_cert, "--tls-key", client.tls_client_key]
+    return ["--protocol", "tls", "--tls-ca-file", client.tls_ca_file, *certificates]
+
+
+def _configuration(address: str, tls: Path | None) -> dict[str, str]:
+    """The environment in which `Client()` finds the cluster."""
+    found = {"DASK_SCHEDULER_ADDRESS": address}
+    if tls is not None:
+        client = security(tls)
+        settings = {
+            "CA_FILE": client.tls_ca_file,
+            "CLIENT__CERT": client.tls_client_cert,
+            "CLIENT__KEY": client.tls_client_key,
+        }
+        found |= {f"DASK_DISTRIBUTED__COMM__TLS__{name}": value for name, value in settings.items()}
+        found |= REQUIRE_ENCRYPTION
+    return found
+
+
 @contextmanager
-def _process(arguments: list[str], log: Path) -> Iterator[subprocess.Popen]:
+def _process(arguments: list[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
     """A `dask` command, ended with the processes it started."""
     command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
     with log.open("wb") as output:
         # Its own session: Ctrl-C is for us, and we end what we started.
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **environment},
         )
     try:
         yield process
@@ -103,8 +138,11 @@ def _address(file: Path, started: list[tuple[subprocess.Popen, Path]]) -> str:
     raise TimeoutError(f"no scheduler within {START_DEADLINE:.0f} s. {_last_words(started[0][1])}")
 
 
-def _wait_for_workers(address: str, n_workers: int, started: list[tuple[subprocess.Popen, Path]]) -> None:
-    with Client(address, timeout=START_DEADLINE, set_as_default=False) as client:
+def _wait_for_workers(
+    address: str, n_workers: int, started: list[tuple[subprocess.Popen, Path]], tls: Path | None
+) -> None:
+    given = None if tls is None else security(tls)
+    with Client(address, timeout=START_DEADLINE, set_as_default=False, security=given) as client:
         try:
             client.wait_for_workers(n_workers, timeout=START_DEADLINE)
         except TimeoutError as error:
@@ -128,15 +166,18 @@ def main() -> int:
     )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--threads", type=int, help="per worker; default: the cores divided by the workers")
+    parser.add_argument(
+        "--tls", type=lambda folder: Path(folder).absolute(), metavar="FOLDER", help="certificates"
+    )
     parser.add_argument("command", nargs="*", help="what to run, after --")
     options = parser.parse_args()
     # A plain kill ends the cluster too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with processes(options.workers, options.threads) as address:
+    with processes(options.workers, options.threads, options.tls) as address:
         print(f"scheduler at {address}, {options.workers} workers", flush=True)
         if options.command:
             return subprocess.run(
-                options.command, env={**os.environ, "DASK_SCHEDULER_ADDRESS": address}
+                options.command, env={**os.environ, **_configuration(address, options.tls)}
             ).returncode
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

@@ -25,13 +25,21 @@ from sklearn.utils.validation import (
 from threadpoolctl import threadpool_limits
 
 from distboost.algorithms.base import SEPARATED, Algorithm, parameter
+from distboost.checkpoint import Checkpoint, is_checkpoint, opened
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
 from distboost.data.sources import is_lazy, warn_all
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError
-from distboost.model import Ensemble, new_ensemble
-from distboost.persistence import Learned, check_same_task, deciding_parameters, load_into, save_learned
+from distboost.model import new_ensemble
+from distboost.persistence import (
+    Learned,
+    check_same_task,
+    deciding_parameters,
+    header_of,
+    load_into,
+    save_learned,
+)
 from distboost.progress import progress_bar
 from distboost.runtime import lazy
 from distboost.runtime.choose import runtime
@@ -40,8 +48,6 @@ from distboost.staging import Staging
 from distboost.threads import Threads
 from distboost.training import History, train
 from distboost.weak.tree import GrowthLimits
-
-CHECKPOINT_ROUNDS = 10
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _FRACTION = Interval(Real, 0, 1, closed="right")
@@ -83,7 +89,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
         and for scores the workers' own.
     checkpoint : str or None, default=None
-        Path or URL of a model file that is written every 10 rounds and at the end. `fit(..., resume=True)` goes on from it.
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
     n_jobs : int or None, default=None
@@ -110,6 +119,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     memory_limit: int | str | None = parameter(None, POSITIVE, str, None)
     scratch: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
     checkpoint: str | os.PathLike | None = parameter(None, str, os.PathLike, None)
+    checkpoint_every: int | str = parameter(10, POSITIVE, str)
     worker_timeout: float = parameter(30.0, Interval(Real, 0, None, closed="neither"))
     n_jobs: int | None = parameter(None, POSITIVE, Options(Integral, {-1}), None)
     random_state: Any = parameter(0, "random_state")
@@ -130,6 +140,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             "memory_limit",
             "scratch",
             "checkpoint",
+            "checkpoint_every",
             "worker_timeout",
             "n_jobs",
             "verbose",
@@ -172,9 +183,16 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         ------
         distboost.errors.DataError
             If the data cannot be used; the message says where.
+        distboost.errors.CheckpointError
+            If a checkpoint cannot be written; the one before is whole.
         """
         self._validate_params()
-        earlier = self._earlier() if resume else None
+        with opened(self.checkpoint, self.checkpoint_every) as checkpoint:
+            return self._fit(X, y, sample_weight, eval_set, self._earlier() if resume else None, checkpoint)
+
+    def _fit(
+        self, X, y, sample_weight, eval_set, earlier: Learned | None, checkpoint: Checkpoint | None
+    ) -> BoostingClassifier:
         if self.early_stopping_rounds is not None and eval_set is None:
             raise DataError(
                 f"early_stopping_rounds={self.early_stopping_rounds} needs an eval_set to measure. "
@@ -192,7 +210,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             algorithm.check()
             weights = class_weights(self.class_weight, profile)
             with staging.rows(profile, algorithm, weights) as (rows, self.memory_plan_):
-                self._train(rows, profile, algorithm, earlier)
+                self._train(rows, profile, algorithm, earlier, checkpoint)
         return self
 
     def _dataset(self, X, y, sample_weight) -> Dataset:
@@ -275,11 +293,22 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             seed=self._seed(),
         )
 
-    def _train(self, rows, profile, algorithm: Algorithm, earlier: Learned | None) -> None:
+    def _train(
+        self, rows, profile, algorithm: Algorithm, earlier: Learned | None, checkpoint: Checkpoint | None
+    ) -> None:
         if earlier is None:
             ensemble = new_ensemble(algorithm, profile.n_features)
         else:
             ensemble = earlier.ensemble.copy()  # until all went well, the model stays what it was
+            if checkpoint is not None:
+                checkpoint.go_on_from(earlier)
+
+        def keep(ensemble, history: History, best) -> None:
+            if checkpoint is not None and checkpoint.is_due(len(ensemble)):
+                rewritten = algorithm.corrective and self.early_stopping_rounds is not None
+                learned = Learned(profile.classes, ensemble, history, best if rewritten else None)
+                self._write_checkpoint(checkpoint, learned)
+
         with ExitStack() as stack:
             # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
             stack.enter_context(threadpool_limits(1, "blas"))
@@ -297,16 +326,18 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 patience=self.early_stopping_rounds,
                 callbacks=callbacks,
                 earlier=None if earlier is None else earlier.history,
-                ended=SEPARATED if earlier is not None and earlier.history.outcome == SEPARATED else None,
-                keep=lambda ensemble, history: self._write_checkpoint(profile.classes, ensemble, history),
+                best=None if earlier is None else earlier.best,
+                ended=SEPARATED if _is_separated(earlier) else None,
+                keep=keep,
             )
-        self._set_learned(Learned(profile.classes, ensemble, history))
-        if self.checkpoint is not None:
-            self.save(os.fspath(self.checkpoint))
+        learned = Learned(profile.classes, ensemble, history)
+        self._set_learned(learned)
+        if checkpoint is not None:
+            self._write_checkpoint(checkpoint, learned)
 
-    def _write_checkpoint(self, classes: np.ndarray, ensemble: Ensemble, history: History) -> None:
-        if self.checkpoint is not None and len(ensemble) % CHECKPOINT_ROUNDS == 0:
-            save_learned(self, Learned(classes, ensemble, history), os.fspath(self.checkpoint))
+    def _write_checkpoint(self, checkpoint: Checkpoint, learned: Learned) -> None:
+        header = {**header_of(self, learned), "rounds": len(learned.ensemble)}
+        checkpoint.write(header, learned, whole=self.algorithm.corrective)
 
     def _earlier(self) -> Learned:
         """What there is to go on from."""
@@ -316,6 +347,11 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise NotFittedError(
                 f"resume=True goes on from a fitted model or from a checkpoint, but this {type(self).__name__} is not fitted and "
                 "has none. Call fit without it first."
+            )
+        elif not is_checkpoint(os.fspath(self.checkpoint)):
+            raise NotFittedError(
+                f"resume=True goes on from a checkpoint, but none was completed in {os.fspath(self.checkpoint)}. Call fit "
+                "without it first."
             )
         else:
             kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)}.__getitem__)
@@ -331,7 +367,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _set_learned(self, learned: Learned) -> None:
         self._learned, self._learned_with = learned, deciding_parameters(self)
-        self.classes_, ensemble, history = learned
+        self.classes_, ensemble, history, _ = learned
         self._ensemble = ensemble
         for name, values in history.notes.items():
             setattr(self, f"{name}_", np.array(values, np.float64))
@@ -449,6 +485,15 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _is_separated(earlier: Learned | None) -> bool:
+    """Whether the last round that was kept is one after which there is no step to make."""
+    return (
+        earlier is not None
+        and earlier.history.outcome == SEPARATED
+        and earlier.n_rounds == len(earlier.ensemble)
+    )
 
 
 def _threads(n_jobs: int | None) -> int | None:

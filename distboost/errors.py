@@ -17,7 +17,7 @@ class MissingChunkError(DataError):
 
 
 class StoreError(DistboostError, OSError):
-    """A chunk cannot be read or does not have the content that was written."""
+    """Data cannot be read or written, or do not have the content that was written: an array, a chunk, a scratch file."""
 
 
 class BinnedStoreError(StoreError):
@@ -26,6 +26,10 @@ class BinnedStoreError(StoreError):
 
 class ModelFormatError(DistboostError, ValueError):
     """A model file is truncated, altered, or of a version that this library does not know."""
+
+
+class CheckpointError(DistboostError, OSError):
+    """A checkpoint cannot be written: the disk is full, or its place is not to be written to."""
 
 
 class LimitError(DistboostError, ValueError):

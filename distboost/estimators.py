@@ -133,7 +133,9 @@ def __getattr__(name: str) -> type[BoostingClassifier]:
 
 
 def load(url: str) -> BoostingClassifier:
-    """The estimator that was saved at a path or URL.
+    """The estimator that was saved at a path or URL, or of which a checkpoint is there.
+
+    Loading a model from a stranger runs nothing of it, and takes memory in proportion to the file.
 
     Parameters
     ----------
@@ -143,6 +145,18 @@ def load(url: str) -> BoostingClassifier:
     ------
     distboost.errors.ModelFormatError
         If the file is truncated, altered, of another version, or no model at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import GAMBLEClassifier, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     GAMBLEClassifier(n_estimators=5).fit(X, y).save(f"{folder}/iris.model")
+    ...     model = load(f"{folder}/iris.model")
+    >>> bool(model.score(X, y) > 0.9)
+    True
     """
     return load_into(os.fspath(url), _known)
 

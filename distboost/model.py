@@ -1,24 +1,11 @@
-"""The fitted ensemble, and the file it lives in.
-
-The file is safetensors (arrays only) whose one metadata entry is a JSON header. Nothing in it is run, and every size is checked
-against the file's own before anything is made of it.
-"""
+"""The fitted ensemble, and the arrays that it is kept as."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import uuid
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
-import fsspec
 import numpy as np
-import safetensors
-import safetensors.numpy
-from fsspec.implementations.local import LocalFileSystem
 
 from distboost.algorithms.base import Algorithm
 from distboost.damage import Intact
@@ -29,7 +16,6 @@ from distboost.similarities import SimilarityEnsemble
 from distboost.threads import Threads
 from distboost.weak.tree import Tree
 
-FORMAT_VERSION = 1
 _ROWS_AT_ONCE = 4096
 
 # Node arrays and leaf arrays of all trees, one tree after another; `roots` and `value_offsets` say where each begins.
@@ -93,9 +79,18 @@ class TreeEnsemble:
 
     def copy(self, n_rounds: int | None = None) -> TreeEnsemble:
         """An ensemble of the same trees, or of those of the first rounds, to which others can be added."""
+        return self.part(0, len(self) if n_rounds is None else n_rounds)
+
+    def part(self, first: int, last: int) -> TreeEnsemble:
+        """An ensemble of the trees of rounds first .. last - 1, as far as there are any."""
         other = TreeEnsemble(self.n_features, self.n_scores, self.per_round)
-        other._trees = self._trees[: None if n_rounds is None else n_rounds * self.per_round]
+        other._trees = self._trees[first * self.per_round : last * self.per_round]
         return other
+
+    def extend(self, other: Any) -> None:
+        """Adds the rounds of the other, an ensemble of the same kind."""
+        self._trees = [*self._trees, *other._trees]
+        self._joined = None
 
     def become(self, other: Any) -> None:
         """Holds the trees of the other, an ensemble of the same kind."""
@@ -139,10 +134,18 @@ class TreeEnsemble:
         threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
         return F
 
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """The features that trees split on, and the total gain of the splits on each."""
+        a = self.arrays()
+        features, place = np.unique(a["feature"], return_inverse=True)
+        return features, np.bincount(place, weights=a["gain"], minlength=len(features))
+
     def feature_gains(self) -> np.ndarray:
         """Total gain of the splits on each feature, shape (n_features,)."""
-        a = self.arrays()
-        return np.bincount(a["feature"], weights=a["gain"], minlength=self.n_features)
+        total = np.zeros(self.n_features)
+        features, gains = self.gains()
+        total[features] = gains
+        return total
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All trees, one after another."""
@@ -200,7 +203,8 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
         require(
             index.ndim == 1 and len(index) >= 1 and len(index) == len(roots), "trees are not counted alike"
         )
-        require(index[0] == 0 and index[-1] == end and (np.diff(index) >= 0).all(), "tree offsets")
+        rises = (index[1:] >= index[:-1]).all()  # differences might overflow
+        require(index[0] == 0 and index[-1] == end and rises, "tree offsets")
     inner = np.diff(roots)
     require(bool((np.diff(offsets) == inner + 1).all()), "a tree has not one leaf more than inner nodes")
     require(bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()), "a feature number")
@@ -232,75 +236,3 @@ def read_ensemble(algorithm: Algorithm, arrays: dict[str, np.ndarray], n_feature
     if algorithm.needs_values:
         return SimilarityEnsemble.from_arrays(arrays, n_features, n_scores)
     return TreeEnsemble.from_arrays(arrays, n_features, n_scores, algorithm.learners_per_round)
-
-
-# Files.
-
-
-def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Writes a model file: the same header and arrays give the same bytes."""
-    header = {"format": "distboost", "version": FORMAT_VERSION, **header}
-    header["checksum"] = _checksum(header, arrays)
-    content = safetensors.numpy.save(
-        {name: np.ascontiguousarray(a) for name, a in arrays.items()},
-        metadata={"distboost": json.dumps(header, sort_keys=True)},
-    )
-    filesystem, path = fsspec.core.url_to_fs(url)
-    if isinstance(filesystem, LocalFileSystem):
-        _publish(path, content)
-    else:
-        filesystem.pipe_file(path, content)  # an object store shows an object when it is whole
-
-
-def _publish(path: str, content: bytes) -> None:
-    """Writes a file beside its place and renames it: whoever reads sees the old one or the new one, never a part."""
-    beside = f"{path}.{uuid.uuid4().hex}.part"
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)
-        raise
-
-
-def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a model file; raises ModelFormatError for anything else."""
-    with fsspec.open(url, "rb") as file:
-        content = file.read()
-    where = f"{url} ({len(content)} bytes)"
-    try:
-        length = int.from_bytes(content[:8], "little")
-        if len(content) < 8 or length > len(content) - 8:
-            raise ValueError("its header is cut off")
-        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["distboost"])
-        version = header["version"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelFormatError(f"{where} is not a distboost model, or is truncated: {error}.") from error
-    if version != FORMAT_VERSION:
-        raise ModelFormatError(
-            f"{where} has format version {version!r}; this library reads version {FORMAT_VERSION}. Install a newer distboost."
-        )
-    try:
-        arrays = safetensors.numpy.load(content)
-        checksum = header.pop("checksum", None)
-        intact = checksum == _checksum(header, arrays)
-    except (safetensors.SafetensorError, ValueError, TypeError, KeyError) as error:
-        raise ModelFormatError(f"{where} is truncated or damaged: {error}.") from error
-    if not intact:
-        raise ModelFormatError(
-            f"{where} was altered: its checksum does not match. Get it again from where it was saved."
-        )
-    return header, arrays
-
-
-def _checksum(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

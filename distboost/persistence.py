@@ -1,29 +1,69 @@
-"""Estimators to and from model files."""
+"""Estimators to and from model files and checkpoints."""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.algorithms.base import Algorithm
+from distboost.checkpoint import Segment, read_checkpoint
 from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
-from distboost.model import Ensemble, read_ensemble, read_file, write_file
+from distboost.files import read_file, write_file
+from distboost.model import Ensemble, new_ensemble, read_ensemble
 from distboost.training import History
 
 _NOTE = "note "
 _HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
+_BEST = "best values"
+
+MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
+_SCALARS = (bool, int, float, str)
+
+# Labels of text take as much as the longest, each: so much more than their letters, and so many bytes, they may take.
+_PADDING, _FREE_BYTES = 64, 2**24
 
 
 class Learned(NamedTuple):
-    """What a training has learned so far."""
+    """What a training has learned so far.
+
+    Attributes
+    ----------
+    classes : ndarray
+    ensemble : Ensemble
+    history : History
+        Of as many rounds, or more: early stopping keeps the best.
+    best : Ensemble or None
+        As it was after the best round, if later rounds have rewritten it.
+    """
 
     classes: np.ndarray
     ensemble: Ensemble
     history: History
+    best: Ensemble | None = None
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds done, kept or not."""
+        return len(self.history.train_loss)
+
+    def arrays(self, first: int, last: int) -> dict[str, np.ndarray]:
+        """What rounds first .. last - 1 have learned."""
+        arrays = dict(self.ensemble.part(first, last).arrays())
+        for name in _HISTORIES:
+            if getattr(self.history, name):
+                arrays[name] = np.array(getattr(self.history, name)[first:last])
+        for name, values in self.history.notes.items():
+            arrays[_NOTE + name] = np.array(values[first:last], np.float64)
+        if self.best is not None:
+            arrays[_BEST] = self.best.arrays()["values"]
+        return arrays
 
 
 def deciding_parameters(estimator: Any) -> dict[str, Any]:
@@ -37,24 +77,24 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
     return parameters
 
 
-def save_learned(estimator: Any, learned: Learned, url: str) -> None:
-    """Writes what an estimator learned and the parameters that decide it, nothing of where or how it ran."""
-    header = {
+def header_of(estimator: Any, learned: Learned) -> dict[str, Any]:
+    """What a model is, beside its arrays: the parameters that decide it, nothing of where or how it ran."""
+    labels = learned.classes.tolist()
+    _check_labels(labels, learned.classes.dtype, DataError)
+    return {
         "algorithm": estimator.algorithm_name,
         "parameters": deciding_parameters(estimator),
-        "classes": [_plain("classes", label) for label in learned.classes.tolist()],
+        "classes": [_plain("classes", label) for label in labels],
         "class_dtype": learned.classes.dtype.str,
         "n_features": estimator.n_features_in_,
         "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
         "outcome": learned.history.outcome,
     }
-    arrays = dict(learned.ensemble.arrays())
-    for name in _HISTORIES:
-        if getattr(learned.history, name):
-            arrays[name] = np.array(getattr(learned.history, name))
-    for name, values in learned.history.notes.items():
-        arrays[_NOTE + name] = np.array(values, np.float64)
-    write_file(url, header, arrays)
+
+
+def save_learned(estimator: Any, learned: Learned, url: str) -> None:
+    """Writes what an estimator learned to a model file."""
+    write_file(url, header_of(estimator, learned), learned.arrays(0, learned.n_rounds))
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -83,63 +123,161 @@ def check_same_task(earlier: Learned, profile: Profile) -> None:
 
 
 def load_into(url: str, find: Callable[[str], type]) -> Any:
-    """The estimator in a model file; `find` gives the class of an algorithm's name, or raises KeyError."""
-    header, arrays = read_file(url)
-    try:
-        cls = _class_of(str(header["algorithm"]), url, find)
-        parameters = dict(header["parameters"])
-        if isinstance(parameters.get("class_weight"), list):
-            parameters["class_weight"] = dict(parameters["class_weight"])
-        estimator = cls(**parameters)
-        estimator._validate_params()
-        dtype = np.dtype(header["class_dtype"])
-        classes = np.array(header["classes"], dtype=object)
-        if classes.ndim != 1 or len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(classes)):
-            raise ModelFormatError(f"{url}: its classes are not a sorted list of at least 2.")
-        if dtype.kind == "U" and dtype != classes.astype(str).dtype:
-            raise ModelFormatError(f"{url}: its classes are not of type {dtype}.")
-        classes = classes.astype(dtype)
-        n_features = int(header["n_features"])
-        algorithm = estimator._algorithm(len(classes))
-        ensemble = read_ensemble(algorithm, arrays, n_features)
+    """The estimator in a model file or a checkpoint; `find` gives the class of an algorithm's name, or raises KeyError."""
+    header, parts = _content(url)
+    with _damage_told(url):
+        estimator = _estimator(header, find)
+        classes = _classes(header)
+        n_features = _whole(header["n_features"], "its number of features", 1, MOST_FEATURES)
         names = header["feature_names"]
-        if names is not None and len(names) != n_features:
-            raise ModelFormatError(f"{url}: {len(names)} feature names for {n_features} features.")
-        histories = {name: _history(arrays[name]) for name in _HISTORIES if name in arrays}
-        lengths = {len(values) for values in histories.values()}
-        complete = "train_loss" in histories or not len(ensemble)
-        if not complete or len(lengths) > 1 or max(lengths, default=0) < len(ensemble):
-            raise ModelFormatError(
-                f"{url}: its histories have {sorted(lengths)} entries for {len(ensemble)} rounds."
-            )
-        notes = {name: _history(arrays[_NOTE + name]) for name in algorithm.notes}
-        if any(len(values) != len(histories.get("train_loss", [])) for values in notes.values()):
-            raise ModelFormatError(f"{url}: its notes are not one per round.")
-        history = History(**histories, notes=notes, outcome=str(header["outcome"]))
-    except ModelFormatError:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ModelFormatError(
-            f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}."
-        ) from error
-    estimator.n_features_in_ = n_features
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator._set_learned(Learned(classes, ensemble, history))
+        if names is not None:
+            if type(names) is not list or len(names) != n_features or set(map(type, names)) != {str}:
+                raise ModelFormatError(f"it has no {n_features} feature names, but {names!r:.100}.")
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator.n_features_in_ = n_features
+        algorithm = estimator._algorithm(len(classes))
+        estimator._set_learned(_learned(header, parts, classes, algorithm, n_features))
     return estimator
 
 
-def _class_of(algorithm: str, url: str, find: Callable[[str], type]) -> type:
+def _content(url: str) -> tuple[dict[str, Any], list[tuple[Segment | None, dict[str, np.ndarray]]]]:
+    """The header and the arrays of a model file, or of each segment of a checkpoint."""
+    try:
+        header, arrays = read_file(url)
+    except OSError as error:
+        try:
+            header, segments = read_checkpoint(url)
+        except (FileNotFoundError, NotADirectoryError):
+            if isinstance(error, IsADirectoryError):
+                raise ModelFormatError(f"{url} is a folder without a complete checkpoint.") from error
+            raise error from None
+        return header, [*segments]
+    return header, [(None, arrays)]
+
+
+@contextmanager
+def _damage_told(url: str) -> Iterator[None]:
+    """What does not fit is the file's fault: the error names it."""
+    try:
+        yield
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{url}: {error}") from error
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ModelFormatError(
+            f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}."
+        ) from error
+
+
+def _estimator(header: dict[str, Any], find: Callable[[str], type]) -> Any:
+    """The estimator that is to be, with its parameters."""
+    cls: Any = _class_of(str(header["algorithm"]), find)
+    parameters = dict(header["parameters"])
+    told = parameters.keys() & cls._RUN_PARAMETERS
+    if told:  # where to write, say
+        raise ModelFormatError(f"it sets {', '.join(sorted(told))}, which are not a model's to set.")
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    estimator = cls(**parameters)
+    estimator._validate_params()
+    return estimator
+
+
+def _classes(header: dict[str, Any]) -> np.ndarray:
+    """The sorted labels, in the type that the training's had."""
+    labels, dtype = header["classes"], header["class_dtype"]
+    if type(labels) is not list or any(type(label) not in _SCALARS for label in labels):
+        raise ModelFormatError("its classes are not a list of labels.")
+    if not re.fullmatch(r"[<>|][biufUO]\d{0,9}", dtype):
+        raise ModelFormatError(f"the type of its classes is {dtype!r:.100}.")
+    dtype = np.dtype(dtype)
+    longest = max((len(label) for label in labels if type(label) is str), default=0)
+    if dtype.kind == "U" and dtype.itemsize != 4 * max(longest, 1):
+        raise ModelFormatError(f"its classes are not of type {dtype}.")
+    _check_labels(labels, dtype, ModelFormatError)
+    with np.errstate(all="ignore"):
+        classes = np.array(labels, dtype=object).astype(dtype)
+    if len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(classes.tolist())):
+        raise ModelFormatError("its classes are not a sorted list of at least 2.")
+    return classes
+
+
+def _check_labels(labels: list, dtype: np.dtype, kind: type[Exception]) -> None:
+    """Raises an error of this kind unless labels of text take about as much as their letters."""
+    n_bytes, letters = dtype.itemsize * len(labels), len("".join(map(str, labels)))
+    if dtype.kind == "U" and n_bytes > _FREE_BYTES + _PADDING * letters:
+        raise kind(
+            f"{len(labels)} classes of type {dtype} take {n_bytes} bytes for {letters} letters: too many for a model file. "
+            "Shorten the longest names, or make the labels objects."
+        )
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ModelFormatError(f"{what} is {value!r:.100}, expected {least} to {most}.")
+    return value
+
+
+def _learned(
+    header: dict[str, Any],
+    parts: list[tuple[Segment | None, dict[str, np.ndarray]]],
+    classes: np.ndarray,
+    algorithm: Algorithm,
+    n_features: int,
+) -> Learned:
+    """What the parts hold, one after another."""
+    if type(header["outcome"]) is not str:
+        raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}.")
+    ensemble = new_ensemble(algorithm, n_features)
+    history = History(notes={name: [] for name in algorithm.notes}, outcome=header["outcome"])
+    for segment, arrays in parts:
+        part = read_ensemble(algorithm, arrays, n_features)
+        n_rounds = _add_histories(history, arrays)
+        first, last, kept = (0, n_rounds, 0) if segment is None else (*segment[:2], header["rounds"])
+        if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:
+            raise ModelFormatError(f"its histories have {n_rounds} entries for {len(part)} rounds.")
+        ensemble.extend(part)
+    if len(history.eval_loss) not in (0, len(history.train_loss)):
+        raise ModelFormatError("its histories have evaluations of some rounds only.")
+    last_part = parts[-1][1] if parts else {}
+    best = _best(ensemble, history, last_part) if _BEST in last_part else None
+    if "rounds" in header:  # of a checkpoint
+        kept = _whole(header["rounds"], "its number of rounds", 0, len(ensemble))
+        ensemble = ensemble.copy(kept)
+    return Learned(classes, ensemble, history, best)
+
+
+def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
+    """Adds the entries in the arrays; for how many rounds."""
+    entries = {name: getattr(history, name) for name in _HISTORIES if name in arrays}
+    notes = {_NOTE + name: values for name, values in history.notes.items()}
+    n_rounds = len(arrays.get("train_loss", ()))
+    for loss, error in (("train_loss", "train_error"), ("eval_loss", "eval_error")):
+        if (loss in arrays) != (error in arrays):
+            raise ModelFormatError(f"its histories have no {error if loss in arrays else loss}.")
+    for name, values in (entries | notes).items():
+        if arrays[name].ndim != 1 or arrays[name].dtype != np.float64 or len(arrays[name]) != n_rounds:
+            raise ModelFormatError(
+                f"the history {name!r} is not a list of numbers, one for each of {n_rounds} rounds."
+            )
+        values.extend(arrays[name].tolist())
+    return n_rounds
+
+
+def _best(ensemble: Ensemble, history: History, arrays: dict[str, np.ndarray]) -> Ensemble:
+    """The ensemble as it was after the best round."""
+    best = ensemble.copy(history.best_round())
+    now, values = best.arrays(), arrays[_BEST]
+    if values.dtype != np.float64 or values.shape != now["values"].shape or not np.isfinite(values).all():
+        raise ModelFormatError("the values of its best round are damaged.")
+    best.rewrite(np.split(values, now["value_offsets"][1:-1]))
+    return best
+
+
+def _class_of(algorithm: str, find: Callable[[str], type]) -> type:
     try:
         return find(algorithm)
     except KeyError as error:
         raise ModelFormatError(
-            f"{url} is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If it is your own, "
+            f"it is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If it is your own, "
             "import the module where distboost.classifier makes it an estimator, then load the model again."
         ) from error
-
-
-def _history(values: np.ndarray) -> list[float]:
-    if values.ndim != 1 or values.dtype != np.float64:
-        raise ModelFormatError("a history is not a list of numbers.")
-    return values.tolist()

@@ -58,9 +58,17 @@ class SimilarityEnsemble:
 
     def copy(self, n_rounds: int | None = None) -> SimilarityEnsemble:
         """An ensemble of the same similarities, or of those of the first rounds, to which others can be added."""
+        return self.part(0, len(self) if n_rounds is None else n_rounds)
+
+    def part(self, first: int, last: int) -> SimilarityEnsemble:
+        """An ensemble of the similarities of rounds first .. last - 1, as far as there are any."""
         other = SimilarityEnsemble(self.n_features, self.n_scores)
-        other._set(self._learners[:n_rounds])
+        other._set(self._learners[first:last])
         return other
+
+    def extend(self, other: Any) -> None:
+        """Adds the rounds of the other, an ensemble of the same kind."""
+        self._set([*self._learners, *other._learners])
 
     def become(self, other: Any) -> None:
         """Holds the similarities of the other, an ensemble of the same kind."""
@@ -94,6 +102,10 @@ class SimilarityEnsemble:
 
         threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
         return F
+
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """No features: a similarity has no gain on one."""
+        return np.zeros(0, np.int32), np.zeros(0)
 
     def feature_gains(self) -> np.ndarray:
         """Zeros, shape (n_features,): a similarity has no gain on one feature."""

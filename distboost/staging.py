@@ -103,7 +103,11 @@ class Staging:
             sets = [self._binned(stack, self.data, "train", found, profile, algorithm, class_weight)]
             if self.evaluation is not None:
                 sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
-            rows = self.where.place(sets, layout, found.allotment(self._local_scratch()))
+            # What a lost worker held may be more than the others have room for.
+            may_grow = self.where.on_cluster and all(
+                data.is_stored for data in (self.data, self.evaluation) if data
+            )
+            rows = self.where.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
             stack.callback(rows.close)
             give_back()
             yield rows, found

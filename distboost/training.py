@@ -67,6 +67,10 @@ class History:
         """The first round of least evaluation error (of all rounds, if there are no evaluation rows); 0 before the first."""
         return int(np.argmin(self.eval_error)) + 1 if self.eval_error else len(self.train_loss)
 
+    def has_stalled(self, patience: int | None) -> bool:
+        """Whether so many rounds have passed since the best one."""
+        return patience is not None and len(self.eval_error) - self.best_round() >= patience
+
     def progress(self, n_rounds: int) -> Progress:
         evaluation = (self.eval_loss[-1], self.eval_error[-1]) if self.eval_error else (None, None)
         return Progress(
@@ -85,22 +89,25 @@ def train(
     learning_rate: float,
     patience: int | None,
     callbacks: Sequence[Callback],
-    keep: Callable[[Ensemble, History], None] = lambda ensemble, history: None,
+    keep: Callable[[Ensemble, History, Ensemble], None] = lambda ensemble, history, best: None,
     earlier: History | None = None,
+    best: Ensemble | None = None,
     ended: str | None = None,
 ) -> History:
     """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
 
-    `keep` is called after each round with what has been learned; `earlier` is the history of an ensemble that has rounds, and
-    `ended` the outcome of one that is not to be gone on from. The history's outcome names the reason: "rounds" (all were
+    `keep` is called after each round with what has been learned and what was best; `earlier` is the history of an ensemble that
+    has rounds, `best` what was best of one whose rounds were rewritten since, and `ended` the outcome of one that is not to be
+    gone on from. The history's outcome names the reason: "rounds" (all were
     done), "early stopping" (`patience` rounds without a smaller evaluation error), "callback" (one returned True), "no split"
     (no weak learner improves on one that changes nothing), or one of the algorithm's own.
     """
     rows.begin(algorithm.weighting)
     history = _replayed(algorithm, rows, ensemble, edges, earlier)
     grow = TreeGrower(rows, limits)
-    history.outcome = ended or "rounds"
-    best = ensemble.copy(history.best_round())
+    # A training that was stopped after a round, but before it was told so, ends here.
+    history.outcome = ended or ("early stopping" if history.has_stalled(patience) else "rounds")
+    best = ensemble.copy(history.best_round()) if best is None else best
     while len(ensemble) < n_rounds and history.outcome == "rounds":
         found = algorithm.learn(rows, grow)
         changes = any(np.any(learner.values) for learner in found.learners)
@@ -122,12 +129,12 @@ def train(
         history.outcome = found.outcome or "rounds"
         if patience is not None and history.best_round() == len(ensemble):
             best = ensemble.copy()
-        keep(ensemble, history)
+        keep(ensemble, history, best)
         progress = history.progress(n_rounds)
         stopped = any([callback(progress) is True for callback in callbacks])  # noqa: C419 (every callback is told)
-        impatient = patience is not None and len(history.eval_error) - history.best_round() >= patience
         if history.outcome == "rounds":
-            history.outcome = "callback" if stopped else "early stopping" if impatient else "rounds"
+            stalled = history.has_stalled(patience)
+            history.outcome = "callback" if stopped else "early stopping" if stalled else "rounds"
     if patience is not None:
         ensemble.become(best)
     return history

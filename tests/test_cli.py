@@ -152,8 +152,11 @@ def test_resume_goes_on_from_the_model(data, tmp_path):
 def test_resume_goes_on_from_the_checkpoint_of_an_interrupted_training(data, tmp_path):
     path, whole = tmp_path / "model", tmp_path / "whole"
     rows = ("--x", data / "x", "--y", data / "y")
-    run("train", "--algorithm", "gamble", *rows, "--model", f"{path}.checkpoint", "--set", "n_estimators=2")
-    run("train", "--resume", *rows, "--model", path, "--set", "n_estimators=4")
+    estimator("gamble")(n_estimators=2, checkpoint=f"{path}.checkpoint").fit(f"{data}/x", f"{data}/y")
+    assert sha256(tmp_path / "model.checkpoint/checkpoint.json") in run("inspect", f"{path}.checkpoint")
+    run(
+        "train", "--resume", *rows, "--model", path, "--set", "n_estimators=4", "--set", "checkpoint_every=1s"
+    )
     run("train", "--algorithm", "gamble", *rows, "--model", whole, "--set", "n_estimators=4")
     assert path.read_bytes() == whole.read_bytes()
     assert not Path(f"{path}.checkpoint").exists()

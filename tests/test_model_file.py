@@ -11,7 +11,7 @@ import distboost
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.baselines import OneVsAllAdaBoostClassifier
 from distboost.errors import DataError, ModelFormatError
-from distboost.model import read_file, write_file
+from distboost.files import read_file, write_file
 
 MODELS = {
     "direction": lambda **p: GDMCBoostClassifier(n_estimators=3, max_depth=3, **p),

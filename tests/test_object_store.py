@@ -1,10 +1,15 @@
 """The whole way on S3: arrays, binned stores, models and predictions, on a server of its own on this machine."""
 
+import re
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -13,11 +18,11 @@ import zarr
 import distboost
 from distboost import GDMCBoostClassifier
 from distboost.cli.stream import write_predictions
-from distboost.data import ingest
+from distboost.data import ingest, retry
 from distboost.data.dataset import RawDataset
 from distboost.data.plan import least_memory
 from distboost.data.storage import create_group, open_store
-from distboost.errors import BinnedStoreError, DataError, StoreError
+from distboost.errors import BinnedStoreError, CheckpointError, DataError, StoreError
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")
@@ -152,6 +157,36 @@ def test_predictions_and_models_on_s3(arrays, bucket, blobs):
     np.testing.assert_array_equal(np.asarray(loaded.predict(arrays[0])), fitted.predict(blobs[0]))
 
 
+def test_a_checkpoint_on_s3(arrays, bucket, saved):
+    """As if killed in round 7: before the next write, and with what a writer that was killed before its manifest left."""
+    url = f"{bucket}/checkpoints/c"
+
+    def die(progress):
+        if progress.round == 7:
+            raise KeyboardInterrupt
+
+    whole = GDMCBoostClassifier(n_estimators=9, subsample=0.7).fit(*arrays)
+    made = whole.get_params() | {"checkpoint": url, "checkpoint_every": 3}
+    with pytest.raises(KeyboardInterrupt):
+        GDMCBoostClassifier(**made | {"callbacks": [die]}).fit(*arrays)
+    assert distboost.load(url).n_iter_ == 6
+    files = s3fs.S3FileSystem()
+    stray = f"{url}/rounds-6-7-{16 * 'a'}.safetensors"
+    files.pipe_file(stray, b"half")
+    resumed = GDMCBoostClassifier(**made).fit(*arrays, resume=True)
+    assert saved(resumed) == saved(whole) == saved(distboost.load(url))
+    names = sorted(
+        key.rpartition("/")[2].rpartition("-")[0] for key in files.ls(url, detail=False, refresh=True)
+    )
+    assert names == ["", "rounds-0-3", "rounds-3-6", "rounds-6-9"]
+    with pytest.raises(
+        CheckpointError, match=r"cannot write the checkpoint s3://nowhere/c: \d+ bytes to .*bucket"
+    ):
+        GDMCBoostClassifier(**made | {"checkpoint": "s3://nowhere/c"}).fit(*arrays)
+    with pytest.raises(FileNotFoundError):
+        distboost.load(f"{bucket}/checkpoints/d")
+
+
 def test_on_a_cluster(arrays, bucket, server, blobs, saved):
     """Workers that know the server from their environment."""
     from distributed import Client, LocalCluster
@@ -179,6 +214,126 @@ def test_a_damaged_chunk(arrays, bucket):
     files.pipe_file(f"{arrays[0][5:]}/c/1/0", b"nothing like it")
     with pytest.raises(StoreError, match=r"rows \d+ to \d+ of X \(.*data/x.*cannot be read"):
         model().fit(*arrays)
+
+
+@pytest.mark.parametrize("content", [b"", b"BLSC", None], ids=["empty", "garbage", "missing"])
+@pytest.mark.parametrize("key", ["bins/c/0/0", "labels/c/0", "bins/zarr.json", "zarr.json"])
+def test_damage_to_a_store(key, content, arrays, bucket):
+    store = distboost.bin(*arrays, f"{bucket}/store")
+    files = s3fs.S3FileSystem()
+    files.rm(f"{store}/{key}") if content is None else files.pipe_file(f"{store}/{key}", content)
+    what = (
+        "array bins"
+        if key == "bins/zarr.json"
+        else "zarr.json"
+        if key == "zarr.json"
+        else f"chunk {key}, rows 0 to 239"
+    )
+    with pytest.raises(BinnedStoreError, match=rf"(?s){what}.*[Bb]in the data again"):
+        model().fit(store)
+
+
+@pytest.mark.parametrize("content", [b"", b"BLSC"], ids=["empty", "garbage"])
+@pytest.mark.parametrize(
+    ("key", "said"), [("c/2/1", "chunk c/2/1, rows 120 to 179 of X"), ("zarr.json", "X: the meta")]
+)
+def test_damage_to_an_array(key, said, content, arrays):
+    s3fs.S3FileSystem().pipe_file(f"{arrays[0]}/{key}", content)
+    with pytest.raises(StoreError, match=rf"(?s){said}.*data/x.*again, or restore it from a copy"):
+        model().fit(*arrays)
+
+
+class Line(socketserver.ThreadingTCPServer):
+    """A line to a server, that can be cut."""
+
+    daemon_threads = True
+
+    def __init__(self, url):
+        self.far = urlsplit(url)
+        self.refused, self.connections, self.lock = 0, set(), threading.Lock()
+        super().__init__(("127.0.0.1", 0), Connection)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def cut(self, n):
+        """Closes all connections, and the next n as soon as they are made."""
+        with self.lock:
+            self.refused = n
+            for connection in self.connections:
+                with suppress(OSError):  # the other end was faster
+                    connection.shutdown(socket.SHUT_RDWR)
+
+
+class Connection(socketserver.BaseRequestHandler):
+    def handle(self):
+        with self.server.lock:
+            if self.server.refused:
+                self.server.refused -= 1
+                return
+            self.server.connections.add(self.request)
+        with socket.create_connection(
+            (self.server.far.hostname, self.server.far.port), timeout=DEADLINE
+        ) as far:
+            back = threading.Thread(target=self._forward, args=(far, self.request), daemon=True)
+            back.start()
+            self._forward(self.request, far)
+            with suppress(OSError):
+                far.shutdown(socket.SHUT_RDWR)
+            back.join(DEADLINE)
+        with self.server.lock:
+            self.server.connections.discard(self.request)
+
+    @staticmethod
+    def _forward(source, target):
+        with suppress(OSError):
+            while data := source.recv(2**16):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def line(arrays, server, monkeypatch):
+    """The line that leads to the server. Others than this library try again only a few times."""
+    with Line(server) as found:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", found.url)
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+        monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
+        s3fs.S3FileSystem.clear_instance_cache()
+        yield found
+        found.shutdown()
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+def test_a_line_that_is_cut_for_a_moment(line, arrays, bucket, blobs, saved, caplog):
+    expected = saved(model().fit(*blobs))
+    store = f"{bucket}/store"
+    for work in (
+        lambda: distboost.bin(*arrays, store),
+        lambda: model().fit(store),
+        lambda: model().fit(*arrays),
+    ):
+        caplog.clear()
+        line.cut(10)
+        found = work()
+        assert found == store or saved(found) == expected
+        assert re.search(r"attempt \d of 6", caplog.text)
+
+
+def test_a_line_that_stays_cut(line, arrays, bucket):
+    store = distboost.bin(*arrays, f"{bucket}/store")
+    line.cut(10**9)
+    for data, what in (((store,), "binned store"), (arrays, "X: the metadata")):
+        started = time.monotonic()
+        with pytest.raises(
+            StoreError,
+            match=rf"{what}.* cannot be read: .*tried up to 6 times: check the disk or the network",
+        ):
+            model().fit(*data)
+        assert time.monotonic() - started < DEADLINE
 
 
 def test_a_missing_bucket(arrays, bucket):

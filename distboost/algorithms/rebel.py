@@ -34,7 +34,7 @@ from distboost.rows import Losses, Rows
 from distboost.weak.similarity import SEARCH_BYTES, Similarity, SimilaritySearch
 from distboost.weak.tree import TreeGrower
 from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.codes import CodeSides, CodeWeights, one_against_all
+from distboost.weighting.codes import CodeSides, CodeWeights, OneAgainstAll
 
 LARGEST_STEP = LARGEST_RATIO / 2  # it multiplies one weight and divides another
 
@@ -84,7 +84,7 @@ class REBEL(Algorithm):
     weighting: CodeWeights = field(init=False)
 
     def __post_init__(self):
-        self.weighting = CodeWeights(one_against_all(self.n_classes))
+        self.weighting = OneAgainstAll(self.n_classes)
 
     @property
     def needs_values(self) -> bool:

@@ -59,6 +59,7 @@ def train(
     eval_x: str | None,
     eval_y: str | None,
     scheduler: str | None,
+    tls: str | None,
     workers: int | None,
     parameters: tuple[str, ...],
     resume: bool,
@@ -68,6 +69,7 @@ def train(
         raise click.UsageError("--eval-x and --eval-y go together.")
     _check_folder(model)
     estimator = _estimator(algorithm, model, settings(parameters), resume)
+    from distboost.checkpoint import is_checkpoint, remove
     from distboost.cli.show import digest
     from distboost.cli.where import cluster
 
@@ -75,17 +77,17 @@ def train(
     started = time.perf_counter()
     eval_set = None if eval_x is None else (eval_x, eval_y)
     try:
-        with cluster(scheduler, workers) as client:
+        with cluster(scheduler, workers, tls) as client:
             estimator.client = client
             estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
     except KeyboardInterrupt:
-        if _exists(_checkpoint(model)):
+        if estimator.checkpoint is not None and is_checkpoint(estimator.checkpoint):
             click.echo(
-                f"Interrupted. The same command with --resume goes on from {_checkpoint(model)}.", err=True
+                f"Interrupted. The same command with --resume goes on from {estimator.checkpoint}.", err=True
             )
         raise
     estimator.save(model)
-    _remove(_checkpoint(model))
+    remove(_checkpoint(model))
     click.echo(_outcome(estimator, time.perf_counter() - started))
     click.echo(f"{model} sha256 {digest(model)}")
 
@@ -93,10 +95,13 @@ def train(
 def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool) -> Any:
     """The estimator to fit: a new one, or the one to go on with."""
     from distboost import estimators
+    from distboost.checkpoint import is_checkpoint
 
     checkpoint = parameters.setdefault("checkpoint", _checkpoint(model))
     if resume:
-        estimator = estimators.load(checkpoint if checkpoint is not None and _exists(checkpoint) else model)
+        estimator = estimators.load(
+            checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
+        )
         if algorithm not in (None, estimator.algorithm_name):
             raise click.UsageError(f"{model} is a model of {estimator.algorithm_name}, not of {algorithm}.")
     elif algorithm is None:
@@ -113,21 +118,6 @@ def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], re
 
 def _checkpoint(model: str) -> str:
     return f"{model}.checkpoint"
-
-
-def _exists(url: str) -> bool:
-    import fsspec
-
-    filesystem, path = fsspec.core.url_to_fs(url)
-    return filesystem.exists(path)
-
-
-def _remove(url: str) -> None:
-    import fsspec
-
-    filesystem, path = fsspec.core.url_to_fs(url)
-    if filesystem.exists(path):
-        filesystem.rm(path)
 
 
 def _check_folder(path: str) -> None:
@@ -172,14 +162,21 @@ def _outcome(estimator: Any, seconds: float) -> str:
 
 
 @main.command()
-@located("--model", "Model file.")
+@located("--model", "Model file, or checkpoint.")
 @located("--x", "Features, (rows, features).")
 @located("--out", "Zarr array to write: one label per row, or one probability per row and class.")
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
 @click.option("--overwrite", is_flag=True, help="Replace the array at --out.")
 @running
 def predict(
-    model: str, x: str, out: str, proba: bool, overwrite: bool, scheduler: str | None, workers: int | None
+    model: str,
+    x: str,
+    out: str,
+    proba: bool,
+    overwrite: bool,
+    scheduler: str | None,
+    tls: str | None,
+    workers: int | None,
 ) -> None:
     """Predict the rows of an array into another, chunk by chunk."""
     from distboost.cli.stream import write_predictions
@@ -187,19 +184,25 @@ def predict(
     from distboost.estimators import load
 
     estimator = load(model)
-    with cluster(scheduler, workers) as client:
+    with cluster(scheduler, workers, tls) as client:
         array = write_predictions(estimator, x, out, proba=proba, overwrite=overwrite, client=client)
     click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 
 @main.command()
-@located("--model", "Model file.")
+@located("--model", "Model file, or checkpoint.")
 @located("--x", "Features, (rows, features).")
 @located("--y", "True labels, (rows,).")
 @located("--report", "HTML file to write.", required=False)
 @running
 def evaluate(
-    model: str, x: str, y: str, report: str | None, scheduler: str | None, workers: int | None
+    model: str,
+    x: str,
+    y: str,
+    report: str | None,
+    scheduler: str | None,
+    tls: str | None,
+    workers: int | None,
 ) -> None:
     """Compare a model's predictions with true labels."""
     from distboost.cli.show import print_evaluation
@@ -210,7 +213,7 @@ def evaluate(
     if report is not None:
         _check_folder(report)
     estimator = load(model)
-    with cluster(scheduler, workers) as client:
+    with cluster(scheduler, workers, tls) as client:
         found = confusion(estimator, x, y, client)
     print_evaluation(found)
     if report is not None:
@@ -259,6 +262,7 @@ def bin_rows(
     memory_limit: int | None,
     keep_values: bool,
     scheduler: str | None,
+    tls: str | None,
     workers: int | None,
 ) -> None:
     """Bin once, train many times.
@@ -270,7 +274,7 @@ def bin_rows(
     from distboost.data.store import BinnedStore
 
     _show_log("distboost.data")
-    with cluster(scheduler, workers) as client:
+    with cluster(scheduler, workers, tls) as client:
         bin(
             x,
             y,
@@ -337,7 +341,7 @@ def plan(
 @main.command()
 @click.argument("model", type=Location())
 def inspect(model: str) -> None:
-    """Show what is in a model file."""
+    """Show what is in a model file or a checkpoint."""
     from distboost.cli.show import print_model
     from distboost.estimators import load
 

@@ -70,13 +70,19 @@ def running(command: Callable) -> Callable:
         metavar="ADDRESS",
         help="Run on the Dask cluster of this scheduler, such as tcp://host:8786.",
     )
+    tls = click.option(
+        "--tls",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="FOLDER",
+        help="Certificates for a scheduler at tls://..., made by 'python -m cluster.certificates': ca.pem, cert.pem, key.pem.",
+    )
     workers = click.option(
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
         help="Run on N worker processes of this machine.",
     )
-    return scheduler(workers(command))
+    return scheduler(tls(workers(command)))
 
 
 def settings(texts: tuple[str, ...]) -> dict[str, Any]:

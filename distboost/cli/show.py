@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import fsspec
 import numpy as np
 from rich.console import Console
 from rich.table import Column, Table
 
+from distboost.checkpoint import is_checkpoint, manifest_url
 from distboost.cli.stream import Confusion
+from distboost.files import read
 from distboost.runtime.plan import MemoryPlan, Part
 from distboost.units import megabytes
 
@@ -19,12 +20,9 @@ MOST_NAMED = 20
 
 
 def digest(url: str) -> str:
-    """The sha256 digest of a file."""
-    sha = hashlib.sha256()
-    with fsspec.open(url, "rb") as file:
-        while block := file.read(2**20):
-            sha.update(block)
-    return sha.hexdigest()
+    """The sha256 digest of a model file, or of a checkpoint's manifest, which has those of its segments."""
+    place = manifest_url(url) if is_checkpoint(url) else url
+    return hashlib.sha256(read(place)).hexdigest()
 
 
 def print_evaluation(found: Confusion) -> None:
@@ -94,9 +92,9 @@ def _facts(model: Any, url: str) -> list[tuple[str, str]]:
 
 def _top_features(model: Any) -> str:
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    gains = model.feature_importances_
-    first = [d for d in np.argsort(-gains, kind="stable")[:10] if gains[d] > 0]
-    return ", ".join(f"{names[d]} ({gains[d]:.1%})" for d in first) or "none"
+    features, gains = model._ensemble.gains()
+    first = [i for i in np.argsort(-gains, kind="stable")[:10] if gains[i] > 0]
+    return ", ".join(f"{names[features[i]]} ({gains[i] / gains.sum():.1%})" for i in first) or "none"
 
 
 def print_plan(plan: MemoryPlan) -> None:

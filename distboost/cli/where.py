@@ -12,14 +12,24 @@ from distboost.errors import ClusterError
 CONNECT_DEADLINE = 8.0  # seconds
 START_DEADLINE = 60.0
 
+# What a folder of certificates holds.
+CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "cert.pem", "key.pem"
+
 
 @contextmanager
-def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of so many new local processes; None: in this process."""
+def cluster(scheduler: str | None, workers: int | None, tls: str | None = None) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of so many new local processes; None: in this process.
+
+    `tls` is the folder of the certificates with which the scheduler is spoken to.
+    """
     if scheduler and workers:
         raise ValueError("--scheduler and --workers exclude each other: give the one or the other.")
+    if tls and not (scheduler or "").startswith("tls://"):
+        raise ValueError(
+            f"--tls {tls} is for a scheduler at an address such as tls://host:8786; --scheduler is {scheduler or 'not given'}."
+        )
     if scheduler:
-        with _connected(scheduler) as client:
+        with _connected(scheduler, security(tls) if tls else None) as client:
             yield client
     elif workers:
         with _started(workers) as client:
@@ -28,19 +38,49 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         yield None
 
 
+def security(folder: str | os.PathLike) -> Any:
+    """What a client of a cluster with TLS needs, of a folder of certificates; raises if they cannot be used."""
+    from distributed.security import Security
+
+    ca, certificate, key = (os.path.join(folder, name) for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE))
+    found = Security(require_encryption=True, tls_ca_file=ca, tls_client_cert=certificate, tls_client_key=key)
+    try:
+        found.get_connection_args("client")
+    except OSError as error:  # as an ssl.SSLError is, too
+        raise ClusterError(
+            f"the certificates in {folder} cannot be used: {error}. It needs {CA_FILE}, {CERTIFICATE_FILE} and {KEY_FILE}, as "
+            "'python -m cluster.certificates' makes them for the whole cluster."
+        ) from error
+    return found
+
+
 @contextmanager
-def _connected(address: str) -> Iterator[Any]:
+def _connected(address: str, security: Any) -> Iterator[Any]:
     from distributed import Client
 
     try:
-        client = Client(address, timeout=CONNECT_DEADLINE)
+        client = Client(address, timeout=CONNECT_DEADLINE, security=security)
     except Exception as error:  # another kind of server may answer anything
+        reason = str(error) or repr(error.__cause__)
         raise ClusterError(
-            f"no Dask scheduler answers at {address} (waited up to {CONNECT_DEADLINE:.0f} s). Check the address and the network, "
-            "or start one with 'dask scheduler'; or run on this machine with --workers N."
+            f"no Dask scheduler answers at {address} (waited up to {CONNECT_DEADLINE:.0f} s: {reason}). Check the address and "
+            f"the network, or start one with 'dask scheduler'; or run on this machine with --workers N. "
+            f"{_hint(address, security)}"
         ) from error
     with client:
         yield client
+
+
+def _hint(address: str, security: Any) -> str:
+    """A scheduler that refuses us closes the connection, and says no more."""
+    if not address.startswith("tls://"):
+        return "A scheduler with TLS answers only at tls://..., with --tls FOLDER."
+    if security is None:
+        return "Without --tls FOLDER, certificates are those of Dask's configuration (distributed.comm.tls)."
+    return (
+        "A scheduler with TLS answers none but certificates of its own authority that have not expired: "
+        f"is {security.tls_client_cert} one?"
+    )
 
 
 @contextmanager

@@ -27,6 +27,10 @@ class Dataset(Protocol):
     def weighted(self) -> bool:
         """Whether rows may weigh other than 1."""
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether any worker can read the rows by itself."""
+
     def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
         """Classes, weights and bin edges, found in so many bytes of each process."""
 
@@ -59,6 +63,10 @@ class RawDataset:
     @property
     def weighted(self) -> bool:
         return self.sources.weights is not None
+
+    @property
+    def is_stored(self) -> bool:
+        return all(isinstance(source, ZarrSource) for source in self.sources if source is not None)
 
     @property
     def is_tall(self) -> bool:

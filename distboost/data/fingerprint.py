@@ -12,8 +12,10 @@ import numpy as np
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
+from distboost.data.retry import retried
 from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource, pieces
 from distboost.data.storage import listed
+from distboost.errors import StoreError
 
 _ROWS = 2**16  # that are added to a checksum at once
 
@@ -41,7 +43,13 @@ def _described(source: Source) -> tuple:
         return *kind, source.array.name
     if is_file_based(source):
         assert isinstance(source, ZarrSource)
-        return *kind, _files(_innermost(source.array.store), source.array.path)
+        store, path = _innermost(source.array.store), source.array.path
+        try:
+            return *kind, retried(lambda: _files(store, path), source.place, "listed")
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{source.place} is not there, or no longer: {error}. Restore it, and bin the data again."
+            ) from error
     assert isinstance(source, ArraySource | ZarrSource)
     return *kind, _checksum(source)
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec
-from zarr.core.sync import sync
 
+from distboost.data.chunks import chunk_key
 from distboost.data.memory import returned_when_freed
-from distboost.data.storage import listed, room_for
+from distboost.data.retry import is_damage, retried, said
+from distboost.data.storage import listed, writing
+
+log = logging.getLogger("distboost.data")
 
 # The fill values are ones that a chunk does not consist of: a chunk that is gone is noticed.
 _KINDS: dict[str, tuple[str, Any]] = {
@@ -73,10 +78,15 @@ class StoredBlocks:
             span = self.span(block)
             for name, rows in values.items():
                 content = rows[span.start - first : span.stop - first]
-                with room_for(self.url, self.needed):
+                with writing(self.url, self.needed):
                     self.arrays[name][span] = content
                 written.append(Written(name, block, checksum(content)))
         return written
+
+    def place(self, name: str, block: int) -> str:
+        """What to call a block of an array in a message."""
+        span, key = self.span(block), chunk_key(self.arrays[name], block)
+        return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.url}"
 
     def read(self, name: str, block: int) -> np.ndarray:
         return np.asarray(self.arrays[name][self.span(block)])
@@ -95,25 +105,18 @@ class StoredBlocks:
 @returned_when_freed()
 def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[Written]:
     """What is in the store of a block; nothing if any of it cannot be read, as each chunk's own checksum tells."""
-    try:
-        return [Written(name, block, checksum(blocks.read(name, block))) for name in names]
-    except Exception:
-        return []
-
-
-def chunk_key(array: zarr.Array, row: int, column: int = 0) -> str:
-    """The key of a chunk in its store."""
-    key = array.metadata.encode_chunk_key((row, column)[: array.ndim])
-    return f"{array.path}/{key}" if array.path else key
-
-
-def has_chunk(array: zarr.Array, row: int, column: int = 0) -> bool:
-    """Whether a chunk is there: zarr would read the fill value."""
-    return sync(array.store.exists(chunk_key(array, row, column)))
-
-
-def delete_chunk(array: zarr.Array, row: int, column: int) -> None:
-    sync(array.store.delete(chunk_key(array, row, column)))
+    written = []
+    for name in names:
+        what = blocks.place(name, block)
+        try:
+            content = retried(partial(blocks.read, name, block), what, reread=True)
+        except MemoryError:
+            raise
+        except Exception as error:
+            log.warning("%s cannot be used (%s): it is made again", what, said(error))
+            return []
+        written.append(Written(name, block, checksum(content)))
+    return written
 
 
 def checksum(*arrays: np.ndarray) -> int:
@@ -125,21 +128,52 @@ def checksum(*arrays: np.ndarray) -> int:
 
 def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array:
     """One of the store's arrays: as it is there already, else new. Quantile bins do not compress: nothing is compressed."""
-    return chunked_array(group, name, name, shape, (min(rows, shape[0]), *shape[1:]))
+    return chunked_array(group, name, name, shape, _block_chunks(shape, rows))
+
+
+def is_block_array(array: Any, name: str, shape: tuple[int, ...], rows: int) -> bool:
+    """Whether something is the array of this name that the store should have."""
+    return _is_of(array, name, shape, _block_chunks(shape, rows))
+
+
+def _block_chunks(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
+    return min(rows, shape[0]), *shape[1:]
 
 
 def chunked_array(
     group: zarr.Group, name: str, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]
 ) -> zarr.Array:
     """An array of the type of `kind` whose chunks carry checksums; kept if it is there in these chunks, else made anew."""
-    present = group.get(name)
-    if isinstance(present, zarr.Array) and (present.shape, present.chunks) == (shape, chunks):
+    present = _present(group, name)
+    if _is_of(present, kind, shape, chunks):
         return present
     dtype, fill = _KINDS[kind]
     return group.create_array(
         name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=[Crc32cCodec()],
-        config={"write_empty_chunks": True}, overwrite=present is not None,
+        config={"write_empty_chunks": True}, overwrite=True,
     )  # fmt: skip
+
+
+def _present(group: zarr.Group, name: str) -> Any:
+    """What a group has by a name; None if that is damaged."""
+    what = f"array {name} of {group.store_path}"
+    try:
+        return retried(lambda: group.get(name), what)
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        log.warning("the metadata of %s are damaged (%s): it is made anew", what, said(error))
+        return None
+
+
+def _is_of(array: Any, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> bool:
+    """Whether something is an array of these chunks, and of the type of `kind`."""
+    dtype = np.dtype(_KINDS[kind][0])
+    return isinstance(array, zarr.Array) and (array.shape, array.chunks, array.dtype) == (
+        shape,
+        chunks,
+        dtype,
+    )
 
 
 def plain_array(group: zarr.Group, name: str, values: np.ndarray) -> None:

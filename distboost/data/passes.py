@@ -6,6 +6,7 @@ What is in the store already is not done again: that is how an interrupted binni
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -13,21 +14,15 @@ from typing import Any
 import numpy as np
 import zarr
 
+from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_features, bin_labels
-from distboost.data.layout import (
-    StoredBlocks,
-    Written,
-    chunk_key,
-    chunked_array,
-    delete_chunk,
-    has_chunk,
-    verified,
-)
+from distboost.data.layout import StoredBlocks, Written, chunked_array, verified
 from distboost.data.memory import returned_when_freed
 from distboost.data.plan import IngestPlan
 from distboost.data.profile import SCAN_ROWS
+from distboost.data.retry import retried, said
 from distboost.data.sources import Source, load
-from distboost.data.storage import listed, room_for
+from distboost.data.storage import listed, writing
 from distboost.errors import BinnedStoreError
 
 _BANDS = "bands"  # the group of the intermediate arrays
@@ -198,7 +193,7 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
         if content is None:
             continue
         for a, b in _spans(n, bands.rows):
-            with room_for(bands.blocks.url, bands.blocks.needed):
+            with writing(bands.blocks.url, bands.blocks.needed):
                 bands.arrays[name][first + a : first + b, column : column + n_features] = content[a:b]
 
 
@@ -215,24 +210,32 @@ def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> li
                 array, strip, band, slice(first, stop), columns, bands.blocks.url
             )
         written += bands.blocks.write(first, {name: content})
-    for array in bands.arrays.values():
-        for strip, band in bands.chunks(first, stop):
-            delete_chunk(array, strip, band)
+    with writing(bands.blocks.url, bands.blocks.needed):
+        for array in bands.arrays.values():
+            for strip, band in bands.chunks(first, stop):
+                delete_chunk(array, strip, band)
     return written
 
 
 def _band_chunk(
     array: zarr.Array, strip: int, band: int, rows: slice, columns: slice, url: str
 ) -> np.ndarray:
-    try:
+    what = f"chunk {chunk_key(array, strip, band)}, an intermediate one of the binned store {url}"
+
+    def read() -> np.ndarray:
         if not has_chunk(array, strip, band):
-            raise FileNotFoundError(chunk_key(array, strip, band))
+            raise FileNotFoundError("it is not there")
         return np.asarray(array[rows, columns])
+
+    try:
+        return retried(read, what, reread=True)
+    except MemoryError:
+        raise
     except Exception as error:
-        if has_chunk(array, strip, band):
+        with suppress(OSError):
             delete_chunk(array, strip, band)  # so that it is made again
         raise BinnedStoreError(
-            f"an intermediate chunk of the binned store {url!r} is gone or damaged: {error}. Does another process write there? "
+            f"{what} is gone or damaged: {said(error)}. Does another process write there? "
             "Bin again: what is in the store is kept."
         ) from error
 

@@ -7,23 +7,31 @@ slice itself, that of a zarr array is its address, that of a dask array is compu
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import os
 import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import zarr
+from zarr.errors import NodeTypeValidationError
 
+from distboost.data.chunks import chunk_key, found_and_expected, stored_bytes
 from distboost.data.memory import returned_when_freed
+from distboost.data.retry import is_damage, retried, said
 from distboost.data.storage import listed, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
 
 PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
+
+log = logging.getLogger("distboost")
+Spans = tuple[tuple[int, int], ...]  # along each axis
 
 
 @dataclass(frozen=True)
@@ -109,9 +117,9 @@ class ZarrPart:
         return np.dtype(self.array.dtype)
 
     @property
-    def _bounds(self) -> list[tuple[int, int]]:
+    def _bounds(self) -> Spans:
         rest = [(0, length) for length in self.array.shape[1:]]
-        return [(self.start, self.stop), *(rest if self.columns is None else [self.columns])]
+        return (self.start, self.stop), *(rest if self.columns is None else [self.columns])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -122,27 +130,68 @@ class ZarrPart:
 
         zarr decodes many chunks at once where a selection covers many: so none does.
         """
-        sizes = _piece_shape(self.array)
-        spans = [
-            axis.spans(a, b, size)
-            for axis, (a, b), size in zip(axes_of(self.array), self._bounds, sizes, strict=True)
-        ]
-        for piece in itertools.product(*map(list, spans)):
-            position = tuple(a - first for (a, _), (first, _) in zip(piece, self._bounds, strict=True))
+        for piece in _cut(self.array, self._bounds, _piece_shape(self.array)):
             with returned_when_freed():
                 values = self._read(piece)
-                yield position, values
+                yield _position(piece, self._bounds), values
                 del values  # before the next one is read
 
-    def _read(self, piece: tuple[tuple[int, int], ...]) -> np.ndarray:
+    def _read(self, piece: Spans) -> np.ndarray:
+        """The values of some chunks: together, or one by one where one of them cannot be read."""
+        chunks = list(_cut(self.array, piece, [1] * len(piece)))
+        if len(chunks) == 1:
+            return self._read_chunk(piece)
         try:
-            return np.asarray(self.array[tuple(slice(a, b) for a, b in piece)])
+            values = self._values(piece)
+            for chunk in chunks:
+                self._check_shard(chunk, values[_within(chunk, piece)])
+            return values
+        except MemoryError:
+            raise
         except Exception as error:
-            a, b = piece[0]
+            log.warning(
+                "%s cannot be read (%s): its %d chunks are read one by one",
+                self._rows(piece),
+                said(error),
+                len(chunks),
+            )
+        out = np.empty([b - a for a, b in piece], self.array.dtype)
+        for chunk in chunks:
+            out[_within(chunk, piece)] = self._read_chunk(chunk)
+        return out
+
+    def _read_chunk(self, chunk: Spans) -> np.ndarray:
+        """The values of one chunk, or of a part of it."""
+        position = self._chunk_position(chunk)
+        what = f"chunk {chunk_key(self.array, *position)}, {self._rows(chunk)}"
+        try:
+            return retried(lambda: self._check_shard(chunk, self._values(chunk)), what, reread=True)
+        except Exception as error:
+            if not (is_damage(error) or isinstance(error, FileNotFoundError)):
+                raise
             raise StoreError(
-                f"rows {a} to {b - 1} of {self.place} cannot be read: {type(error).__name__}: {error}. "
+                f"{what} cannot be read: {said(error)} ({found_and_expected(self.array, *position)}). "
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
+
+    def _check_shard(self, chunk: Spans, values: np.ndarray) -> np.ndarray:
+        """The values of a chunk; raises if it is a shard of no bytes, which zarr takes for one that was never written."""
+        if self.array.shards and _is_all(values, self.array.fill_value):
+            with suppress(FileNotFoundError):
+                if not stored_bytes(self.array, *self._chunk_position(chunk)):
+                    raise ValueError("the shard is empty")
+        return values
+
+    def _chunk_position(self, chunk: Spans) -> list[int]:
+        size = self.array.shards or self.array.chunks
+        return [a // length for (a, _), length in zip(chunk, size, strict=True)]
+
+    def _values(self, spans: Spans) -> np.ndarray:
+        return np.asarray(self.array[tuple(slice(a, b) for a, b in spans)])
+
+    def _rows(self, spans: Spans) -> str:
+        a, b = spans[0]
+        return f"rows {a} to {b - 1} of {self.place}"
 
     def load(self) -> np.ndarray:
         out = np.empty(self.shape, self.array.dtype)
@@ -150,6 +199,28 @@ class ZarrPart:
             out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
             del values
         return out
+
+
+def _cut(array: zarr.Array, bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
+    """Cuts what lies within bounds into cells of about these sizes, at chunk boundaries."""
+    cuts = zip(axes_of(array), bounds, sizes, strict=True)
+    return itertools.product(*(list(axis.spans(a, b, size)) for axis, (a, b), size in cuts))
+
+
+def _position(cell: Spans, bounds: Spans) -> tuple[int, ...]:
+    """Where a cell begins within bounds."""
+    return tuple(a - first for (a, _), (first, _) in zip(cell, bounds, strict=True))
+
+
+def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
+    """A cell's place in an array of what lies within bounds."""
+    return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(cell, bounds, strict=True))
+
+
+def _is_all(values: np.ndarray, value: Any) -> bool:
+    """Whether there is nothing but one value, which may be NaN."""
+    first = values.flat[0]
+    return bool((first == value and (values == value).all()) or (first != first and (values != values).all()))
 
 
 def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
@@ -203,7 +274,7 @@ class ZarrSource(Source):
 
     def __init__(self, array: zarr.Array, name: str):
         self.array = array
-        self.place = f"{name} ({array.store_path})"
+        self.place = f"{name} ({_url(array)})"
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
         self.axes = axes_of(array)
         self.chunk_bytes = _chunk_bytes(self)
@@ -226,6 +297,13 @@ class ZarrSource(Source):
         prefix = f"{array.path}/" if array.path else ""
         present = listed(array.store, prefix)
         return [key for key in expected if prefix + key not in present]
+
+
+def _url(array: zarr.Array) -> str:
+    store = array.store
+    if isinstance(store, zarr.storage.FsspecStore):
+        return store.fs.unstrip_protocol("/".join(filter(None, (store.path, array.path))))
+    return str(array.store_path)
 
 
 class DaskSource(Source):
@@ -265,12 +343,23 @@ def is_dask(data: Any) -> bool:
 
 def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
     """The zarr array at a path or URL."""
+    place = repr(os.fspath(url))
     try:
-        return zarr.open_array(open_store(url), mode="r")
-    except Exception as error:
+        store = open_store(url)
+        return retried(
+            lambda: zarr.open_array(store, mode="r"), f"{name}: the metadata of the zarr array at {place}"
+        )
+    except (FileNotFoundError, NodeTypeValidationError) as error:
         raise DataError(
-            f"{name}: there is no zarr array at {os.fspath(url)!r} ({type(error).__name__}: {error}). "
+            f"{name}: there is no zarr array at {place} ({said(error)}). "
             "Give the path or URL of an array, such as data.zarr/x."
+        ) from error
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        raise StoreError(
+            f"{name}: the metadata of the zarr array at {place} cannot be used ({said(error)}). Write its zarr.json again, or "
+            "restore it from a copy; where it names a codec that is not known here, install the library that has it."
         ) from error
 
 

@@ -20,7 +20,8 @@ from zarr.core.group import GroupMetadata
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from distboost.errors import DataError, StoreError
+from distboost.data.retry import retried, retried_async, said
+from distboost.errors import DataError, DistboostError, StoreError
 
 try:
     import fcntl
@@ -34,6 +35,7 @@ class DurableStore(LocalStore):
     """Local files that are there whole or not at all, also after the power went.
 
     Each is written beside its place, forced to disk and renamed; then the folder is forced to disk, and each new one above it.
+    If any of that fails, it is begun anew: what could not be forced to disk may be lost, whatever is said of it later.
     """
 
     async def set(self, key: str, value: Buffer) -> None:
@@ -42,6 +44,9 @@ class DurableStore(LocalStore):
     def set_sync(self, key: str, value: Buffer) -> None:
         self._check_writable()
         path = self.root / key
+        retried(lambda: self._write(path, value), str(path), "written")
+
+    def _write(self, path: Path, value: Buffer) -> None:
         new = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
@@ -57,6 +62,14 @@ class DurableStore(LocalStore):
             raise
         for folder in (path.parent, *(folder.parent for folder in new)):
             _force(folder)
+
+
+class RemoteStore(FsspecStore):
+    """Objects, each written whole; again if that fails."""
+
+    async def set(self, key: str, value: Buffer, byte_range: tuple[int, int] | None = None) -> None:
+        write = super().set
+        await retried_async(lambda: write(key, value, byte_range), f"{self.path}/{key}", "written")
 
 
 def _force(folder: Path) -> None:
@@ -83,13 +96,13 @@ def open_store(url: str | os.PathLike, read_only: bool = True) -> Store:
     path = local_path(url)
     if path is not None:
         return DurableStore(path, read_only=read_only)
-    return FsspecStore.from_url(os.fspath(url), read_only=read_only)
+    return RemoteStore.from_url(os.fspath(url), read_only=read_only)
 
 
 def listed(store: Store, prefix: str) -> set[str]:
     """The keys that begin with a prefix."""
     _forget_listings(store)
-    return sync(_listed(store, prefix))
+    return retried(lambda: sync(_listed(store, prefix)), f"{store}/{prefix}", "listed")
 
 
 async def _listed(store: Store, prefix: str) -> set[str]:
@@ -180,14 +193,19 @@ def check_space(url: str, needed: int) -> None:
 
 
 @contextmanager
-def room_for(url: str, needed: int) -> Iterator[None]:
-    """Says what is needed where the disk is full; `needed` bytes in all."""
+def writing(url: str, needed: int) -> Iterator[None]:
+    """Says what is needed where the disk is full, `needed` bytes in all, and what else keeps a store from being written."""
     try:
         yield
     except Exception as error:
-        if not _is_full(error):
+        if is_full(error):
+            raise _no_room(url, needed) from error
+        if isinstance(error, DistboostError) or not isinstance(error, OSError):
             raise
-        raise _no_room(url, needed) from error
+        raise StoreError(
+            f"the store {url!r} cannot be written: {said(error)}. Put that right and give the same command again, which goes on "
+            "from what has been written; or give another place."
+        ) from error
 
 
 def _no_room(url: str, needed: int) -> StoreError:
@@ -205,12 +223,12 @@ def _free(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-def _is_full(error: BaseException | None) -> bool:
+def is_full(error: BaseException | None) -> bool:
     """Whether a full disk is behind an error."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True
-        if isinstance(error, BaseExceptionGroup) and any(map(_is_full, error.exceptions)):
+        if isinstance(error, BaseExceptionGroup) and any(map(is_full, error.exceptions)):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -2,30 +2,44 @@
 
 A zarr group of `bins` (n, D) uint8, `labels` (n,) and `weights` (n,), perhaps `values` (n, D), with the bin edges beside them.
 Every chunk is written whole, by one writer, with a checksum. The manifest, an attribute of the group, is written last: a store
-without one is incomplete. It holds a second checksum per block, for zarr reads a chunk that is not there as the fill value.
+without one is incomplete. It has a checksum of its own, and holds a second one per block: zarr reads a chunk that is not there as
+the fill value.
 
 Until then another attribute says what the store is made from and how far that is, so that an interrupted binning can go on.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import zlib
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 import zarr
+from zarr.core.sync import sync
+from zarr.errors import ContainsArrayError
 
 from distboost.data import ingest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.dataset import RawDataset
 from distboost.data.fingerprint import fingerprint, is_file_based
 from distboost.data.ingest import BinOptions, Workplace, joined_edges, split_edges
-from distboost.data.layout import StoredBlocks, block_array, checksum, plain_array, store_bytes
+from distboost.data.layout import (
+    StoredBlocks,
+    block_array,
+    checksum,
+    is_block_array,
+    plain_array,
+    store_bytes,
+)
 from distboost.data.passes import Progress, remove_bands, write_bins, write_labels
 from distboost.data.plan import IngestPlan, mebibytes
 from distboost.data.profile import ClassScan, Profile, ScanOptions, WeightRule
-from distboost.data.reading import read_block
+from distboost.data.reading import intact, read_block
+from distboost.data.retry import is_damage, retried, said
 from distboost.data.sources import ZarrSource
 from distboost.data.storage import (
     check_space,
@@ -36,13 +50,15 @@ from distboost.data.storage import (
     open_store,
     remove_all,
     remove_partial_files,
-    room_for,
+    writing,
 )
 from distboost.errors import BinnedStoreError, DataError, LimitError, StoreError
 
-STORE_VERSION = 2
+STORE_VERSION = 3
 _MANIFEST = "distboost-binned"
 _UNFINISHED = "distboost-unfinished"
+_COMPARED = {"checksum", "checksums", "source"}
+_REMEDY = "Bin the data again, after removing this store."
 
 log = logging.getLogger("distboost.data")
 
@@ -127,12 +143,11 @@ def _write(
 ) -> BinnedStore:
     """What is still to be done of a store."""
     remove_partial_files(url)
-    with room_for(url, needed):
+    with writing(url, needed):
         group = _begun(url, made_from)
     blocks = _blocks(group, url, made_from, needed)
     progress = Progress(blocks, work)
-    with room_for(url, needed):
-        profile = _scanned(group, data, options, plan, progress, profile)
+    profile = _scanned(group, data, options, plan, progress, profile)
     rule = WeightRule(np.ones(len(profile.classes)), 1.0)
     keep_values = made_from["keep_values"]
     binning = BinOptions.of(profile, rule, data.sources, keep_values)
@@ -141,25 +156,21 @@ def _write(
     write_bins(data.sources.x, binning, plan, progress, group)
     _check_unchanged(data, made_from)
     checksums = {name: progress.listed(name) for name in blocks.arrays}
-    with room_for(url, needed):
+    with writing(url, needed):
         remove_bands(group)
         remove_partial_files(url)
-        group.attrs.put({_MANIFEST: {**made_from, **_described(profile), "checksums": checksums}})
+        group.attrs.put({_MANIFEST: _sealed({**made_from, **_described(profile), "checksums": checksums})})
     return BinnedStore.open(url)
 
 
 def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
     """A complete store that is there, if it is the one that would be written; raises if it is another."""
-    store = open_store(url)
-    try:
-        group = zarr.open_group(store, mode="r")
-        manifest: Any = group.attrs.get(_MANIFEST)
-    except Exception:
+    group, manifest = _opened(url)
+    if group is None or manifest is None:
         return None  # what is there instead will be seen
-    if manifest is None:
-        return None
     if any(manifest.get(name) != value for name, value in made_from.items()):
         raise _occupied(url, "a binned store of other data or parameters")
+    _check_seal(url, manifest)
     log.info("the binned store %s is complete and was made from the same data: it is used as it is", url)
     return BinnedStore(url, group, manifest)
 
@@ -171,22 +182,23 @@ def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
     try:
         present = any(path.iterdir()) if path is not None else bool(listed(store, ""))
         if not present:
-            create_group(store, url, {_UNFINISHED: made_from})
+            create_group(store, url, {_UNFINISHED: _sealed(made_from)})
         group = zarr.open_group(store, mode="r+")
         unfinished: Any = group.attrs.get(_UNFINISHED, {})
     except (DataError, StoreError):
         raise
     except Exception as error:
+        if path is not None and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise
         if present:
             raise _occupied(url, "something") from error
-        if path is not None:
-            raise
         raise StoreError(
             f"cannot write to {url!r}: {type(error).__name__}: {error}. Does the bucket exist, and may you write to it?"
         ) from error
     if any(unfinished.get(name) != value for name, value in made_from.items()):
         raise _occupied(url, "an unfinished store of other data or parameters" if unfinished else "something")
     if present:
+        _check_seal(url, unfinished)
         log.info("the binned store %s was interrupted: what is there is kept", url)
     return group
 
@@ -196,13 +208,17 @@ def _occupied(url: str, what: str) -> DataError:
 
 
 def _blocks(group: zarr.Group, url: str, made_from: dict[str, Any], needed: int) -> StoredBlocks:
-    n, n_features, rows = made_from["n_rows"], made_from["n_features"], made_from["block_rows"]
+    rows = made_from["block_rows"]
+    with writing(url, needed):
+        arrays = {name: block_array(group, name, shape, rows) for name, shape in _shapes(made_from).items()}
+    return StoredBlocks(arrays, url, rows, made_from["n_rows"], needed)
+
+
+def _shapes(made_from: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Of the arrays that are cut into blocks."""
+    n, n_features = made_from["n_rows"], made_from["n_features"]
     shapes: dict[str, tuple[int, ...]] = {"bins": (n, n_features), "labels": (n,), "weights": (n,)}
-    if made_from["keep_values"]:
-        shapes["values"] = (n, n_features)
-    with room_for(url, needed):
-        arrays = {name: block_array(group, name, shape, rows) for name, shape in shapes.items()}
-    return StoredBlocks(arrays, url, rows, n, needed)
+    return {**shapes, "values": (n, n_features)} if made_from["keep_values"] else shapes
 
 
 def _scanned(
@@ -224,9 +240,10 @@ def _scanned(
     if profile is None:
         profile = _found(group, data, options, plan, progress)
     joined, offsets = joined_edges(profile.edges)
-    plain_array(group, "edges", joined)
-    plain_array(group, "edge_offsets", offsets)
-    group.attrs[_UNFINISHED] = {**unfinished, **_described(profile)}
+    with writing(progress.blocks.url, progress.blocks.needed):
+        plain_array(group, "edges", joined)
+        plain_array(group, "edge_offsets", offsets)
+        group.attrs[_UNFINISHED] = _sealed({**unfinished, **_described(profile)})
     return profile
 
 
@@ -272,16 +289,50 @@ def _described(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:
+def _sealed(entries: dict[str, Any]) -> dict[str, Any]:
+    return {**entries, "checksum": _seal(entries)}
+
+
+def _seal(entries: dict[str, Any]) -> int:
+    """The checksum of what a manifest says, but for what is compared with the data: the checksums of the blocks, the source."""
+    covered = {name: value for name, value in entries.items() if name not in _COMPARED}
+    return zlib.crc32(json.dumps(covered, sort_keys=True).encode())
+
+
+def _check_seal(url: str, entries: dict[str, Any]) -> None:
+    found, expected = _seal(entries), entries.get("checksum")
+    if found != expected:
+        raise _damaged(url, f"the checksum of its manifest is {found}, not {expected!r}")
+
+
+def _damaged(url: str, what: str) -> BinnedStoreError:
+    return BinnedStoreError(f"zarr.json of the binned store {url} is damaged: {what}. {_REMEDY}")
+
+
+def _opened(url: str) -> tuple[zarr.Group | None, Any]:
+    """The group at a path or URL, if there is one, and the manifest, if it has one."""
     try:
-        arrays = (cast(zarr.Array, group[name]) for name in ("edges", "edge_offsets"))
-        edges, offsets = (np.asarray(array[:]) for array in arrays)
+        store = open_store(url)
+        group = retried(lambda: zarr.open_group(store, mode="r"), f"zarr.json of the binned store {url}")
+    except (FileNotFoundError, ContainsArrayError):
+        return None, None
     except Exception as error:
-        raise BinnedStoreError(
-            f"the edges in the binned store {url!r} cannot be read: {error}. Bin the data again."
-        ) from error
-    if checksum(edges, offsets) != described["edges_checksum"]:
-        raise BinnedStoreError(f"the edges in the binned store {url!r} were altered. Bin the data again.")
+        if not is_damage(error):
+            raise
+        raise _damaged(url, said(error)) from error
+    return group, group.attrs.get(_MANIFEST)
+
+
+def _profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:
+    def read() -> list[np.ndarray]:
+        arrays = (cast(zarr.Array, group[name]) for name in ("edges", "edge_offsets"))
+        joined = [np.asarray(array[:]) for array in arrays]
+        found, expected = checksum(*joined), described["edges_checksum"]
+        if found != expected:
+            raise ValueError(f"their checksum is {found:08x}, not {expected:08x}")
+        return joined
+
+    edges, offsets = intact(read, f"arrays edges and edge_offsets of the binned store {url}")
     return Profile(
         described["n_rows"],
         np.array(described["classes"], dtype=described["class_dtype"]),
@@ -292,22 +343,21 @@ def _profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:
 
 def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule) -> BinnedRows:
     """One block of a store, checked."""
-    span = blocks.span(block)
-    place = f"rows {span.start} to {span.stop - 1} of the binned store {blocks.url}"
-    try:
-        found = {name: read_block(blocks, name, block, expected) for name, expected in checksums.items()}
-    except ValueError as error:
-        raise BinnedStoreError(f"{place} are not what was written: {error}. Bin the data again.") from error
-    except Exception as error:
-        raise BinnedStoreError(f"{place} cannot be read: {error}. Bin the data again.") from error
+    found = {name: read_block(blocks, name, block, expected) for name, expected in checksums.items()}
     labels = found["labels"]
     return BinnedRows(
-        span.start, found["bins"], labels, rule.apply(labels, found["weights"]), found.get("values")
+        blocks.span(block).start,
+        found["bins"],
+        labels,
+        rule.apply(labels, found["weights"]),
+        found.get("values"),
     )
 
 
 class BinnedStore:
     """A complete binned store."""
+
+    is_stored = True
 
     def __init__(self, url: str, group: zarr.Group, manifest: dict[str, Any]):
         self.url, self._group, self._manifest = url, group, manifest
@@ -315,31 +365,31 @@ class BinnedStore:
 
     @staticmethod
     def is_at(url: Any) -> bool:
-        """Whether a path or URL leads to a zarr group, as a binned store is (and not an array)."""
+        """Whether a path or URL leads to a zarr group, as a binned store is (and not an array), or to what is left of a store."""
         if not isinstance(url, (str, os.PathLike)):
             return False
-        try:
-            zarr.open_group(open_store(url), mode="r")
-        except Exception:
-            return False
-        return True
+        with suppress(BinnedStoreError):  # zarr.json is damaged, that of a store or that of an array
+            if _opened(os.fspath(url))[0] is not None:
+                return True
+        with suppress(Exception):
+            return sync(open_store(url).exists("labels/zarr.json"))
+        return False
 
     @classmethod
     def open(cls, url: str | os.PathLike) -> BinnedStore:
         """The store at a path or URL; raises BinnedStoreError unless it is complete and of a known version."""
         url = os.fspath(url)
-        try:
-            group = zarr.open_group(open_store(url), mode="r")
-            manifest: Any = group.attrs[_MANIFEST]
-        except Exception as error:
+        group, manifest = _opened(url)
+        if group is None or not isinstance(manifest, dict):
             raise BinnedStoreError(
-                f"{url!r} is no binned store, or binning was interrupted before its manifest was written. Bin the data again: "
-                "distboost bin."
-            ) from error
+                f"{url!r} is no binned store (no zarr.json there has its manifest), or binning was interrupted before its "
+                "manifest was written. Bin the data again: distboost bin."
+            )
         if manifest.get("version") != STORE_VERSION:
             raise BinnedStoreError(
                 f"the binned store {url!r} has version {manifest.get('version')!r}, expected {STORE_VERSION}. Bin the data again."
             )
+        _check_seal(url, manifest)
         return cls(url, group, manifest)
 
     @property
@@ -352,7 +402,22 @@ class BinnedStore:
         return any(scan[1:] != [1.0, True] for scan in scans) or sum(scan[0] for scan in scans) < self.n_rows
 
     def _array(self, name: str) -> zarr.Array:
-        return cast(zarr.Array, self._group[name])
+        shape, rows = _shapes(self._manifest)[name], self._manifest["block_rows"]
+
+        def read() -> zarr.Array:
+            array = self._group[name]
+            if not is_block_array(array, name, shape, rows):
+                raise ValueError(f"it is {array}, not of shape {shape} in chunks of {rows} rows")
+            return cast(zarr.Array, array)
+
+        return intact(read, f"the metadata of array {name} of the binned store {self.url}")
+
+    def _checksums(self, name: str) -> list[int]:
+        """Of the blocks of an array."""
+        found, n = self._manifest["checksums"].get(name, []), -(-self.n_rows // self._manifest["block_rows"])
+        if len(found) != n:
+            raise _damaged(self.url, f"it has {len(found)} checksums of array {name}, expected {n}")
+        return found
 
     def missing_chunks(self, policy: str) -> list[str]:
         """None to warn of: a chunk that is missing here is an error when it is read."""
@@ -382,8 +447,9 @@ class BinnedStore:
         names = ["bins", "labels", "weights", *(["values"] if keep_values else [])]
         arrays = {name: self._array(name) for name in names}
         blocks = StoredBlocks(arrays, self.url, m["block_rows"], self.n_rows)
+        checksums = {name: self._checksums(name) for name in names}
         calls = [
-            (blocks, block, {name: m["checksums"][name][block] for name in names}, rule)
+            (blocks, block, {name: checksums[name][block] for name in names}, rule)
             for block in range(blocks.n_blocks)
         ]
         spans = map(blocks.span, range(blocks.n_blocks))

@@ -122,7 +122,8 @@ class Block:
         if kept is None and not anew:
             kept = self._load(name)
         if kept is None or kept.shape != shape or kept.dtype != dtype:
-            kept = empty(shape, dtype) if anew else np.zeros(shape, dtype)
+            kept = empty(shape, dtype)
+            kept.fill(0)
         self.buffers[name] = kept
         self.changed.add(name)
         return kept

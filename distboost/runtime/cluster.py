@@ -24,6 +24,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.coordinator import CrewRows, LostError
 from distboost.runtime.crew import POLL, DaskCrew, Watch, awaited, is_of_the_cluster, start
 from distboost.runtime.shard import Allotment, Layout, readings
+from distboost.runtime.versions import check_versions
 
 log = logging.getLogger("distboost")
 
@@ -65,6 +66,7 @@ class Call:
     function: Callable[..., Any]
     arguments: tuple
     slot: str | None
+    strictly: bool  # nobody else can do it
     future: Future
     since: float
 
@@ -85,6 +87,7 @@ class ClusterRuntime:
         self.watch = Watch(client, worker_timeout)
         try:
             self.workers = self.watch.wait_for_members()
+            check_versions(client, self.workers, worker_timeout)
         except BaseException:
             self.close()
             raise
@@ -169,7 +172,7 @@ class ClusterRuntime:
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
             pure=False,
         )
-        return Call(function, arguments, slot, future, time.monotonic())
+        return Call(function, arguments, slot, strictly, future, time.monotonic())
 
     def _sent(self, argument: Any, worker: str | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
@@ -234,6 +237,8 @@ class ClusterRuntime:
         self.watch.check()
         if self.watch.given_up_at > call.since:
             raise LostError("a worker gives no sign of life")
+        if call.strictly and self.watch.leaving(str(call.slot)):
+            raise LostError("it has left the cluster")
         if time.monotonic() - call.since > INGEST_DEADLINE:
             raise ClusterError(
                 f"{call.future.key} was not done within {INGEST_DEADLINE:.0f} s. Look at the workers' logs."

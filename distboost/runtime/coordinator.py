@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from distboost.errors import ClusterError
+from distboost.errors import ClusterError, WorkerError
 from distboost.rows import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
 from distboost.runtime.block import Key
 from distboost.runtime.placement import excess, handed_out, total
@@ -111,6 +111,7 @@ class CrewRows(Rows):
     def __init__(self, crew: Crew[Any], sizes: Mapping[Key, int], layout: Layout, n_sets: int):
         self._crew, self._sizes = crew, sizes
         self._services: list[Service] = []
+        self._unfit: set[str] = set()
         self._homeless = set(sizes)
         self._terms = itertools.count(1)
         self._past = NO_PAST
@@ -210,14 +211,29 @@ class CrewRows(Rows):
 
     def _hire(self) -> None:
         """Every worker that can takes part."""
-        serving = {service.worker for service in self._services}
         asked = {}
-        for worker, threads in self._crew.members().items():
-            if worker not in serving:
-                service = Service(next(self._terms), worker, threads)
-                asked[self._crew.hire(worker, service.term)] = (service,)
-        for (service,), _ in self._answers(asked):
-            self._services.append(service)
+        for worker in self._joined():
+            service = Service(next(self._terms), worker, self._crew.members()[worker])
+            asked[self._crew.hire(worker, service.term)] = service
+        while asked:
+            for ticket in self._crew.finished(asked.keys()):
+                service = asked.pop(ticket)
+                try:
+                    ticket.result()
+                except LostError as lost:
+                    self._lose(service, lost)
+                except WorkerError as error:
+                    if not self._services and not asked:  # there is nobody else
+                        raise
+                    log.warning("worker %s takes no part: %s", service.worker, error)
+                    self._unfit.add(service.worker)
+                else:
+                    self._services.append(service)
+
+    def _joined(self) -> list[str]:
+        """The workers that could take part and do not."""
+        known = {service.worker for service in self._services} | self._unfit
+        return [worker for worker in self._crew.members() if worker not in known]
 
     def _prepare(self, shares: Iterable[Service]) -> None:
         """Tells those who are to take blocks what these have gone through."""

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -179,7 +178,7 @@ class Watch:
         self._misses: dict[str, int] = {}
         self._doubted: dict[str, float] = {}
         self._pings: dict[str, asyncio.Task] = {}
-        self._looked = now  # when the scheduler last answered
+        self._silent = 0  # looks, one after another, that the scheduler did not answer
         self._looking = start(client, self._look())
 
     def members(self) -> dict[str, int]:
@@ -210,11 +209,10 @@ class Watch:
 
     def check(self) -> None:
         """Raises if the scheduler is gone."""
-        silent = time.monotonic() - self._looked
-        if self.client.status in ("closed", "closing") or silent > self.timeout + LOOK:
+        if self.client.status in ("closed", "closing") or self._silent >= MISSES:
             raise ClusterError(
-                f"the scheduler at {_address(self.client)} has not answered for {silent:.0f} s. Start a cluster, then go on from "
-                "the checkpoint with fit(..., resume=True), if there is one."
+                f"the scheduler at {_address(self.client)} does not answer. Start a cluster, then go on from the checkpoint with "
+                "fit(..., resume=True), if there is one."
             )
 
     def wait_for_members(self) -> dict[str, int]:
@@ -244,11 +242,7 @@ class Watch:
     async def _look(self) -> None:
         try:
             while True:
-                with suppress(OSError, asyncio.TimeoutError):
-                    scheduler: Any = self.client.scheduler
-                    asked = scheduler.identity(n_workers=-1)
-                    found = await asyncio.wait_for(asked, self.timeout)
-                    self._workers, self._looked = found["workers"], time.monotonic()
+                await self._ask_scheduler()
                 for address in self._workers:
                     if address not in self._pings or self._pings[address].done():
                         self._pings[address] = asyncio.ensure_future(self._ping(address))
@@ -260,11 +254,21 @@ class Watch:
             for ping in self._pings.values():
                 ping.cancel()
 
+    async def _ask_scheduler(self) -> None:
+        scheduler: Any = self.client.scheduler
+        try:
+            found = await asyncio.wait_for(scheduler.identity(n_workers=-1), self.timeout / MISSES)
+        except Exception as error:  # whatever it is, nothing was learned
+            log.debug("the scheduler did not answer: %r", error)
+            self._silent += 1
+        else:
+            self._workers, self._silent = found["workers"], 0
+
     async def _ping(self, worker: str) -> None:
         began = time.monotonic()
         try:
             await asyncio.wait_for(send(self.client, worker, "identity"), self.timeout / MISSES)
-        except (TimeoutError, OSError):
+        except Exception:
             self._misses[worker] = self._misses.get(worker, 0) + 1
             if self._misses[worker] == MISSES:
                 self.given_up_at = time.monotonic()

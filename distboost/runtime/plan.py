@@ -20,6 +20,7 @@ from distboost.weak.tree import GrowthLimits
 # training on a cluster), and in a Dask worker.
 PROCESS_BYTES = 400 * 10**6
 WORKER_BYTES = 260 * 10**6
+LEAST_WINDOW = 2  # blocks: one in use while another is read
 MOST_NODES = 2**24  # of a level that nothing limits
 
 
@@ -99,6 +100,8 @@ class MemoryPlan:
         What the former may take.
     resident, streamed : int
         Rows of that process that stay in memory, and rows that are read for each pass.
+    room : int
+        Rows that may stay in memory, if it gets those of a lost worker too.
     window : int
         Streamed blocks in memory at a time.
     store_bytes : int
@@ -112,6 +115,7 @@ class MemoryPlan:
     limit: int | None
     resident: int
     streamed: int
+    room: int
     window: int
     store_bytes: int
     scratch_bytes: int
@@ -130,11 +134,11 @@ class MemoryPlan:
         """What reading and binning the raw rows may take: there are no others in memory meanwhile."""
         return None if self.limit is None else self.limit - self.parts[0].n_bytes
 
-    def allotment(self, scratch: str | None) -> Allotment | None:
-        """What a shard is told: nothing, if all rows stay in memory."""
-        if not self.streamed:
+    def allotment(self, scratch: str | None, may_grow: bool = False) -> Allotment | None:
+        """What a shard is told: nothing, if all its rows stay in memory and it is not to get others later."""
+        if not self.streamed and (self.limit is None or not may_grow):
             return None
-        return Allotment(self.resident, self.window, scratch, self.scratch_bytes)
+        return Allotment(self.room, max(self.window, LEAST_WINDOW), scratch, self.scratch_bytes)
 
 
 def parse_limit(memory_limit: int | str | None) -> int | None:
@@ -184,18 +188,20 @@ def reckon(
         f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
     )
     fixed = libraries.n_bytes + histograms.n_bytes
-    window, resident = 0, share
+    resident = room = share
+    block, window = task.streamed_block_bytes, 0
+    if limit is not None:
+        room = max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share)
     if (
         limit is not None
         and libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes > limit
     ):
         n_blocks = -(-share // min(block_rows(task.n_features), share))
-        block = task.streamed_block_bytes
-        window = int(min(n_threads + 2, max((limit - fixed) // block, 2), n_blocks + 1))
+        window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
         left = limit - fixed - window * block
         if left < 0:
             raise _too_small(task, limit, fixed + window * block)
-        resident = min(left // task.row_bytes, share)
+        resident = room = min(left // task.row_bytes, share)
     streamed = share - resident
     parts = [
         libraries,
@@ -207,8 +213,8 @@ def reckon(
         ),
         Part(
             "streamed rows",
-            window * task.streamed_block_bytes,
-            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
+            window * block,
+            f"{streamed} rows, {window} blocks of {megabytes(block)} at a time",
         ),
     ]
     return MemoryPlan(
@@ -217,6 +223,7 @@ def reckon(
         limit,
         resident,
         streamed,
+        room,
         window,
         task.n_rows * (task.n_features + 12) if streamed else 0,
         streamed * (task.row_bytes - task.n_features - 4),

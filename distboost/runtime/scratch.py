@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import tempfile
 import threading
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from distboost.data.memory import empty
+from distboost.data.retry import retried
+from distboost.data.storage import is_full
 from distboost.errors import StoreError
 from distboost.units import megabytes
 
@@ -61,14 +63,22 @@ class Scratch:
         """Writes an array to its extent, or to a new one if it has none or has another shape."""
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
-        left, at = _bytes(array), extent.offset
         try:
-            while len(left):
-                written = os.pwrite(self._file.fileno(), left, at)
-                left, at = left[written:], at + written
-        except OSError as error:
-            raise self._failure(error) from error
+            retried(partial(self._write, _bytes(array), extent.offset), self._place(extent), "written")
+        except StoreError as error:
+            if not is_full(error):
+                raise
+            raise _no_space(self.directory, max(self._needed, self._end)) from error
         return extent
+
+    def _write(self, left: memoryview, at: int) -> None:
+        while len(left):
+            written = os.pwrite(self._file.fileno(), left, at)
+            left, at = left[written:], at + written
+
+    def _place(self, extent: Extent) -> str:
+        first = extent.offset
+        return f"bytes {first} to {first + extent.n_bytes - 1} of the scratch file in {self.directory}"
 
     def _new(self, array: np.ndarray) -> Extent:
         with self._lock:
@@ -79,18 +89,18 @@ class Scratch:
     def read(self, extent: Extent) -> np.ndarray:
         """The array at an extent."""
         array = empty(extent.shape, extent.dtype)
-        left, at = _bytes(array), extent.offset
+        retried(partial(self._read, _bytes(array), extent.offset), self._place(extent))
+        return array
+
+    def _read(self, left: memoryview, at: int) -> None:
         while len(left):
             n = os.preadv(self._file.fileno(), [left], at)
             if not n:
-                raise StoreError(f"the scratch file in {self.directory} ends at byte {at}: it was truncated.")
+                raise StoreError(
+                    f"the scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and let "
+                    "nothing else write there."
+                )
             left, at = left[n:], at + n
-        return array
-
-    def _failure(self, error: OSError) -> OSError:
-        if error.errno != errno.ENOSPC:
-            return StoreError(f"the scratch file in {self.directory} cannot be written: {error.strerror}.")
-        return _no_space(self.directory, max(self._needed, self._end))
 
     def close(self) -> None:
         self._file.close()

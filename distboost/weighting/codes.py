@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +59,24 @@ class CodeWeights(Weighting):
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         return log_totals(sums, shifts)
+
+
+class OneAgainstAll(CodeWeights):
+    """One class against all others. The code has K x K numbers: it is made when rows are weighed, not when a model is loaded."""
+
+    n_classes: int
+    decode = None
+
+    def __init__(self, n_classes: int):
+        object.__setattr__(self, "n_classes", n_classes)
+
+    @cached_property
+    def code(self) -> np.ndarray:
+        return one_against_all(self.n_classes)
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_classes
 
 
 @dataclass(frozen=True)

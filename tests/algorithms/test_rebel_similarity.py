@@ -16,9 +16,9 @@ from distboost.algorithms.rebel import LARGEST_STEP, real_steps, sign_steps
 from distboost.data import ingest
 from distboost.data.blocks import BinnedRows
 from distboost.errors import DataError, ModelFormatError
+from distboost.files import read_file, write_file
 from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
-from distboost.model import read_file, write_file
 from distboost.runtime.block import Block
 from distboost.weak.similarity import Similarity, places
 from distboost.weighting.base import Scale

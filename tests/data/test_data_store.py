@@ -191,7 +191,7 @@ def test_a_group_that_is_no_store(tmp_path):
 def test_a_store_of_a_later_version(store):
     group = zarr.open_group(store)
     group.attrs["distboost-binned"] = {**group.attrs["distboost-binned"], "version": 99}
-    with pytest.raises(BinnedStoreError, match=r"has version 99, expected 2\. Bin the data again"):
+    with pytest.raises(BinnedStoreError, match=r"has version 99, expected 3\. Bin the data again"):
         GDMCBoostClassifier().fit(store)
 
 

@@ -32,7 +32,7 @@ from distboost.algorithms.base import (
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.codes import CodeSides, CodeWeights, one_against_all
+from distboost.weighting.codes import CodeSides, CodeWeights, OneAgainstAll
 
 
 @dataclass(kw_only=True, eq=False)
@@ -60,7 +60,7 @@ class AdaBoostMH(Algorithm):
     weighting: CodeWeights = field(init=False)
 
     def __post_init__(self):
-        self.weighting = CodeWeights(one_against_all(self.n_classes))
+        self.weighting = OneAgainstAll(self.n_classes)
 
     @property
     def histogram_sums(self) -> int:

@@ -28,7 +28,7 @@ from distboost.errors import LimitError
 from distboost.rows import Losses, Rows
 from distboost.weak import gains
 from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.codes import CodeWeights, ColumnSides, ColumnSums, one_against_all
+from distboost.weighting.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
 from distboost.weighting.response import is_fine, normalised, together
 
 
@@ -42,7 +42,7 @@ class Committees(Algorithm):
     weighting: CodeWeights = field(init=False)
 
     def __post_init__(self):
-        self.weighting = CodeWeights(one_against_all(self.n_classes))
+        self.weighting = OneAgainstAll(self.n_classes)
 
     @property
     def histogram_sums(self) -> int:

@@ -1,0 +1,176 @@
+"""The certificates of a cluster with TLS, made once and copied to every machine of it.
+
+    python -m cluster.certificates FOLDER
+
+A certificate authority of the cluster's own signs one certificate, and is then forgotten: its key is written nowhere, so that
+nobody can make a certificate more that the cluster would take.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from distboost.cli.where import CA_FILE, CERTIFICATE_FILE, KEY_FILE
+
+NAMES = ("localhost", "127.0.0.1")
+DAYS = 365
+CLOCKS_DIFFER = timedelta(hours=1)  # between machines, at most
+
+
+class Authority:
+    """A new certificate authority. Its key exists as long as this object."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _named("distboost cluster authority")
+        # It ends with the certificates that it signs: they say for how long.
+        builder = _builder(
+            self._name, self._name, self._key, self._key, datetime.now(UTC), timedelta(days=36500)
+        )
+        self._certificate = (
+            builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
+            .sign(self._key, SHA256())
+        )
+
+    def issue(
+        self, folder: Path, names: Sequence[str] = NAMES, days: int = DAYS, start: datetime | None = None
+    ) -> None:
+        """Writes the authority's certificate, a new one that it signs, and that one's key.
+
+        Parameters
+        ----------
+        folder : Path
+        names : sequence of str
+            Hosts and IP addresses of the machines.
+        days : int
+            For which the certificate is valid.
+        start : datetime or None, default=None
+            From when it is valid; None: from now on.
+        """
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(
+            _named("distboost cluster"),
+            self._name,
+            key,
+            self._key,
+            start or datetime.now(UTC),
+            timedelta(days=days),
+        )
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]  # all are both on Dask
+        certificate = (
+            builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(both), critical=False)
+            .add_extension(
+                x509.SubjectAlternativeName([_alternative(name) for name in names]), critical=False
+            )
+            .sign(self._key, SHA256())
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(
+            folder / KEY_FILE,
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+            mode=0o600,
+        )
+        _write(folder / CERTIFICATE_FILE, certificate.public_bytes(Encoding.PEM))
+        _write(folder / CA_FILE, self._certificate.public_bytes(Encoding.PEM))
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    start: datetime,
+    period: timedelta,
+) -> x509.CertificateBuilder:
+    """What every certificate says."""
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start - CLOCKS_DIFFER)
+        .not_valid_after(start + period)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
+        )
+    )
+
+
+def _named(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _usage(**allowed: bool) -> x509.KeyUsage:
+    usages = (
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+        "key_cert_sign",
+        "crl_sign",
+        "encipher_only",
+        "decipher_only",
+    )
+    return x509.KeyUsage(**{**dict.fromkeys(usages, False), **allowed})
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """A new file: one that was there might be readable by others, or a link to elsewhere."""
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST_OR_IP",
+    help="A machine of the cluster, beside localhost. Dask takes the certificate on any; other programs may compare.",
+)
+@click.option(
+    "--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True, help="How long it is valid."
+)
+@click.option("--force", is_flag=True, help="Replace the certificates that are there.")
+def main(folder: Path, names: tuple[str, ...], days: int, force: bool) -> None:
+    """Make the certificates of a cluster: FOLDER/ca.pem, cert.pem and key.pem."""
+    files = [folder / name for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE)]
+    there = [str(file) for file in files if file.exists()]
+    if there and not force:
+        raise click.ClickException(
+            f"{', '.join(there)}: there already, perhaps in use by a cluster. Give another folder, or replace with --force."
+        )
+    Authority().issue(folder, (*NAMES, *names), days)
+    until = datetime.now(UTC) + timedelta(days=days)
+    click.echo(f"{', '.join(map(str, files))}: valid until {until:%Y-%m-%d}")
+    click.echo(f"Copy the folder to every machine; {files[-1]} is secret.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,304 @@
+"""Checkpoints: what a training has learned so far, in a folder or under a URL.
+
+A folder holds segments, each with the rounds since the one before, and a manifest with the model's header and the names, sizes
+and digests of all segments. The manifest is published last: a reader sees the last complete checkpoint, wherever its writer was
+stopped. A segment's name tells its content, so that none is ever replaced by another.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import fsspec
+import numpy as np
+from dask.utils import parse_timedelta
+
+from distboost.data.storage import local_path, only_writer
+from distboost.errors import CheckpointError, DataError, ModelFormatError
+from distboost.files import FORMAT_VERSION, PARTIAL, check_version, decoded, encoded, publish, read
+
+if TYPE_CHECKING:
+    from distboost.persistence import Learned
+
+MANIFEST = "checkpoint.json"
+_SEGMENT = r"rounds-\d+-\d+-[0-9a-f]{16}\.safetensors"
+_OURS = re.compile(rf"{_SEGMENT}|({_SEGMENT}|{re.escape(MANIFEST)})\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
+_READINGS = 20  # of a checkpoint whose writer replaces its segments meanwhile
+
+
+class Segment(NamedTuple):
+    """Rounds first .. last - 1, in a file of so many bytes."""
+
+    first: int
+    last: int
+    n_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, first: int, last: int, content: bytes) -> Segment:
+        return cls(first, last, len(content), hashlib.sha256(content).hexdigest())
+
+    @property
+    def name(self) -> str:
+        return f"rounds-{self.first}-{self.last}-{self.sha256[:16]}.safetensors"
+
+    def holds(self, content: bytes) -> bool:
+        return self == Segment.of(self.first, self.last, content)
+
+
+class Manifest(NamedTuple):
+    """A model's header, and the segments that have its rounds, in their order."""
+
+    header: dict[str, Any]
+    segments: tuple[Segment, ...]
+
+    def encoded(self) -> bytes:
+        listed = [{"name": segment.name, **segment._asdict()} for segment in self.segments]
+        content = {
+            "format": "distboost-checkpoint",
+            "version": FORMAT_VERSION,
+            "header": self.header,
+            "segments": listed,
+        }
+        return json.dumps({**content, "checksum": _checksum(content)}, sort_keys=True).encode()
+
+    @classmethod
+    def decoded(cls, content: bytes, where: str) -> Manifest:
+        """Raises ModelFormatError unless it is the manifest of a checkpoint."""
+        try:
+            found = json.loads(content)
+            if found["format"] != "distboost-checkpoint":
+                raise ValueError("it is of another format")
+            check_version(found["version"], where)
+            if found.pop("checksum", None) != _checksum(found):
+                raise ValueError("its checksum does not match")
+            segments = tuple(_segment(**one) for one in found["segments"])
+            ends = [0, *(segment.last for segment in segments)]
+            if any(segment.first != end for segment, end in zip(segments, ends, strict=False)):
+                raise ValueError("its segments do not follow each other")
+            return cls(dict(found["header"]), segments)
+        except ModelFormatError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelFormatError(
+                f"{where} is not the manifest of a checkpoint, or is damaged: {error}. Train anew, without resume."
+            ) from error
+
+
+def _segment(name: str, first: int, last: int, n_bytes: int, sha256: str) -> Segment:
+    """A segment as a manifest lists it: never of another name, which might lead out of the folder."""
+    segment = Segment(first, last, n_bytes, sha256)
+    if not (type(first) is type(last) is int and 0 <= first < last and re.fullmatch(r"[0-9a-f]{64}", sha256)):
+        raise ValueError("a segment has no rounds or no digest")
+    if name != segment.name:
+        raise ValueError(f"the name of a segment is {name!r}, not {segment.name!r}")
+    return segment
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# Reading.
+
+
+def manifest_url(url: str) -> str:
+    return f"{url.rstrip('/')}/{MANIFEST}"
+
+
+def is_checkpoint(url: str) -> bool:
+    """Whether a checkpoint was completed there."""
+    try:
+        read(manifest_url(url))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[str, np.ndarray]]]]:
+    """The model's header and the segments' arrays of the last complete checkpoint."""
+    seen = b""
+    for _ in range(_READINGS):
+        content = read(manifest_url(url))
+        manifest = Manifest.decoded(content, manifest_url(url))
+        try:
+            return manifest.header, [(segment, _arrays(url, segment)) for segment in manifest.segments]
+        except FileNotFoundError as error:
+            missing = error
+        if content == seen:  # else its writer went on meanwhile
+            break
+        seen = content
+    raise ModelFormatError(
+        f"the checkpoint {url} is incomplete: a segment that its manifest names is missing ({missing}). Train anew, without "
+        "resume."
+    ) from missing
+
+
+def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
+    place = f"{url.rstrip('/')}/{segment.name}"
+    content = read(place)
+    if not segment.holds(content):
+        raise ModelFormatError(
+            f"{place} ({len(content)} bytes) is truncated or was altered: its size and digest are not those of the manifest "
+            f"({segment.n_bytes} bytes). Train anew, without resume."
+        )
+    return decoded(content, place)[1]
+
+
+# Writing.
+
+
+@contextmanager
+def opened(url: str | os.PathLike | None, every: int | str) -> Iterator[Checkpoint | None]:
+    """The checkpoint to write to, which no other process of this machine writes to meanwhile; None: nothing is kept."""
+    interval = Interval.of(every)
+    if url is None:
+        yield None
+        return
+    with only_writer(os.fspath(url)):
+        yield Checkpoint(os.fspath(url), interval)
+
+
+class Interval(NamedTuple):
+    """How long to wait between two writes: rounds, or seconds."""
+
+    rounds: int | None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, every: int | str) -> Interval:
+        """From a number of rounds, or a text such as "30s"."""
+        if not isinstance(every, str):
+            return cls(every)
+        try:
+            return cls(None, float(parse_timedelta(every, default=False)))
+        except (ValueError, KeyError, IndexError, OverflowError) as error:
+            raise DataError(
+                f"checkpoint_every is {every!r}, expected a number of rounds such as 10, or seconds as a text such as '30s'."
+            ) from error
+
+    def is_over(self, rounds: int, seconds: float) -> bool:
+        return seconds >= self.seconds if self.rounds is None else rounds >= self.rounds
+
+
+class Checkpoint:
+    """Where a training keeps what it has learned.
+
+    Parameters
+    ----------
+    url : str
+        Of the folder.
+    every : Interval
+    """
+
+    def __init__(self, url: str, every: Interval):
+        self.url = url
+        self._every = every
+        self._segments: tuple[Segment, ...] = ()
+        self._rounds = 0  # that are kept
+        self._time = time.monotonic()  # of the last write
+        self._swept = False
+
+    def go_on_from(self, learned: Learned) -> None:
+        """Keeps the segments that are there as far as they hold what was learned: the others follow from there."""
+        with suppress(FileNotFoundError, ModelFormatError):  # what is damaged is replaced as a whole
+            listed = Manifest.decoded(read(manifest_url(self.url)), manifest_url(self.url)).segments
+            same = itertools.takewhile(
+                lambda s: s.last <= len(learned.ensemble) and s.holds(_content(learned, s.first, s.last)),
+                listed,
+            )
+            self._segments = tuple(same)
+        self._rounds = len(learned.ensemble)
+
+    def is_due(self, n_rounds: int) -> bool:
+        """Whether what has been learned in so many rounds is to be kept now."""
+        return self._every.is_over(n_rounds - self._rounds, time.monotonic() - self._time)
+
+    def write(self, header: dict[str, Any], learned: Learned, whole: bool) -> None:
+        """Adds a segment with the rounds since the last one, or, `whole`, replaces all by one; then publishes the manifest."""
+        before = self._segments
+        kept = () if whole else before
+        first, last = kept[-1].last if kept else 0, learned.n_rounds
+        if first < last:
+            content = _content(learned, first, last)
+            segment = Segment.of(first, last, content)
+            self._publish(segment.name, content)
+            kept = (*kept, segment)
+        self._publish(MANIFEST, Manifest(header, kept).encoded())
+        self._segments, self._rounds, self._time = kept, last, time.monotonic()
+        with self._explained("removing what it does not need any more"):
+            _remove(
+                self.url, ({segment.name for segment in before} | self._strays()) - {s.name for s in kept}
+            )
+
+    def _publish(self, name: str, content: bytes) -> None:
+        with self._explained(f"{len(content)} bytes to {name}"):
+            publish(f"{self.url.rstrip('/')}/{name}", content)
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # an object store's library has errors of its own
+            raise CheckpointError(
+                f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. What was kept there before is "
+                "whole. Set that right, or make room, and go on from it with resume=True."
+            ) from error
+
+    def _strays(self) -> set[str]:
+        """What a writer before this one left there: listed once."""
+        if self._swept:
+            return set()
+        self._swept = True
+        return _ours(self.url)
+
+
+def _content(learned: Learned, first: int, last: int) -> bytes:
+    """The file of a segment."""
+    return encoded({"rounds": [first, last]}, learned.arrays(first, last))
+
+
+def _remove(url: str, names: Iterable[str]) -> None:
+    filesystem, path = fsspec.core.url_to_fs(url)
+    for name in names:
+        with suppress(FileNotFoundError):
+            filesystem.rm_file(f"{path}/{name}")
+
+
+def remove(url: str) -> None:
+    """Removes a checkpoint, and a local folder if nothing else is in it."""
+    _remove(url, (MANIFEST, *_ours(url)))
+    folder = local_path(url)
+    if folder is not None:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _ours(url: str) -> set[str]:
+    """The names of segments, and of files that were never finished, in the folder."""
+    filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem.invalidate_cache()
+    try:
+        names = {os.path.basename(found) for found in filesystem.ls(path, detail=False)}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    return {name for name in names if _OURS.fullmatch(name)}
+
+
+def _reason(error: Exception, url: str) -> str:
+    path = local_path(url)
+    if path is None or not isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) and path.is_dir():
+        return f"{error.strerror}, {shutil.disk_usage(path).free} bytes are free"
+    return error.strerror or str(error)

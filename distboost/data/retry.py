@@ -1,0 +1,157 @@
+"""What is tried again when a disk or a network fails for a moment, and what is not.
+
+Three kinds of failure. *Passing* ones (an I/O error, a timeout, a lost connection) are tried again, at growing intervals, until a
+deadline. *Damage* (content that cannot be decoded, or has another checksum) is read a second time: perhaps it was damaged on its
+way here. All else (a full disk, no permission, nothing there) stays as it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    Retrying,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential,
+    wait_random,
+)
+
+from distboost.errors import DistboostError, StoreError
+
+ATTEMPTS = 6
+FIRST_WAIT = 0.1  # seconds; each further one is three times as long
+DEADLINE = 60.0  # seconds, after which no attempt begins
+
+_PASSING = {
+    getattr(errno, name)
+    for name in (
+        "EIO", "EREMOTEIO", "EAGAIN", "EBUSY", "EINTR", "ESTALE", "ETIMEDOUT", "ENETDOWN", "ENETRESET", "ENETUNREACH",
+        "EHOSTDOWN", "EHOSTUNREACH",
+    )
+    if hasattr(errno, name)  # systems differ
+}  # fmt: skip
+
+# By name: the libraries come with an extra.
+_PASSING_REMOTE = {
+    "botocore.exceptions.ConnectionError",
+    "botocore.exceptions.HTTPClientError",
+    "botocore.exceptions.IncompleteReadError",
+    "botocore.exceptions.ResponseStreamingError",
+    "botocore.parsers.ResponseParserError",
+    "aiohttp.client_exceptions.ClientPayloadError",
+    "aiohttp.client_exceptions.ServerDisconnectedError",
+}
+_REMOTE = {"botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "fsspec"}
+
+log = logging.getLogger("distboost")
+T = TypeVar("T")
+
+
+def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bool = False) -> T:
+    """call(), as often as it takes.
+
+    Parameters
+    ----------
+    call : callable
+    what : str
+        That is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)".
+    doing : str, default="read"
+        What is done to it.
+    reread : bool, default=False
+        Whether damage is read a second time.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be got at. Damage and FileNotFoundError stay what they are: the caller knows what they mean.
+    """
+    try:
+        return Retrying(**_policy(what, doing, reread))(call)
+    except Exception as error:
+        if _is_access(error):
+            raise _inaccessible(what, doing, error) from error
+        raise
+
+
+async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str = "read") -> T:
+    """The same of a coroutine."""
+
+    async def attempt() -> T:  # what is not declared so is not awaited
+        return await call()
+
+    try:
+        return await AsyncRetrying(**_policy(what, doing, False))(attempt)
+    except Exception as error:
+        if _is_access(error):
+            raise _inaccessible(what, doing, error) from error
+        raise
+
+
+def said(error: BaseException) -> str:
+    """An error, within the message of another."""
+    return f"{type(error).__name__}: {error}"
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether what was read is to blame, not the way to it, nor this process."""
+    ours = isinstance(error, (OSError, MemoryError, DistboostError))
+    return isinstance(error, Exception) and not ours and not _is_remote(error)
+
+
+def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
+    def is_worth_it(state: RetryCallState) -> bool:
+        error = None if state.outcome is None else state.outcome.exception()
+        if error is None:
+            return False
+        return _is_passing(error) or (reread and state.attempt_number == 1 and is_damage(error))
+
+    def say(state: RetryCallState) -> None:
+        assert state.outcome is not None
+        assert state.next_action is not None
+        cause = said(state.outcome.exception() or AssertionError())
+        log.warning(
+            "%s cannot be %s (%s): attempt %d of %d in %.1f s",
+            what, doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
+        )  # fmt: skip
+
+    return {
+        "stop": stop_after_attempt(ATTEMPTS) | stop_before_delay(DEADLINE),
+        "wait": wait_exponential(multiplier=FIRST_WAIT, exp_base=3) + wait_random(0, FIRST_WAIT),
+        "retry": is_worth_it,
+        "before_sleep": say,
+        "reraise": True,
+    }
+
+
+def _is_passing(error: BaseException) -> bool:
+    if isinstance(error, (ConnectionError, TimeoutError)):
+        return True
+    if isinstance(error, OSError) and error.errno in _PASSING:
+        return True
+    return any(f"{cls.__module__}.{cls.__name__}" in _PASSING_REMOTE for cls in type(error).__mro__)
+
+
+def _is_access(error: BaseException) -> bool:
+    if isinstance(error, (DistboostError, FileNotFoundError)):
+        return False
+    return isinstance(error, OSError) or _is_remote(error)
+
+
+def _is_remote(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] in _REMOTE
+
+
+def _inaccessible(what: str, doing: str, error: Exception) -> StoreError:
+    if _is_passing(error):
+        remedy = f"It was tried up to {ATTEMPTS} times: check the disk or the network, and start again."
+    elif isinstance(error, PermissionError):
+        remedy = "Give this process the right to do that."
+    else:
+        remedy = "Put that right, and start again."
+    return StoreError(f"{what} cannot be {doing}: {said(error)}. {remedy}")
