@@ -215,10 +215,10 @@ class Watch:
                 "fit(..., resume=True), if there is one."
             )
 
-    def wait_for_members(self) -> dict[str, int]:
-        """The workers that can work, once there is one."""
+    def wait_for_members(self, besides: Collection[str] = ()) -> dict[str, int]:
+        """The workers that can work, without these, once there is one."""
         last = time.monotonic() + WORKERS_DEADLINE
-        while not (found := self.members()):
+        while not (found := {name: n for name, n in self.members().items() if name not in besides}):
             self.check()
             if time.monotonic() > last:
                 raise ClusterError(
@@ -361,7 +361,10 @@ class DaskCrew:
         self._terms: dict[int, Term] = {}
 
     def members(self) -> dict[str, int]:
-        return self._watch.wait_for_members()
+        return self._watch.members()
+
+    def wait(self, besides: Collection[str]) -> None:
+        self._watch.wait_for_members(besides)
 
     def leaving(self, worker: str) -> bool:
         return self._watch.leaving(worker)

@@ -10,12 +10,13 @@ import heapq
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from distboost.data.blocks import BinnedSet
-from distboost.errors import ClusterError
+from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.coordinator import MOST_LOSSES, CrewRows, LostError
 from distboost.runtime.host import Host
@@ -45,15 +46,18 @@ class Trouble:
     chance : float
         Of each request, to end with the loss of its worker.
     bustle : float
-        Of something to happen to an idle worker, whenever a member list is asked for.
+        Of something to happen to an idle worker, whenever it is asked which there are.
     doomed : float
         The number of the request from which on every one ends with the loss of its worker.
+    unfit : frozenset of str
+        The addresses of workers that no rows can be given.
     """
 
     losses: int = 0
     chance: float = 0.0
     bustle: float = 0.0
     doomed: float = math.inf
+    unfit: frozenset[str] = frozenset()
 
     @classmethod
     def any(cls, chooser: random.Random) -> Trouble:
@@ -77,14 +81,14 @@ class SimulatedTicket:
     def __init__(self) -> None:
         self.settled = False
         self._answer: Any = None
-        self._lost: str | None = None
+        self._error: Exception | None = None
 
-    def settle(self, answer: Any = None, lost: str | None = None) -> None:
-        self.settled, self._answer, self._lost = True, answer, lost
+    def settle(self, answer: Any = None, error: Exception | None = None) -> None:
+        self.settled, self._answer, self._error = True, answer, error
 
     def result(self) -> Any:
-        if self._lost is not None:
-            raise LostError(self._lost)
+        if self._error is not None:
+            raise self._error
         return self._answer
 
 
@@ -125,6 +129,8 @@ class SimulatedCrew:
     Attributes
     ----------
     story : list of Events
+    blocks_given : Counter
+        By address.
     """
 
     def __init__(
@@ -152,19 +158,23 @@ class SimulatedCrew:
         self._terms: dict[int, str] = {}  # the address of each term of service
         self._again: list[SimulatedTicket] = []  # what comes late, or once more
         self._asked_since_loss = True
+        self.blocks_given: Counter[str] = Counter()
         for _ in range(self.random.randint(1, 4)):
-            self._add(next(self._addresses))
+            self.add_worker()
 
     # What the coordinator calls.
 
     def members(self) -> dict[str, int]:
         self._happen()
+        found = [machine for machine in self._machines.values() if self._is_well(machine)]
+        return {machine.address: machine.threads for machine in found}
+
+    def wait(self, besides: Collection[str]) -> None:
         last = self.now + WORKERS_DEADLINE
-        while not (found := {m.address: m.threads for m in self._machines.values() if self._is_well(m)}):
+        while not any(self._is_well(m) and m.address not in besides for m in self._machines.values()):
             if not self._events or self.now > last:
                 raise ClusterError("no worker has come")
             self._step()
-        return dict(sorted(found.items()))
 
     def leaving(self, worker: str) -> bool:
         machine = self._machines.get(worker)
@@ -180,6 +190,7 @@ class SimulatedCrew:
         return [keys[i : i + n] for i in range(0, len(keys), n)]
 
     def give(self, term: int, keys: list[Key]) -> SimulatedTicket:
+        self.blocks_given[self._terms[term]] += len(keys)
         return self._send(term, "take", [(key, self.items[key]) for key in keys])
 
     def ask(self, term: int, method: str, *arguments: Any) -> SimulatedTicket:
@@ -256,6 +267,9 @@ class SimulatedCrew:
 
     def _answer(self, machine: Machine, request: Request, fault: str | None) -> None:
         host = machine.offices.get(request.term)
+        if request.method == "hire" and machine.address in self.trouble.unfit:
+            request.ticket.settle(error=WorkerError("it has another version"))
+            return
         if request.method == "hire" and request.term in self._terms:
             host = machine.offices[request.term] = Host(*self._host)
         if host is None:
@@ -291,11 +305,14 @@ class SimulatedCrew:
     def _lose(self, ticket: SimulatedTicket, why: str, after: float) -> None:
         def lose() -> None:
             if not ticket.settled:
-                ticket.settle(lost=why)
+                ticket.settle(error=LostError(why))
 
         self._at(after, lose)
 
     # Workers.
+
+    def add_worker(self) -> None:
+        self._add(next(self._addresses))
 
     def _add(self, address: str) -> None:
         self._machines[address] = Machine(address, self.random.choice((1, 1, 2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import distboost
-from distboost import baselines
+from distboost import baselines, boosting
 from distboost.runtime.block import Key
 from distboost.runtime.host import Host
 from distboost.runtime.local import LocalRuntime
@@ -61,15 +62,11 @@ def recorded(name, seed):
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, 3)) + np.eye(3)[y]
     weights = rng.integers(0, 3, N_ROWS).astype(float)
-    model = MODELS[name]
     where = Recording(1)
     where.n_parallel = N_BLOCKS
-    data = model._dataset(X[:N_ROWS], y[:N_ROWS], weights)
-    evaluation = model._evaluation_dataset((X[N_ROWS:], y[N_ROWS:]))
-    profile = data.profile(model.max_bins, seed, where)
-    algorithm = model._algorithm(len(profile.classes))
-    with model._staging(data, evaluation, where).rows(profile, algorithm, np.ones(3)) as (rows, _):
-        model._train(rows, profile, algorithm, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosting, "runtime", lambda *_: nullcontext(where))
+        MODELS[name].fit(X[:N_ROWS], y[:N_ROWS], weights, eval_set=(X[N_ROWS:], y[N_ROWS:]))
     items = {
         Key(number, block): reading
         for number, part in enumerate(where.sets)

@@ -129,7 +129,7 @@ def at_rest(client) -> list[Held]:
 def test_fits_leave_nothing_behind(on_cluster, request, rows, tmp_path, monkeypatch):
     """Rows in memory and rows that stream: threads, files, futures, offices and memory stay what they were."""
     client = request.getfixturevalue("client") if on_cluster else None
-    monkeypatch.setattr(MemoryPlan, "allotment", lambda plan, scratch: Allotment(300, 2, scratch))
+    monkeypatch.setattr(MemoryPlan, "allotment", lambda plan, scratch, may_grow: Allotment(300, 2, scratch))
 
     def fit(times):
         for n in range(times):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import random
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import distboost
 from distboost import baselines, boosting
@@ -62,11 +65,7 @@ def trained(monkeypatch, rows, saved):
     """trained(model, where): the bytes of the model, and its losses on rows that it has not learned from."""
 
     def train(model, where):
-        @contextmanager
-        def runtime(*_):
-            yield where
-
-        monkeypatch.setattr(boosting, "runtime", runtime)
+        monkeypatch.setattr(boosting, "runtime", lambda *_: nullcontext(where))
         X, y, *evaluation = rows
         model.fit(X, y, eval_set=tuple(evaluation))
         return saved(model), model.eval_loss_.tolist()
@@ -124,3 +123,26 @@ def test_losses_without_end_end_the_training(trained, model, first):
     with pytest.raises(ClusterError, match=f"{MOST_LOSSES + 1} workers were lost one after another at"):
         trained(model, where)
     assert where.crew.n_requests <= first + 10 * MOST_LOSSES
+
+
+@pytest.mark.parametrize("doomed", [math.inf, 12])
+def test_an_unfit_worker_is_asked_once(trained, caplog, doomed):
+    """It gets no rows; when all others are lost, yet another is waited for."""
+    where = SimulatedRuntime(5, Trouble(doomed=doomed, unfit=frozenset({"worker-0"})))
+    if doomed < math.inf:
+        with pytest.raises(ClusterError, match="no worker has come"):
+            trained(MODELS[0], where)
+    else:
+        assert trained(MODELS[0], where) == trained(MODELS[0], LocalRuntime(1))
+    assert caplog.text.count("worker worker-0 takes no part: it has another version") == 1
+    assert where.crew.blocks_given["worker-0"] == 0 < where.crew.blocks_given["worker-1"]
+
+
+def test_workers_without_rows_join_once(trained, caplog):
+    """Where there are more workers than blocks, a newcomer stays without, and is not welcomed at every question."""
+    where = SimulatedRuntime(1, Trouble())
+    where.n_parallel = 1
+    model = clone(MODELS[0]).set_params(callbacks=[lambda progress: where.crew.add_worker()])
+    with caplog.at_level(logging.INFO, "distboost"):
+        assert trained(model, where) == trained(MODELS[0], LocalRuntime(1))
+    assert caplog.text.count("1 workers have joined") == model.n_estimators - 1
