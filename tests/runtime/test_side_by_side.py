@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import dask.array as da
@@ -13,11 +14,13 @@ import numpy as np
 import psutil
 import pytest
 from distributed import Client, LocalCluster
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.runtime import crew
 from distboost.runtime.plan import MemoryPlan
 from distboost.runtime.shard import Allotment
+from distboost.threads import single_blas
 
 TIMES = 10
 WARMED = 5  # fits until all that is made once has been made
@@ -85,6 +88,21 @@ def test_side_by_side_each_is_what_it_is_alone(client, rows, tmp_path):
                 pool.submit(predict),
             ]
             assert [each.result(timeout=60) for each in under_way] == [*alone, predicted]
+
+
+def test_the_last_training_frees_the_linear_algebra():
+    """Its digits depend on the number of threads, and that is one for the whole process."""
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        with ExitStack() as first, ExitStack() as second:
+            first.enter_context(single_blas())
+            second.enter_context(single_blas())
+            first.close()
+            assert threads() == {1}
+        assert threads() == {2}
 
 
 class Held(NamedTuple):
