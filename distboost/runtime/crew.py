@@ -408,7 +408,8 @@ class DaskCrew:
             reading.function,
             *call,
             workers=[worker],
-            key=f"{self._office(term)}-{keys[0].number}-{keys[0].block}",
+            # Never a key of before: Dask would not do again what it remembers as done.
+            key=f"{self._office(term)}-{keys[0].number}-{keys[0].block}-{uuid.uuid4().hex}",
             pure=False,
         )
         return DaskTicket(worker, start(self._client, _taken(future, keys[0], worker)))
