@@ -294,11 +294,25 @@ def _address(client: Client) -> str:
     return str(client.scheduler.address) if client.scheduler else "?"
 
 
-class DaskTicket:
-    """An answer that is to come from a worker."""
+def unrunnable(key: str, dask_scheduler: Any = None) -> str | None:
+    """A task on the scheduler that the given one waits for and no worker may run, if there is one."""
+    todo, seen = [dask_scheduler.tasks.get(key)], set()
+    while todo:
+        task = todo.pop()
+        if task is None or task in seen:
+            continue
+        if task.state == "no-worker":
+            return str(task.key)
+        seen.add(task)
+        todo += [other for other in task.dependencies if other.state in ("waiting", "no-worker")]
+    return None
 
-    def __init__(self, worker: str, future: Future):
-        self.worker, self.future = worker, future
+
+class DaskTicket:
+    """An answer that is to come from a worker, or from a task there."""
+
+    def __init__(self, worker: str, future: Future, key: str | None = None):
+        self.worker, self.future, self.key = worker, future, key
         self.since = time.monotonic()
         self.given_up: str | None = None
 
@@ -359,6 +373,7 @@ class DaskCrew:
         self._host = layout, n_sets, allotment
         self._name = name
         self._terms: dict[int, Term] = {}
+        self._checked = time.monotonic()
 
     def members(self) -> dict[str, int]:
         return self._watch.members()
@@ -400,19 +415,13 @@ class DaskCrew:
             else argument
             for argument in reading.call
         ]
+        # Never a key of before: Dask would not do again what it remembers as done.
+        key = f"{self._office(term)}-{keys[0].number}-{keys[0].block}-{uuid.uuid4().hex}"
         future = self._client.submit(
-            give_rows,
-            self._office(term),
-            token,
-            keys[0],
-            reading.function,
-            *call,
-            workers=[worker],
-            # Never a key of before: Dask would not do again what it remembers as done.
-            key=f"{self._office(term)}-{keys[0].number}-{keys[0].block}-{uuid.uuid4().hex}",
-            pure=False,
-        )
-        return DaskTicket(worker, start(self._client, _taken(future, keys[0], worker)))
+            give_rows, self._office(term), token, keys[0], reading.function, *call,
+            workers=[worker], key=key, pure=False,
+        )  # fmt: skip
+        return DaskTicket(worker, start(self._client, _taken(future, keys[0], worker)), key)
 
     def ask(self, term: int, method: str, *arguments: Any) -> DaskTicket:
         worker, token = self._terms[term].worker, self._terms[term].token
@@ -444,6 +453,26 @@ class DaskCrew:
                     why = f"no answer within {CALL_DEADLINE:.0f} s"
                 if why is not None:
                     ticket.give_up(why)
+            self._check_tasks(tickets)
+
+    def _check_tasks(self, tickets: Collection[DaskTicket]) -> None:
+        """Raises if a task waits for rows that Dask has lost and cannot compute again."""
+        now: float = time.monotonic()
+        if now < self._checked + self._watch.timeout:
+            return
+        self._checked = now
+        for ticket in tickets:
+            if ticket.key is None or now - ticket.since < self._watch.timeout or ticket.future.done():
+                continue
+            lost = start(self._client, self._unrunnable(ticket.key)).result(timeout=self._watch.timeout)
+            if lost is not None and not self._watch.leaving(ticket.worker):
+                raise ClusterError(
+                    f"rows of a dask array are lost with their worker: {lost} may run on no worker that there is. Persist with "
+                    "allow_other_workers=True, or give fit zarr arrays, which any worker can read again."
+                )
+
+    async def _unrunnable(self, key: str) -> str | None:
+        return await self._client.run_on_scheduler(unrunnable, key)
 
     def dismiss(self, term: int, lost: bool) -> None:
         ended = self._terms.pop(term)

@@ -141,7 +141,10 @@ def train(name: str, folder: Path, n_rounds: int) -> None:
 def _spread(client: Client, rows: np.ndarray, workers: list[str]) -> da.Array:
     """The rows in equal parts, one in the memory of each worker."""
     parts = zip(workers, np.array_split(rows, len(workers)), strict=True)
-    held = [client.persist(da.from_array(part, chunks=-1), workers=[worker]) for worker, part in parts]
+    held = [
+        client.persist(da.from_array(part, chunks=-1), workers=[worker], allow_other_workers=True)
+        for worker, part in parts
+    ]
     wait(held)
     return da.concatenate(held)
 
