@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
     column_or_1d,
     validate_data,
 )
-from threadpoolctl import threadpool_limits
 
 from distboost.algorithms.base import SEPARATED, Algorithm, parameter
 from distboost.checkpoint import Checkpoint, is_checkpoint, opened
@@ -45,7 +44,7 @@ from distboost.runtime import lazy
 from distboost.runtime.choose import runtime
 from distboost.runtime.plan import parse_limit
 from distboost.staging import Staging
-from distboost.threads import Threads
+from distboost.threads import Threads, single_blas
 from distboost.training import History, train
 from distboost.weak.tree import GrowthLimits
 
@@ -311,7 +310,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         with ExitStack() as stack:
             # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
-            stack.enter_context(threadpool_limits(1, "blas"))
+            stack.enter_context(single_blas())
             callbacks = list(self.callbacks or ())
             if self.verbose:
                 callbacks.append(stack.enter_context(progress_bar(type(self).__name__)))

@@ -3,15 +3,49 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 
 def available_cores() -> int:
     """The number of cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _SingleBlas:
+    """One thread for linear algebra as long as anyone wants it: the setting is the whole process's.
+
+    Each of two trainings beside each other would else end it for the other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted = 0
+        self._limits: threadpool_limits | None = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._limits is None:
+                self._limits = threadpool_limits(1, "blas")
+            self._wanted += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted -= 1
+                if not self._wanted:
+                    self._limits.restore_original_limits()
+                    self._limits = None
+
+
+single_blas = _SingleBlas()
 
 
 class Threads:

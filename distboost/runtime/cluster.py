@@ -15,7 +15,6 @@ from typing import Any
 import fsspec
 import numpy as np
 from distributed import Client, Future, get_worker
-from distributed.comm import CommClosedError
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.sources import is_dask
@@ -23,7 +22,7 @@ from distboost.errors import ClusterError, DistboostError
 from distboost.rows import Rows
 from distboost.runtime.block import Key
 from distboost.runtime.coordinator import CrewRows, LostError
-from distboost.runtime.crew import LOSSES, POLL, DaskCrew, Watch, awaited, start
+from distboost.runtime.crew import POLL, DaskCrew, Watch, awaited, is_of_the_cluster, start
 from distboost.runtime.shard import Allotment, Layout, readings
 from distboost.runtime.versions import check_versions
 
@@ -229,7 +228,7 @@ class ClusterRuntime:
             raise
         except (Exception, asyncio.CancelledError) as error:
             told = f"{type(error).__name__}: {error}"
-            if isinstance(error, LOSSES) and _is_of_the_cluster(error):
+            if is_of_the_cluster(error):
                 raise LostError(told) from error
             raise ClusterError(f"{call.future.key} failed on the cluster: {told}") from error
 
@@ -266,8 +265,3 @@ class ClusterRuntime:
     def close(self) -> None:
         """The client and its workers are the caller's."""
         self.watch.close()
-
-
-def _is_of_the_cluster(error: BaseException) -> bool:
-    """Whether an error tells of a lost worker, and not of something that the task has met with."""
-    return not isinstance(error, OSError) or isinstance(error, CommClosedError)

@@ -51,7 +51,10 @@ class Crew(Protocol[T]):
     """
 
     def members(self) -> Mapping[str, int]:
-        """The workers that can take rows, with their threads; waits for the first, and raises ClusterError if none comes."""
+        """The workers that can take rows, with their threads."""
+
+    def wait(self, besides: Collection[str]) -> None:
+        """Waits until there is one besides these; raises ClusterError if none comes."""
 
     def leaving(self, worker: str) -> bool:
         """Whether the worker is gone or about to go."""
@@ -69,7 +72,7 @@ class Crew(Protocol[T]):
         """Calls a method of that term's `Host`."""
 
     def finished(self, tickets: Collection[T]) -> Collection[T]:
-        """Waits until some have a result, and gives these."""
+        """Waits until some have a result, and gives these; perhaps others, too, that were given or dismissed before."""
 
     def dismiss(self, term: int, lost: bool) -> None:
         """Ends a term: nothing of it will be heard."""
@@ -184,11 +187,15 @@ class CrewRows(Rows):
         """What was asked with its answer, as they come; a service (the first of what was asked) that is lost is ended."""
         while asked:
             for ticket in self._crew.finished(asked.keys()):
+                if ticket not in asked:  # heard before, or of a term that has ended
+                    continue
                 about = asked.pop(ticket)
                 try:
                     answer = ticket.result()
                 except LostError as lost:
                     self._lose(about[0], lost)
+                    for other in [other for other, (service, *_) in asked.items() if service is about[0]]:
+                        del asked[other]
                     continue
                 yield about, answer
 
@@ -207,12 +214,16 @@ class CrewRows(Rows):
 
     def _hire(self) -> None:
         """Every worker that can takes part."""
+        if not self._services:
+            self._crew.wait(self._unfit)
         asked = {}
-        for worker in self._joined():
-            service = Service(next(self._terms), worker, self._crew.members()[worker])
+        for worker, threads in self._joined().items():
+            service = Service(next(self._terms), worker, threads)
             asked[self._crew.hire(worker, service.term)] = service
         while asked:
             for ticket in self._crew.finished(asked.keys()):
+                if ticket not in asked:  # of a term that has ended
+                    continue
                 service = asked.pop(ticket)
                 try:
                     ticket.result()
@@ -223,13 +234,15 @@ class CrewRows(Rows):
                         raise
                     log.warning("worker %s takes no part: %s", service.worker, error)
                     self._unfit.add(service.worker)
+                    self._end(service, lost=False)
                 else:
                     self._services.append(service)
 
-    def _joined(self) -> list[str]:
-        """The workers that could take part and do not."""
+    def _joined(self) -> dict[str, int]:
+        """The workers that could take part and do not, with their threads."""
         known = {service.worker for service in self._services} | self._unfit
-        return [worker for worker in self._crew.members() if worker not in known]
+        members = self._crew.members()
+        return {worker: threads for worker, threads in members.items() if worker not in known}
 
     def _prepare(self, shares: Iterable[Service]) -> None:
         """Tells those who are to take blocks what these have gone through."""
@@ -264,14 +277,11 @@ class CrewRows(Rows):
                 self._end(service, lost=False)
         if not self._services:  # nobody yet, or nobody anymore
             return
-        members = self._crew.members()
-        joined = members.keys() - {service.worker for service in self._services}
+        joined = self._joined()
         if not joined:
             return
         log.info("%d workers have joined: %s", len(joined), ", ".join(sorted(joined)))
-        threads = sum(service.threads for service in self._services) + sum(
-            members[worker] for worker in joined
-        )
+        threads = sum(service.threads for service in self._services) + sum(joined.values())
         asked = {}
         for service in self._services:
             fair = sum(self._sizes.values()) * service.threads / threads
@@ -281,6 +291,7 @@ class CrewRows(Rows):
         for (service, keys), _ in self._answers(asked):
             service.keys.difference_update(keys)
             self._homeless.update(keys)
+        self._hire()  # though there may be nothing for them: else they would join again at every question
 
     def _lose(self, service: Service, lost: LostError) -> None:
         self.losses[self._doing] += 1

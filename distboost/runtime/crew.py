@@ -10,19 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from distributed import Client, KilledWorker, Worker, WorkerPlugin, get_worker
+from distributed.comm import CommClosedError
 from distributed.protocol import to_serialize
 from distributed.utils import sync
 
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError, WorkerError
-from distboost.runtime.block import Key
+from distboost.runtime.block import Key, located
 from distboost.runtime.coordinator import LostError
 from distboost.runtime.host import Host
 from distboost.runtime.shard import Allotment, Layout, Reading
@@ -52,10 +54,15 @@ LOSSES = (
 
 
 class Office:
-    """A host, and the threads that serve it."""
+    """A host, and the threads that serve it.
+
+    The token tells it from an office of the same name: where a worker dies and another takes its address, Dask opens one anew,
+    and empty.
+    """
 
     def __init__(self, host: Host, worker: Worker):
         self.host, self.worker = host, worker
+        self.token = uuid.uuid4().hex
         self.pool = ThreadPoolExecutor(worker.state.nthreads + 1, "distboost-host")
 
     def close(self) -> None:
@@ -85,13 +92,13 @@ class Porter(WorkerPlugin):
 
 
 def open_office(name: str, layout: Layout, n_sets: int, allotment: Allotment | None) -> str:
-    """Makes room for rows on this worker."""
+    """Makes room for rows on this worker; the office's token."""
     worker = get_worker()
     if allotment is not None and allotment.scratch is None:
         allotment = replace(allotment, scratch=worker.local_directory)
     sync(worker.loop, _install, worker)
-    _offices[name] = Office(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
-    return name
+    _offices[name] = office = Office(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
+    return office.token
 
 
 async def _install(worker: Worker) -> None:
@@ -99,9 +106,15 @@ async def _install(worker: Worker) -> None:
     worker.plugins.setdefault(HANDLER, Porter(worker))
 
 
-async def _answer(office: str, method: str, arguments: list) -> dict[str, Any]:
-    """What the handler replies; an unknown office is one that was given up."""
-    found = _offices.get(office)
+def _found(name: str, token: str) -> Office | None:
+    """The office, unless it was given up or is another of that name."""
+    office = _offices.get(name)
+    return office if office is not None and office.token == token else None
+
+
+async def _answer(office: str, token: str, method: str, arguments: list) -> dict[str, Any]:
+    """What the handler replies."""
+    found = _found(office, token)
     if found is None:
         return {"gone": True}
     loop = asyncio.get_running_loop()
@@ -112,9 +125,9 @@ async def _answer(office: str, method: str, arguments: list) -> dict[str, Any]:
     return {"value": to_serialize(value)}
 
 
-def give_rows(office: str, key: Key, function: Callable, *call: Any) -> None:
+def give_rows(office: str, token: str, key: Key, function: Callable, *call: Any) -> None:
     """A task that makes binned rows of what Dask has computed, and leaves them in the office."""
-    found = _offices.get(office)
+    found = _found(office, token)
     if found is None:
         raise LostError("its office was closed")
     try:
@@ -202,10 +215,10 @@ class Watch:
                 "fit(..., resume=True), if there is one."
             )
 
-    def wait_for_members(self) -> dict[str, int]:
-        """The workers that can work, once there is one."""
+    def wait_for_members(self, besides: Collection[str] = ()) -> dict[str, int]:
+        """The workers that can work, without these, once there is one."""
         last = time.monotonic() + WORKERS_DEADLINE
-        while not (found := self.members()):
+        while not (found := {name: n for name, n in self.members().items() if name not in besides}):
             self.check()
             if time.monotonic() > last:
                 raise ClusterError(
@@ -322,6 +335,15 @@ class DaskTicket:
             ) from error
 
 
+@dataclass
+class Term:
+    """Where a term is served."""
+
+    worker: str
+    future: Any  # the office is open as long as this is wanted
+    token: str = ""
+
+
 class DaskCrew:
     """The workers of a Dask client, for one training.
 
@@ -350,13 +372,14 @@ class DaskCrew:
         self._client, self._watch, self._items = client, watch, items
         self._host = layout, n_sets, allotment
         self._name = name
+        self._terms: dict[int, Term] = {}
         self._checked = time.monotonic()
-        self._offices: dict[
-            int, tuple[str, Any]
-        ] = {}  # the worker of a term, and the future that keeps its office
 
     def members(self) -> dict[str, int]:
-        return self._watch.wait_for_members()
+        return self._watch.members()
+
+    def wait(self, besides: Collection[str]) -> None:
+        self._watch.wait_for_members(besides)
 
     def leaving(self, worker: str) -> bool:
         return self._watch.leaving(worker)
@@ -366,8 +389,12 @@ class DaskCrew:
         future = self._client.submit(
             open_office, key, *self._host, workers=[worker], key=key, pure=False, retries=0
         )
-        self._offices[term] = worker, future
-        return DaskTicket(worker, start(self._client, awaited(future)))
+        self._terms[term] = begun = Term(worker, future)
+
+        async def opened() -> None:
+            begun.token = await future
+
+        return DaskTicket(worker, start(self._client, opened()))
 
     def parcels(self, keys: list[Key]) -> list[list[Key]]:
         """Blocks whose rows travel go one by one; those that the worker reads itself, many at a time."""
@@ -380,7 +407,7 @@ class DaskCrew:
         readings = [self._items[key] for key in keys]
         if len(keys) > 1 or not any(is_dask(argument) for argument in readings[0].call):
             return self.ask(term, "take", list(zip(keys, readings, strict=True)))
-        worker, _ = self._offices[term]
+        worker, token = self._terms[term].worker, self._terms[term].token
         [reading] = readings
         call = [
             self._client.compute(argument, workers=[worker], allow_other_workers=True)
@@ -388,22 +415,27 @@ class DaskCrew:
             else argument
             for argument in reading.call
         ]
-        key = f"{self._office(term)}-{keys[0].number}-{keys[0].block}"
+        # Never a key of before: Dask would not do again what it remembers as done.
+        key = f"{self._office(term)}-{keys[0].number}-{keys[0].block}-{uuid.uuid4().hex}"
         future = self._client.submit(
-            give_rows, self._office(term), keys[0], reading.function, *call, workers=[worker], key=key, pure=False
+            give_rows, self._office(term), token, keys[0], reading.function, *call,
+            workers=[worker], key=key, pure=False,
         )  # fmt: skip
-        return DaskTicket(worker, start(self._client, awaited(future)), key)
+        return DaskTicket(worker, start(self._client, _taken(future, keys[0], worker)), key)
 
     def ask(self, term: int, method: str, *arguments: Any) -> DaskTicket:
-        worker, _ = self._offices[term]
-        return DaskTicket(worker, start(self._client, self._asked(worker, term, method, arguments)))
+        worker, token = self._terms[term].worker, self._terms[term].token
+        message = {
+            "office": self._office(term),
+            "token": token,
+            "method": method,
+            "arguments": [to_serialize(argument) for argument in arguments],
+        }
+        return DaskTicket(worker, start(self._client, self._asked(worker, message)))
 
-    async def _asked(self, worker: str, term: int, method: str, arguments: tuple) -> Any:
-        reply = await send(
-            self._client, worker, HANDLER, office=self._office(term), method=method,
-            arguments=[to_serialize(argument) for argument in arguments],
-        )  # fmt: skip
-        if "gone" in reply:
+    async def _asked(self, worker: str, message: dict[str, Any]) -> Any:
+        reply = await send(self._client, worker, HANDLER, **message)
+        if reply is None or "gone" in reply:  # None: a worker that has never had an office
             raise ConnectionError("it was restarted, or given up before")
         if "error" in reply:
             raise reply["error"]
@@ -443,13 +475,13 @@ class DaskCrew:
         return await self._client.run_on_scheduler(unrunnable, key)
 
     def dismiss(self, term: int, lost: bool) -> None:
-        worker, future = self._offices.pop(term)
+        ended = self._terms.pop(term)
         if lost:
-            self._watch.doubt(worker)
-        future.release()
+            self._watch.doubt(ended.worker)
+        ended.future.release()
 
     def close(self) -> None:
-        for term in list(self._offices):
+        for term in list(self._terms):
             self.dismiss(term, lost=False)
 
     def _office(self, term: int) -> str:
@@ -459,6 +491,26 @@ class DaskCrew:
 async def awaited(future: Any) -> Any:
     """The result of a Dask future."""
     return await future.result()
+
+
+async def _taken(future: Any, key: Key, worker: str) -> None:
+    """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
+    try:
+        with located(key):
+            await awaited(future)
+    except (DistboostError, LostError):
+        raise
+    except Exception as error:
+        if is_of_the_cluster(error):
+            raise
+        raise _told(error, "take", worker) from error
+
+
+def is_of_the_cluster(error: BaseException) -> bool:
+    """Whether a task's error tells of a lost worker, and not of something that the task has met with."""
+    return isinstance(error, LOSSES) and (
+        not isinstance(error, OSError) or isinstance(error, CommClosedError)
+    )
 
 
 def _travels(argument: Any) -> bool:

@@ -1,0 +1,433 @@
+"""A crew in this process and in virtual time: one seed decides what becomes of its workers and its messages.
+
+Workers die, freeze, leave, join, and come back under their old address; messages are late, overtake each other, are lost or
+come twice. The hosts are real, and so is all that they compute.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from distboost.data.blocks import BinnedSet
+from distboost.errors import ClusterError, WorkerError
+from distboost.runtime.block import Key
+from distboost.runtime.coordinator import MOST_LOSSES, CrewRows, LostError
+from distboost.runtime.host import Host
+from distboost.runtime.local import LocalRuntime
+from distboost.runtime.shard import Allotment, Layout, Reading, readings
+
+# Virtual seconds.
+DELAY = 1.0  # a message takes as long, on average
+TIMEOUT = 30.0
+WORKERS_DEADLINE = 600.0
+
+MOST_MACHINES = 5
+N_BLOCKS = 7  # of the training rows
+RECOVERY = ("hire", "recall", "take")
+DEADLY = ("killed before", "killed after", "frozen", "request lost", "answer lost")
+HARMLESS = ("request twice", "answer twice")
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """How much goes wrong.
+
+    Attributes
+    ----------
+    losses : int
+        Workers that are lost, at the most.
+    chance : float
+        Of each request, to end with the loss of its worker.
+    bustle : float
+        Of something to happen to an idle worker, whenever it is asked which there are.
+    doomed : float
+        The number of the request from which on every one ends with the loss of its worker.
+    unfit : frozenset of str
+        The addresses of workers that no rows can be given.
+    """
+
+    losses: int = 0
+    chance: float = 0.0
+    bustle: float = 0.0
+    doomed: float = math.inf
+    unfit: frozenset[str] = frozenset()
+
+    @classmethod
+    def any(cls, chooser: random.Random) -> Trouble:
+        """As many losses as a single question survives, in quick succession or spread out."""
+        return cls(
+            chooser.randint(1, MOST_LOSSES), chooser.choice((0.01, 0.04, 0.15)), chooser.choice((0.05, 0.2))
+        )
+
+
+class Event(NamedTuple):
+    """Something out of the ordinary."""
+
+    time: float
+    what: str
+    worker: str
+
+
+class SimulatedTicket:
+    """An answer that is to come; of one that was given up, or has come before, more may be heard later."""
+
+    def __init__(self) -> None:
+        self.settled = False
+        self._answer: Any = None
+        self._error: Exception | None = None
+
+    def settle(self, answer: Any = None, error: Exception | None = None) -> None:
+        self.settled, self._answer, self._error = True, answer, error
+
+    def result(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
+@dataclass(eq=False)
+class Machine:
+    """A worker process: its offices are gone when it is."""
+
+    address: str
+    threads: int
+    offices: dict[int, Host] = field(default_factory=dict)
+    alive: bool = True
+    leaving: bool = False
+    doubted: bool = False
+    thaws: float = 0.0  # until then it is frozen
+
+
+class Request(NamedTuple):
+    """A message to the machine that is at an address when it arrives."""
+
+    ticket: SimulatedTicket
+    address: str
+    term: int
+    method: str
+    arguments: tuple
+
+
+class SimulatedCrew:
+    """Simulated workers, for one training.
+
+    Parameters
+    ----------
+    seed : int
+    trouble : Trouble
+    items : mapping of Key to Reading
+    layout, n_sets, allotment
+        As for `Host`.
+
+    Attributes
+    ----------
+    story : list of Events
+    blocks_given : Counter
+        By address.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        trouble: Trouble,
+        items: Mapping[Key, Reading],
+        layout: Layout,
+        n_sets: int,
+        allotment: Allotment | None,
+    ):
+        self.random = random.Random(seed)
+        self.trouble, self.items = trouble, items
+        self.losses_left = trouble.losses
+        self.story: list[Event] = []
+        self.now = 0.0
+        self.n_requests = 0
+        self._host = layout, n_sets, allotment, 1
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._addresses = (f"worker-{n}" for n in itertools.count())
+        self._former: list[str] = []  # addresses that are free again
+        self._machines: dict[str, Machine] = {}
+        self._joining = 0
+        self._terms: dict[int, str] = {}  # the address of each term of service
+        self._again: list[SimulatedTicket] = []  # what comes late, or once more
+        self._asked_since_loss = True
+        self.blocks_given: Counter[str] = Counter()
+        for _ in range(self.random.randint(1, 4)):
+            self.add_worker()
+
+    # What the coordinator calls.
+
+    def members(self) -> dict[str, int]:
+        self._happen()
+        found = [machine for machine in self._machines.values() if self._is_well(machine)]
+        return {machine.address: machine.threads for machine in found}
+
+    def wait(self, besides: Collection[str]) -> None:
+        last = self.now + WORKERS_DEADLINE
+        while not any(self._is_well(m) and m.address not in besides for m in self._machines.values()):
+            if not self._events or self.now > last:
+                raise ClusterError("no worker has come")
+            self._step()
+
+    def leaving(self, worker: str) -> bool:
+        machine = self._machines.get(worker)
+        return machine is None or machine.leaving
+
+    def hire(self, worker: str, term: int) -> SimulatedTicket:
+        assert worker not in self._terms.values(), f"{worker} is in service already"
+        self._terms[term] = worker
+        return self._send(term, "hire")
+
+    def parcels(self, keys: list[Key]) -> list[list[Key]]:
+        n = self.random.randint(1, 3)
+        return [keys[i : i + n] for i in range(0, len(keys), n)]
+
+    def give(self, term: int, keys: list[Key]) -> SimulatedTicket:
+        self.blocks_given[self._terms[term]] += len(keys)
+        return self._send(term, "take", [(key, self.items[key]) for key in keys])
+
+    def ask(self, term: int, method: str, *arguments: Any) -> SimulatedTicket:
+        if method not in RECOVERY:
+            self._asked_since_loss = True
+        return self._send(term, method, *arguments)
+
+    def finished(self, tickets: Collection[SimulatedTicket]) -> list[SimulatedTicket]:
+        while not (done := [ticket for ticket in tickets if ticket.settled]):
+            self._step()
+        self.random.shuffle(done)
+        again, self._again = self._again, []
+        return [*again, *done[: self.random.randint(1, len(done))]]
+
+    def dismiss(self, term: int, lost: bool) -> None:
+        address = self._terms.pop(term)
+        machine = self._machines.get(address)
+        if lost:
+            self._asked_since_loss = False
+        if machine is None:
+            return
+        if lost:
+            machine.doubted = True
+            self._at(max(machine.thaws - self.now, 0) + self._delay(), lambda: self._believe(machine))
+        self._at(max(machine.thaws - self.now, 0) + self._delay(), lambda: machine.offices.pop(term, None))
+
+    def close(self) -> None:
+        self._terms.clear()
+        for machine in self._machines.values():
+            for host in machine.offices.values():
+                host.close()
+
+    # Messages.
+
+    def _send(self, term: int, method: str, *arguments: Any) -> SimulatedTicket:
+        request = Request(SimulatedTicket(), self._terms[term], term, method, arguments)
+        self.n_requests += 1
+        fault = self._fault(method)
+        if fault in DEADLY and not self._asked_since_loss and method in RECOVERY:
+            self._tell("lost while another's rows are read", request.address)
+        self._at(self._delay(), lambda: self._arrive(request, fault))
+        return request.ticket
+
+    def _fault(self, method: str) -> str | None:
+        """What becomes of a request. Those of a recovery are in greater danger."""
+        if self.n_requests >= self.trouble.doomed:
+            return self.random.choice(DEADLY)
+        danger = 3 if method == "drop" or (method in RECOVERY and not self._asked_since_loss) else 1
+        if self.losses_left and self.random.random() < danger * self.trouble.chance:
+            self.losses_left -= 1
+            return self.random.choice(DEADLY)
+        if self.random.random() < 0.05 and method != "hire":
+            return self.random.choice(HARMLESS)
+        return None
+
+    def _arrive(self, request: Request, fault: str | None) -> None:
+        machine, ticket = self._machines.get(request.address), request.ticket
+        if machine is None:
+            self._lose(ticket, "nobody is there", after=self._delay())
+        elif fault == "request lost":
+            self._tell(f"request lost: {request.method}", machine.address)
+            self._lose(ticket, "the connection broke", after=self._delay())
+        elif fault == "frozen":
+            self._freeze(machine, request.method)
+            self._arrive(request, None)
+        elif machine.thaws > self.now:
+            self._lose(ticket, "no sign of life", after=TIMEOUT)
+            self._at(machine.thaws - self.now + self._delay(), lambda: self._arrive(request, None))
+        elif fault == "killed before":
+            self._kill(machine, request.method)
+            self._lose(ticket, "it was killed", after=self._delay())
+        else:
+            self._answer(machine, request, fault)
+
+    def _answer(self, machine: Machine, request: Request, fault: str | None) -> None:
+        host = machine.offices.get(request.term)
+        if request.method == "hire" and machine.address in self.trouble.unfit:
+            request.ticket.settle(error=WorkerError("it has another version"))
+            return
+        if request.method == "hire" and request.term in self._terms:
+            host = machine.offices[request.term] = Host(*self._host)
+        if host is None:
+            self._tell("refused", machine.address)
+            self._lose(request.ticket, "it was restarted, or given up before", after=self._delay())
+            return
+        answer = self._worked(host, request)
+        if fault == "request twice":
+            self._tell(f"request twice: {request.method}", machine.address)
+            answer = self._worked(host, request)
+        if fault == "killed after":
+            self._kill(machine, request.method)
+        if fault in ("killed after", "answer lost"):
+            self._tell(f"answer lost: {request.method}", machine.address)
+            self._lose(request.ticket, "the connection broke", after=self._delay())
+            return
+        self._at(self._delay(), lambda: self._hear(request, answer))
+        if fault == "answer twice":
+            self._at(TIMEOUT * self.random.random(), lambda: self._hear(request, answer))
+
+    @staticmethod
+    def _worked(host: Host, request: Request) -> Any:
+        return None if request.method == "hire" else getattr(host, request.method)(*request.arguments)
+
+    def _hear(self, request: Request, answer: Any) -> None:
+        """The coordinator is handed every answer, also what it must not listen to anymore."""
+        if request.ticket.settled:
+            late = "late" if request.term not in self._terms else "twice"
+            self._tell(f"answer {late}", request.address)
+            self._again.append(request.ticket)
+        request.ticket.settle(answer)
+
+    def _lose(self, ticket: SimulatedTicket, why: str, after: float) -> None:
+        def lose() -> None:
+            if not ticket.settled:
+                ticket.settle(error=LostError(why))
+
+        self._at(after, lose)
+
+    # Workers.
+
+    def add_worker(self) -> None:
+        self._add(next(self._addresses))
+
+    def _add(self, address: str) -> None:
+        self._machines[address] = Machine(address, self.random.choice((1, 1, 2)))
+
+    def _join(self) -> None:
+        """Somebody comes: under an address that was another's, perhaps."""
+        self._joining += 1
+
+        def arrive() -> None:
+            self._joining -= 1
+            back = bool(self._former) and self.random.random() < 0.6
+            address = self._former.pop() if back else next(self._addresses)
+            self._tell("came back" if back else "joined", address)
+            self._add(address)
+
+        # Soon enough to be there before its predecessor is missed, or much later.
+        self._at(self.random.choice((0.1, 1.0, 10.0)) * self._delay(), arrive)
+
+    def _kill(self, machine: Machine, at: str) -> None:
+        if not machine.alive:
+            return
+        self._tell(f"killed: {at}", machine.address)
+        self._end(machine)
+
+    def _end(self, machine: Machine) -> None:
+        machine.alive = False
+        del self._machines[machine.address]
+        self._former.append(machine.address)
+        for host in machine.offices.values():
+            host.close()
+        stays = [other for other in self._machines.values() if not other.leaving]
+        if len(stays) + self._joining < 1 or self.random.random() < 0.5:
+            self._join()
+
+    def _freeze(self, machine: Machine, at: str) -> None:
+        self._tell(f"frozen: {at}", machine.address)
+        machine.thaws = self.now + TIMEOUT * self.random.choice((1.0, 1.02, 1.1, 3.0))
+
+    def _leave(self, machine: Machine) -> None:
+        """It says that it goes, and goes, whether or not its rows are wanted still."""
+        self._tell("leaves", machine.address)
+        machine.leaving = True
+
+        def go() -> None:
+            if machine.alive:
+                self._end(machine)
+
+        self._at(self.random.choice((1.0, 20.0)) * self._delay(), go)
+        self._join()
+
+    def _is_well(self, machine: Machine) -> bool:
+        return not machine.leaving and not machine.doubted
+
+    def _believe(self, machine: Machine) -> None:
+        machine.doubted = False
+
+    def _happen(self) -> None:
+        """Something befalls a worker that has nothing to do."""
+        if self.random.random() >= self.trouble.bustle:
+            return
+        what = self.random.choice(("join", "leave", "kill", "freeze"))
+        if what == "join":
+            if len(self._machines) + self._joining < MOST_MACHINES:
+                self._join()
+            return
+        stays = [machine for machine in self._machines.values() if self._is_well(machine)]
+        if not self.losses_left or not stays:
+            return
+        self.losses_left -= 1
+        machine = self.random.choice(stays)
+        if what == "leave":
+            self._leave(machine)
+        elif what == "kill":
+            self._kill(machine, "idle")
+        else:
+            self._freeze(machine, "idle")
+
+    # Time.
+
+    def _delay(self) -> float:
+        return self.random.expovariate(1 / DELAY)
+
+    def _at(self, after: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (self.now + after, next(self._numbers), action))
+
+    def _step(self) -> None:
+        if not self._events:
+            raise AssertionError("the coordinator waits for what will never happen")
+        self.now, _, action = heapq.heappop(self._events)
+        action()
+
+    def _tell(self, what: str, worker: str) -> None:
+        self.story.append(Event(round(self.now, 3), what, worker))
+
+
+class SimulatedRuntime(LocalRuntime):
+    """Ingest in this process, the rows on a simulated crew.
+
+    Attributes
+    ----------
+    crew : SimulatedCrew
+        Once rows have been placed.
+    """
+
+    def __init__(self, seed: int, trouble: Trouble):
+        super().__init__(1)
+        self.n_parallel = N_BLOCKS
+        self.seed, self.trouble = seed, trouble
+
+    def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> CrewRows:
+        items = {
+            Key(number, block): reading
+            for number, part in enumerate(sets)
+            for block, reading in enumerate(readings(part))
+        }
+        self.crew = SimulatedCrew(self.seed, self.trouble, items, layout, len(sets), allotment)
+        sizes = {key: reading.n_rows for key, reading in items.items()}
+        return CrewRows(self.crew, sizes, layout, len(sets))

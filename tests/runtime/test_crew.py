@@ -1,0 +1,111 @@
+"""What a crew of Dask workers takes for a loss, and what not."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import time
+
+import dask.array as da
+import pytest
+from distributed import Client, LocalCluster
+
+from distboost import AdaBoostMMClassifier
+from distboost.errors import WorkerError
+from distboost.runtime import crew
+from distboost.runtime.block import Key
+from distboost.runtime.cluster import ClusterRuntime
+
+BACK = 40.0  # seconds until the next process has taken the address
+
+
+def offices_of():
+    return os.getpid(), len(crew._offices)
+
+
+@pytest.fixture
+def client():
+    """Of a worker whose nanny starts it again on the same port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, host="127.0.0.1", worker_port=port, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, caplog):
+    """It dies between two questions, and is replaced under its address before anyone asks.
+
+    Dask opens the lost worker's office again on the next one, and empty: its answers would be sums over no rows.
+    """
+    X, y = blobs
+
+    def model(**parameters):
+        return AdaBoostMMClassifier(n_estimators=6, max_depth=1, **parameters)
+
+    before = []
+
+    def replace(progress):
+        if progress.round != 3:
+            return
+        [(address, (pid, n_offices))] = client.run(offices_of).items()
+        assert n_offices == 1
+        os.kill(pid, signal.SIGKILL)
+        last = time.monotonic() + BACK
+        while (found := back(address)) is None or found[0] == pid or not found[1]:
+            assert time.monotonic() < last, f"nobody has taken {address} within {BACK:.0f} s"
+            time.sleep(0.1)
+        before.append(pid)
+
+    def back(address):
+        try:
+            return client.run(offices_of, workers=[address])[address]
+        except (OSError, ValueError):  # it is gone, or not there yet
+            return None
+
+    alone = model(n_jobs=1).fit(X, y)
+    there = model(callbacks=[replace])
+    there.client = client
+    with caplog.at_level(logging.WARNING, "distboost"):
+        there.fit(X, y)
+    assert len(before) == 1
+    assert "is lost at 'update' of round 5" in caplog.text
+    assert saved(there) == saved(alone)
+
+
+def test_a_chunk_that_cannot_be_computed_is_no_loss(clients, blobs, monkeypatch, tmp_path, caplog):
+    """Nor would it help to try it on every worker: the error says which rows, and what has befallen them."""
+    X, y = blobs
+    gone = tmp_path / "gone"
+
+    def chunk(rows, block_info=None):
+        if gone.exists() and block_info[0]["chunk-location"][0] == 3:
+            raise FileNotFoundError("chunk 3 is not there")
+        return rows
+
+    place = ClusterRuntime.place
+
+    def placed(*arguments):
+        gone.touch()  # what has been scanned can no longer be binned
+        return place(*arguments)
+
+    monkeypatch.setattr(ClusterRuntime, "place", placed)
+    model = AdaBoostMMClassifier(n_estimators=2, max_depth=1)
+    model.client = clients[2]
+    lazy = da.from_array(X, chunks=(40, 4)).map_blocks(chunk, dtype=X.dtype, meta=X[:0])
+    with (
+        caplog.at_level(logging.WARNING, "distboost"),
+        pytest.raises(
+            WorkerError, match=r"FileNotFoundError: chunk 3 is not there \(at 'take' of block 1 of"
+        ) as caught,
+    ):
+        model.fit(lazy, y)
+    assert caught.value.block == Key(0, 1)
+    assert "is lost" not in caplog.text

@@ -1,0 +1,118 @@
+"""Blocks that come late, or go and come back, are after their past what they would be if they had been there all the time."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import distboost
+from distboost import baselines, boosting
+from distboost.runtime.block import Key
+from distboost.runtime.host import Host
+from distboost.runtime.local import LocalRuntime
+from distboost.runtime.shard import NO_PAST, Allotment, readings
+
+N_BLOCKS = 5
+N_ROWS, N_EVALUATED = 120, 40
+
+MODELS = {
+    "trees": distboost.GDMCBoostClassifier(n_estimators=3, max_depth=3, subsample=0.6),
+    "best first": distboost.CDMCBoostClassifier(n_estimators=3, max_depth=None, max_leaf_nodes=4),
+    "stumps": distboost.AdaBoostMMClassifier(n_estimators=4, max_depth=1),
+    "similarities": distboost.REBELClassifier(n_estimators=3, weak_learner="similarity", max_candidates=4),
+    "committee": baselines.OneVsAllAdaBoostClassifier(n_estimators=2, max_depth=2, subsample=0.8),
+    "class statistics": distboost.GAMBLEClassifier(n_estimators=3, max_leaf_nodes=4),
+    "corrective": baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
+}
+
+
+class Recording(LocalRuntime):
+    """Keeps the questions of a training, as a `Host` is asked them."""
+
+    def place(self, sets, layout, allotment=None):
+        rows = super().place(sets, layout, allotment)
+        self.sets, self.layout, self.asked = sets, layout, []
+
+        def record(name):
+            answer = getattr(rows, f"_{name}")
+
+            def recorded(question, histograms=None, slots=()):
+                channels = () if name == "sums" else (0, 0) if histograms is None else histograms.channels
+                self.asked.append((name, question, channels))
+                return answer(question) if name == "sums" else answer(question, histograms, slots)
+
+            setattr(rows, f"_{name}", recorded)
+
+        for name in ("histogram", "sums", "update"):
+            record(name)
+        return rows
+
+
+@cache
+def recorded(name, seed):
+    """(items, layout, questions, answers): a training, and what a host that has all blocks says to it."""
+    rng = np.random.default_rng(seed)
+    n = N_ROWS + N_EVALUATED
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 3)) + np.eye(3)[y]
+    weights = rng.integers(0, 3, N_ROWS).astype(float)
+    where = Recording(1)
+    where.n_parallel = N_BLOCKS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosting, "runtime", lambda *_: nullcontext(where))
+        MODELS[name].fit(X[:N_ROWS], y[:N_ROWS], weights, eval_set=(X[N_ROWS:], y[N_ROWS:]))
+    items = {
+        Key(number, block): reading
+        for number, part in enumerate(where.sets)
+        for block, reading in enumerate(readings(part))
+    }
+    host = Host(where.layout, 2, None, 1)
+    host.take(items.items())
+    answers = [getattr(host, method)(question, *channels) for method, question, channels in where.asked]
+    host.close()
+    return items, where.layout, where.asked, answers
+
+
+def assert_same(found, expected):
+    """Of what a host answers: arrays, numbers and tuples of them."""
+    if isinstance(expected, tuple):
+        assert type(found) is type(expected)
+        for mine, theirs in zip(found, expected, strict=True):
+            assert_same(mine, theirs)
+    else:
+        assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("parked", [False, True], ids=["resident", "parked"])
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=20)
+@given(draw=st.data())
+def test_rows_that_come_late_answer_as_if_they_had_been_there(name, parked, draw, tmp_path_factory):
+    items, layout, asked, answers = recorded(name, draw.draw(st.integers(0, 2), "data"))
+    when = st.integers(0, len(asked) - 1)
+    come = {key: draw.draw(when, f"{key} comes") for key in items}
+    comes_back = {key: draw.draw(st.none() | when, f"{key} goes and comes back") for key in items}
+    allotment = Allotment(N_ROWS // 3, 2, str(tmp_path_factory.getbasetemp())) if parked else None
+    host = Host(layout, 2, allotment, 1)
+    here, past = set(), NO_PAST
+    try:
+        for n, ((method, question, channels), expected) in enumerate(zip(asked, answers, strict=True)):
+            back = {key for key in here if comes_back[key] == n}
+            new = {key for key in items if come[key] == n} | back
+            host.drop(back)
+            host.recall(past)
+            host.take((key, items[key]) for key in sorted(new))
+            here |= new
+            answer = getattr(host, method)(question, *channels)
+            if len(here) == len(items):
+                assert_same(answer, expected)
+            past = past.then(question)
+    finally:
+        host.close()
+    assert len(here) == len(items)

@@ -1,0 +1,148 @@
+"""Schedules of losses, each drawn by its seed: the model is always that of a training that nothing has happened to."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import random
+from collections import Counter
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import distboost
+from distboost import baselines, boosting
+from distboost.errors import ClusterError
+from distboost.runtime.coordinator import MOST_LOSSES
+from distboost.runtime.local import LocalRuntime
+from tests.runtime.simulated import SimulatedRuntime, Trouble
+
+REPLAYED = "SCHEDULE"  # environment variable: the seed of the only schedule to run
+STORY = 40  # events told of a schedule that fails
+
+MODELS = [
+    distboost.GDMCBoostClassifier(n_estimators=4, max_depth=2, subsample=0.7),
+    distboost.REBELClassifier(n_estimators=3, weak_learner="similarity", max_candidates=4),
+    distboost.AdaBoostMMClassifier(n_estimators=4, max_depth=2),
+    baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
+    baselines.OneVsAllAdaBoostClassifier(n_estimators=3, max_depth=2, subsample=0.8),
+]
+
+ASKED = ("counts", "histogram", "sums", "update")
+MOVED = ("recall", "take", "drop")
+LOSSES = {
+    f"{fate}: {method}"
+    for fate in ("killed", "frozen", "request lost", "answer lost")
+    for method in ("hire", *MOVED, *ASKED)
+}
+EVENTS = LOSSES | {f"request twice: {method}" for method in (*MOVED, *ASKED)} | {
+    "answer twice",
+    "answer late",
+    "refused",
+    "joined",
+    "came back",
+    "leaves",
+    "killed: idle",
+    "frozen: idle",
+    "lost while another's rows are read",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """(X, y, X', y'): training and evaluation rows, so few that a training takes milliseconds."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 100)
+    X = rng.normal(size=(100, 3)) + np.eye(3)[y]
+    return X[:70], y[:70], X[70:], y[70:]
+
+
+@pytest.fixture
+def trained(monkeypatch, rows, saved):
+    """trained(model, where): the bytes of the model, and its losses on rows that it has not learned from."""
+
+    def train(model, where):
+        monkeypatch.setattr(boosting, "runtime", lambda *_: nullcontext(where))
+        X, y, *evaluation = rows
+        model.fit(X, y, eval_set=tuple(evaluation))
+        return saved(model), model.eval_loss_.tolist()
+
+    return train
+
+
+def follow(trained, seeds) -> Counter[str]:
+    """Runs these schedules; how often what has happened in them."""
+    alone = [trained(model, LocalRuntime(1)) for model in MODELS]
+    told: Counter[str] = Counter()
+    for seed in seeds:
+        model, expected = MODELS[seed % len(MODELS)], alone[seed % len(MODELS)]
+        where = SimulatedRuntime(seed, Trouble.any(random.Random(seed)))
+        try:
+            assert trained(model, where) == expected
+        except BaseException as error:
+            error.add_note(f"Schedule {seed}, {model}; again: {REPLAYED}={seed} python -m pytest {__file__}")
+            error.add_note("\n".join(map(str, where.crew.story[-STORY:])))
+            raise
+        told.update(event.what for event in where.crew.story)
+    return told
+
+
+def test_no_schedule_changes_the_model(trained):
+    if REPLAYED in os.environ:
+        follow(trained, [int(os.environ[REPLAYED])])
+        return
+    told = follow(trained, range(200))
+    assert {event for event in EVENTS if not told[event]} == set()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_no_schedule_of_many_changes_the_model(trained):
+    told = follow(trained, range(1000, 3000))
+    assert min(told[event] for event in EVENTS) >= 10
+
+
+def test_a_seed_is_a_schedule(trained):
+    stories = []
+    for _ in range(2):
+        where = SimulatedRuntime(7, Trouble(MOST_LOSSES, 0.1, 0.2))
+        trained(MODELS[0], where)
+        stories.append(where.crew.story)
+    assert stories[0] == stories[1]
+    assert len(stories[0]) > MOST_LOSSES
+
+
+@pytest.mark.parametrize("first", [0, 10, 40])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_losses_without_end_end_the_training(trained, model, first):
+    """From one request on, every worker is lost that is asked: it is not tried for ever."""
+    where = SimulatedRuntime(first, Trouble(doomed=first))
+    with pytest.raises(ClusterError, match=f"{MOST_LOSSES + 1} workers were lost one after another at"):
+        trained(model, where)
+    assert where.crew.n_requests <= first + 10 * MOST_LOSSES
+
+
+@pytest.mark.parametrize("doomed", [math.inf, 12])
+def test_an_unfit_worker_is_asked_once(trained, caplog, doomed):
+    """It gets no rows; when all others are lost, yet another is waited for."""
+    where = SimulatedRuntime(5, Trouble(doomed=doomed, unfit=frozenset({"worker-0"})))
+    if doomed < math.inf:
+        with pytest.raises(ClusterError, match="no worker has come"):
+            trained(MODELS[0], where)
+    else:
+        assert trained(MODELS[0], where) == trained(MODELS[0], LocalRuntime(1))
+    assert caplog.text.count("worker worker-0 takes no part: it has another version") == 1
+    assert where.crew.blocks_given["worker-0"] == 0 < where.crew.blocks_given["worker-1"]
+
+
+def test_workers_without_rows_join_once(trained, caplog):
+    """Where there are more workers than blocks, a newcomer stays without, and is not welcomed at every question."""
+    where = SimulatedRuntime(1, Trouble())
+    where.n_parallel = 1
+    model = clone(MODELS[0]).set_params(callbacks=[lambda progress: where.crew.add_worker()])
+    with caplog.at_level(logging.INFO, "distboost"):
+        assert trained(model, where) == trained(MODELS[0], LocalRuntime(1))
+    assert caplog.text.count("1 workers have joined") == model.n_estimators - 1
