@@ -66,6 +66,7 @@ class Call:
     function: Callable[..., Any]
     arguments: tuple
     slot: str | None
+    strictly: bool  # no other worker may do it
     future: Future
     since: float
 
@@ -170,7 +171,7 @@ class ClusterRuntime:
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
             pure=False,
         )
-        return Call(function, arguments, slot, future, time.monotonic())
+        return Call(function, arguments, slot, strictly, future, time.monotonic())
 
     def _sent(self, argument: Any, worker: str | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
@@ -233,6 +234,9 @@ class ClusterRuntime:
     def _check(self, call: Call) -> None:
         """Raises if a call that is not done will never be."""
         self.watch.check()
+        why = self.watch.verdict(call.slot) if call.strictly and call.slot else None
+        if why is not None:
+            raise LostError(why)
         if self.watch.given_up_at > call.since:
             raise LostError("a worker gives no sign of life")
         if time.monotonic() - call.since > INGEST_DEADLINE:
