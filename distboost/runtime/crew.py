@@ -167,6 +167,7 @@ class Watch:
         self._doubted: dict[str, float] = {}
         self._pings: dict[str, asyncio.Task] = {}
         self._looked = now  # when the scheduler last answered
+        self._peopled = now  # when it last had a worker that gives signs of life
         self._looking = start(client, self._look())
 
     def members(self) -> dict[str, int]:
@@ -196,7 +197,9 @@ class Watch:
         return None
 
     def check(self) -> None:
-        """Raises if the scheduler is gone."""
+        """Raises if the scheduler is gone, or has been without workers for long."""
+        if time.monotonic() - self._peopled > WORKERS_DEADLINE:
+            raise self._deserted()
         silent = time.monotonic() - self._looked
         if self.client.status in ("closed", "closing") or silent > self.timeout + LOOK:
             raise ClusterError(
@@ -210,12 +213,15 @@ class Watch:
         while not (found := self.members()):
             self.check()
             if time.monotonic() > last:
-                raise ClusterError(
-                    f"the scheduler at {_address(self.client)} had no worker within {WORKERS_DEADLINE:.0f} s. "
-                    "Start some: dask worker <scheduler address>."
-                )
+                raise self._deserted()
             time.sleep(POLL)
         return found
+
+    def _deserted(self) -> ClusterError:
+        return ClusterError(
+            f"the scheduler at {_address(self.client)} had no worker within {WORKERS_DEADLINE:.0f} s. "
+            "Start some: dask worker <scheduler address>."
+        )
 
     def close(self) -> None:
         self._looking.cancel()
@@ -236,6 +242,8 @@ class Watch:
                     asked = scheduler.identity(n_workers=-1)
                     found = await asyncio.wait_for(asked, self.timeout)
                     self._workers, self._looked = found["workers"], time.monotonic()
+                if any(self._misses.get(address, 0) < MISSES for address in self._workers):
+                    self._peopled = time.monotonic()
                 for address in self._workers:
                     if address not in self._pings or self._pings[address].done():
                         self._pings[address] = asyncio.ensure_future(self._ping(address))
