@@ -66,7 +66,7 @@ class Call:
     function: Callable[..., Any]
     arguments: tuple
     slot: str | None
-    strictly: bool  # no other worker may do it
+    workers: list[str] | None  # that it was meant for; None: any
     future: Future
     since: float
 
@@ -162,26 +162,36 @@ class ClusterRuntime:
     def _call(
         self, function: Callable[..., Any], arguments: tuple, slot: str | None, strictly: bool = False
     ) -> Call:
-        worker = slot if slot in self.watch.members() else None
+        members = self.watch.members()
+        workers = [slot] if slot in members else self._well(members)
         future = self.client.submit(
             function,
-            *(self._sent(argument, worker) for argument in arguments),
-            workers=None if worker is None else [worker],
-            allow_other_workers=worker is not None and not strictly,
+            *(self._sent(argument, workers) for argument in arguments),
+            workers=workers,
+            allow_other_workers=workers is not None and not strictly,
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
             pure=False,
         )
-        return Call(function, arguments, slot, strictly, future, time.monotonic())
+        return Call(function, arguments, slot, workers, future, time.monotonic())
 
-    def _sent(self, argument: Any, worker: str | None) -> Any:
+    def _well(self, members: dict[str, int]) -> list[str] | None:
+        """Any worker, unless Dask knows some that give no sign of life."""
+        return None if len(members) == len(self.watch.known()) else list(members)
+
+    def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
-        workers = None if worker is None else [worker]
         if is_dask(argument):
-            return self.client.compute(argument, workers=workers, allow_other_workers=worker is not None)
+            return self.client.compute(argument, workers=workers, allow_other_workers=workers is not None)
         if isinstance(argument, Shared):
             if argument.future is None:
+                well = self._well(self.watch.members())
                 argument.future = self.client.submit(
-                    _itself, argument.value, key=f"{self.name}-shared-{uuid.uuid4().hex}", pure=False
+                    _itself,
+                    argument.value,
+                    workers=well,
+                    allow_other_workers=well is not None,
+                    key=f"{self.name}-shared-{uuid.uuid4().hex}",
+                    pure=False,
                 )
             return argument.future
         if isinstance(argument, np.ndarray):
@@ -214,7 +224,7 @@ class ClusterRuntime:
                     if isinstance(argument, Shared):
                         argument.future = None
                 again = self._call(call.function, call.arguments, None)
-                call.future, call.since = again.future, again.since
+                call.workers, call.future, call.since = again.workers, again.future, again.since
         raise AssertionError
 
     def _awaited(self, call: Call) -> Any:
@@ -234,9 +244,8 @@ class ClusterRuntime:
     def _check(self, call: Call) -> None:
         """Raises if a call that is not done will never be."""
         self.watch.check()
-        why = self.watch.verdict(call.slot) if call.strictly and call.slot else None
-        if why is not None:
-            raise LostError(why)
+        if call.workers and all(map(self.watch.verdict, call.workers)):
+            raise LostError(f"{' and '.join(call.workers)} left or gave no sign of life")
         if self.watch.given_up_at > call.since:
             raise LostError("a worker gives no sign of life")
         if time.monotonic() - call.since > INGEST_DEADLINE:

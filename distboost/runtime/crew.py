@@ -178,6 +178,10 @@ class Watch:
             if info.get("status", "running") == "running" and self._is_well(address)
         }
 
+    def known(self) -> Collection[str]:
+        """The workers that the scheduler knows, those among them that give no sign of life too."""
+        return self._workers.keys()
+
     def leaving(self, worker: str) -> bool:
         """Whether it is gone, or about to go."""
         info = self._workers.get(worker)
