@@ -14,7 +14,7 @@ from typing import Any
 
 import fsspec
 import numpy as np
-from distributed import Client, Future, get_worker
+from distributed import Client, Future, KilledWorker, get_worker
 from distributed.comm import CommClosedError
 
 from distboost.data.blocks import BinnedSet
@@ -237,6 +237,11 @@ class ClusterRuntime:
             raise
         except (Exception, asyncio.CancelledError) as error:
             told = f"{type(error).__name__}: {error}"
+            if isinstance(error, KilledWorker):  # Dask has had several workers try it
+                raise ClusterError(
+                    f"{call.future.key} was lost with each worker that took it ({told}). Look at the workers' logs: they may run "
+                    "out of memory."
+                ) from error
             if isinstance(error, LOSSES) and _is_of_the_cluster(error):
                 raise LostError(told) from error
             raise ClusterError(f"{call.future.key} failed on the cluster: {told}") from error
