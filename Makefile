@@ -6,13 +6,16 @@ OUT_OF_CORE := $(RUN) -m tests.benchmarks.out_of_core
 KEEP := --data build/bench-data
 INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: demo test bench bench-memory lint clean
+.PHONY: demo test soak bench bench-memory lint clean
 
 demo: $(VENV)/.with-core
 	$(RUN) -m examples.demo
 
 test: $(VENV)/.with-test
 	$(RUN) -m pytest
+
+soak: $(VENV)/.with-test
+	$(RUN) -m pytest -m soak -s
 
 bench: $(VENV)/.with-bench
 	$(RUN) -m tests.benchmarks.compare

@@ -14,7 +14,7 @@ from typing import Any
 
 import fsspec
 import numpy as np
-from distributed import Client, Future, get_worker
+from distributed import Client, Future, KilledWorker, get_worker
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.sources import is_dask
@@ -66,7 +66,7 @@ class Call:
     function: Callable[..., Any]
     arguments: tuple
     slot: str | None
-    strictly: bool  # nobody else can do it
+    workers: list[str] | None  # that it was meant for; None: any
     future: Future
     since: float
 
@@ -163,26 +163,36 @@ class ClusterRuntime:
     def _call(
         self, function: Callable[..., Any], arguments: tuple, slot: str | None, strictly: bool = False
     ) -> Call:
-        worker = slot if slot in self.watch.members() else None
+        members = self.watch.members()
+        workers = [slot] if slot in members else self._well(members)
         future = self.client.submit(
             function,
-            *(self._sent(argument, worker) for argument in arguments),
-            workers=None if worker is None else [worker],
-            allow_other_workers=worker is not None and not strictly,
+            *(self._sent(argument, workers) for argument in arguments),
+            workers=workers,
+            allow_other_workers=workers is not None and not strictly,
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
             pure=False,
         )
-        return Call(function, arguments, slot, strictly, future, time.monotonic())
+        return Call(function, arguments, slot, workers, future, time.monotonic())
 
-    def _sent(self, argument: Any, worker: str | None) -> Any:
+    def _well(self, members: dict[str, int]) -> list[str] | None:
+        """Any worker, unless Dask knows some that give no sign of life."""
+        return None if len(members) == len(self.watch.known()) else list(members) or None
+
+    def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
-        workers = None if worker is None else [worker]
         if is_dask(argument):
-            return self.client.compute(argument, workers=workers, allow_other_workers=worker is not None)
+            return self.client.compute(argument, workers=workers, allow_other_workers=workers is not None)
         if isinstance(argument, Shared):
             if argument.future is None:
+                well = self._well(self.watch.members())
                 argument.future = self.client.submit(
-                    _itself, argument.value, key=f"{self.name}-shared-{uuid.uuid4().hex}", pure=False
+                    _itself,
+                    argument.value,
+                    workers=well,
+                    allow_other_workers=well is not None,
+                    key=f"{self.name}-shared-{uuid.uuid4().hex}",
+                    pure=False,
                 )
             return argument.future
         if isinstance(argument, np.ndarray):
@@ -215,7 +225,7 @@ class ClusterRuntime:
                     if isinstance(argument, Shared):
                         argument.future = None
                 again = self._call(call.function, call.arguments, None)
-                call.future, call.since = again.future, again.since
+                call.workers, call.future, call.since = again.workers, again.future, again.since
         raise AssertionError
 
     def _awaited(self, call: Call) -> Any:
@@ -228,6 +238,11 @@ class ClusterRuntime:
             raise
         except (Exception, asyncio.CancelledError) as error:
             told = f"{type(error).__name__}: {error}"
+            if isinstance(error, KilledWorker):  # Dask has had several workers try it
+                raise ClusterError(
+                    f"{call.future.key} was lost with each worker that took it ({told}). Look at the workers' logs: they may run "
+                    "out of memory."
+                ) from error
             if is_of_the_cluster(error):
                 raise LostError(told) from error
             raise ClusterError(f"{call.future.key} failed on the cluster: {told}") from error
@@ -235,10 +250,10 @@ class ClusterRuntime:
     def _check(self, call: Call) -> None:
         """Raises if a call that is not done will never be."""
         self.watch.check()
+        if call.workers and all(map(self.watch.verdict, call.workers)):
+            raise LostError(f"{' and '.join(call.workers)} left or gave no sign of life")
         if self.watch.given_up_at > call.since:
             raise LostError("a worker gives no sign of life")
-        if call.strictly and self.watch.leaving(str(call.slot)):
-            raise LostError("it has left the cluster")
         if time.monotonic() - call.since > INGEST_DEADLINE:
             raise ClusterError(
                 f"{call.future.key} was not done within {INGEST_DEADLINE:.0f} s. Look at the workers' logs."

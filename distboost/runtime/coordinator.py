@@ -26,7 +26,9 @@ from distboost.weak.splits import Histograms
 
 log = logging.getLogger("distboost")
 
-MOST_LOSSES = 10  # during one question: rows that kill every worker that takes them would never end
+MOST_LOSSES = (
+    10  # during one question, beside one of each worker: rows that kill whoever takes them would never end
+)
 
 
 class LostError(Exception):
@@ -119,7 +121,7 @@ class CrewRows(Rows):
         self._terms = itertools.count(1)
         self._past = NO_PAST
         self.losses: Counter[str] = Counter()
-        self._doing, self._lost_now = "place", 0
+        self._doing, self._lost_now, self._most_losses = "place", 0, MOST_LOSSES
         self.round = 0
         found = list(self._ask("counts"))
         counts = tuple(total([each[number] for each in found]) for number in range(n_sets))
@@ -169,6 +171,7 @@ class CrewRows(Rows):
     def _ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
         """The answers of all blocks, each block in one of them, whatever happens to the workers meanwhile."""
         self._doing, self._lost_now = method, 0
+        self._most_losses = MOST_LOSSES + len(self._services)
         self._rebalance()
         todo = set(self._sizes)
         while todo:
@@ -301,7 +304,7 @@ class CrewRows(Rows):
             service.worker, self._doing, self.round, lost, len(service.keys),
         )  # fmt: skip
         self._end(service, lost=True)
-        if self._lost_now > MOST_LOSSES:
+        if self._lost_now > self._most_losses:
             raise ClusterError(
                 f"{self._lost_now} workers were lost one after another at '{self._doing}' of round {self.round}, the last one "
                 f"{service.worker} ({lost}). Look at the workers' logs: they may run out of memory. "

@@ -179,6 +179,7 @@ class Watch:
         self._doubted: dict[str, float] = {}
         self._pings: dict[str, asyncio.Task] = {}
         self._silent = 0  # looks, one after another, that the scheduler did not answer
+        self._deserted_for = 0.0  # seconds in which no worker gave a sign of life, by looks
         self._looking = start(client, self._look())
 
     def members(self) -> dict[str, int]:
@@ -188,6 +189,10 @@ class Watch:
             for address, info in sorted(self._workers.items())
             if info.get("status", "running") == "running" and self._is_well(address)
         }
+
+    def known(self) -> Collection[str]:
+        """The workers that the scheduler knows, those among them that give no sign of life too."""
+        return self._workers.keys()
 
     def leaving(self, worker: str) -> bool:
         """Whether it is gone, or about to go."""
@@ -208,7 +213,9 @@ class Watch:
         return None
 
     def check(self) -> None:
-        """Raises if the scheduler is gone."""
+        """Raises if the scheduler is gone, or has been without workers for long."""
+        if self._deserted_for > WORKERS_DEADLINE:
+            raise self._deserted()
         if self.client.status in ("closed", "closing") or self._silent >= MISSES:
             raise ClusterError(
                 f"the scheduler at {_address(self.client)} does not answer. Start a cluster, then go on from the checkpoint with "
@@ -221,12 +228,15 @@ class Watch:
         while not (found := {name: n for name, n in self.members().items() if name not in besides}):
             self.check()
             if time.monotonic() > last:
-                raise ClusterError(
-                    f"the scheduler at {_address(self.client)} had no worker within {WORKERS_DEADLINE:.0f} s. "
-                    "Start some: dask worker <scheduler address>."
-                )
+                raise self._deserted()
             time.sleep(POLL)
         return found
+
+    def _deserted(self) -> ClusterError:
+        return ClusterError(
+            f"the scheduler at {_address(self.client)} had no worker within {WORKERS_DEADLINE:.0f} s. "
+            "Start some: dask worker <scheduler address>."
+        )
 
     def close(self) -> None:
         self._looking.cancel()
@@ -243,13 +253,17 @@ class Watch:
         try:
             while True:
                 await self._ask_scheduler()
+                pause = max(
+                    LOOK, len(self._workers) / 200
+                )  # a thousand workers need not be asked every second
+                alive = any(self._misses.get(address, 0) < MISSES for address in self._workers)
+                self._deserted_for = 0.0 if alive else self._deserted_for + pause
                 for address in self._workers:
                     if address not in self._pings or self._pings[address].done():
                         self._pings[address] = asyncio.ensure_future(self._ping(address))
                 for gone in self._pings.keys() - self._workers.keys():
                     self._pings.pop(gone).cancel()
-                # A thousand workers need not be asked every second.
-                await asyncio.sleep(max(LOOK, len(self._workers) / 200))
+                await asyncio.sleep(pause)
         finally:
             for ping in self._pings.values():
                 ping.cancel()

@@ -120,8 +120,9 @@ def test_a_seed_is_a_schedule(trained):
 def test_losses_without_end_end_the_training(trained, model, first):
     """From one request on, every worker is lost that is asked: it is not tried for ever."""
     where = SimulatedRuntime(first, Trouble(doomed=first))
-    with pytest.raises(ClusterError, match=f"{MOST_LOSSES + 1} workers were lost one after another at"):
+    with pytest.raises(ClusterError, match=r"(\d+) workers were lost one after another at") as caught:
         trained(model, where)
+    assert MOST_LOSSES < int(str(caught.value).split()[0]) <= 2 * MOST_LOSSES
     assert where.crew.n_requests <= first + 10 * MOST_LOSSES
 
 

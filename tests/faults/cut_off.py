@@ -1,0 +1,96 @@
+"""A program that trains in a network of its own, whose workers have network namespaces of their own, and cuts one of them off.
+
+    unshare --net python -m tests.faults.cut_off FOLDER
+
+It leaves the models' files and the log in the folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from distboost.data import ingest
+from tests.faults.crews import FORKS, Workers, until, work
+from tests.faults.rounds import Slowly, at, blocks_held
+from tests.faults.trainings import BLOCK, TRAININGS, Data, fit
+
+CLONE_NEWNET = 0x40000000
+NETWORK = "10.77.0"
+TIMEOUT = 3.0
+
+
+def ip(*arguments: object) -> None:
+    subprocess.run(["ip", *map(str, arguments)], check=True, timeout=10)
+
+
+def work_apart(number: int, *arguments) -> None:
+    """A worker's process, in a namespace that is to be connected from outside."""
+    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare")
+    until(lambda: "eth0" in dict(map(reversed, socket.if_nameindex())), "a link")
+    ip("address", "add", f"{NETWORK}.{number}/24", "dev", "eth0")
+    for link in ("lo", "eth0"):
+        ip("link", "set", link, "up")
+    work(*arguments)
+
+
+class Apart(Workers):
+    """Workers that have a cable each to one bridge, where the scheduler and this process are."""
+
+    def __init__(self, folder: Path):
+        ip("link", "add", "hub", "type", "bridge")
+        ip("address", "add", f"{NETWORK}.1/24", "dev", "hub")
+        for link in ("lo", "hub"):
+            ip("link", "set", link, "up")
+        super().__init__(folder, f"{NETWORK}.1")
+
+    def begin(self, n: int = 1, **options) -> list[str]:
+        begun = super().begin(n, **options)
+        for name in begun:
+            until(lambda name=name: self._is_apart(name), "a namespace")
+            cable = ("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", self.pid(name))
+            ip(*cable)
+            ip("link", "set", name, "master", "hub", "up")
+        return begun
+
+    def _process(self, *arguments):
+        return FORKS.Process(target=work_apart, args=(len(self._processes) + 2, *arguments), daemon=True)
+
+    def _is_apart(self, name: str) -> bool:
+        ours, theirs = (os.readlink(f"/proc/{process}/ns/net") for process in ("self", self.pid(name)))
+        return ours != theirs
+
+
+def main(folder: Path) -> None:
+    logging.basicConfig(filename=folder / "log", level=logging.WARNING)
+    ingest.BLOCK_ROWS = BLOCK
+    data = Data(folder)
+    workers = Apart(folder)
+    workers.restore(3)
+    name, address = sorted(workers.there().items())[0]
+    cut, mend = (lambda to=to: ip("link", "set", name, to) for to in ("down", "up"))
+    back = Slowly(31, lambda: blocks_held(workers.client).get(address))
+    for case, callbacks in {
+        "for a while": [at(10, cut), at(30, mend), back],
+        "for good": [at(10, cut)],
+    }.items():
+        fit(
+            TRAININGS["long"],
+            data,
+            workers.client,
+            folder / case,
+            callbacks=callbacks,
+            worker_timeout=TIMEOUT,
+        )
+    assert back.done
+    workers.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,172 @@
+"""What no other worker can make good ends with one error, in time, that says what happened and what to do."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from distributed import WorkerPlugin
+
+from distboost.errors import ClusterError, StoreError, WorkerError
+from distboost.runtime import coordinator, crew
+from distboost.runtime.block import Key
+from tests.faults import traps
+from tests.faults.crews import Workers
+from tests.faults.rounds import at
+from tests.faults.trainings import TRAININGS, fit
+from tests.faults.traps import Stage, Trap
+
+pytestmark = pytest.mark.timeout(60)
+
+TRAINING = TRAININGS["long"]
+TIMEOUT = 3.0
+SLACK = 10.0
+
+
+@pytest.fixture
+def lost():
+    """lost(do) is a callback's work that notes when it was done: in lost.when."""
+
+    class Lost:
+        def __call__(self, do):
+            def work() -> None:
+                do()
+                self.when = time.monotonic()
+
+            return work
+
+    return Lost()
+
+
+def test_the_scheduler_dies(lost, data, tmp_path):
+    workers = Workers(tmp_path)
+    try:
+        workers.restore(2)
+        with pytest.raises(
+            ClusterError, match=r"the scheduler at tcp://\S+ has not answered for \d+ s.*resume=True"
+        ):
+            fit(
+                TRAINING, data, workers.client, tmp_path,
+                callbacks=[at(10, lost(workers.scheduler.kill))], worker_timeout=TIMEOUT,
+            )  # fmt: skip
+        assert time.monotonic() - lost.when <= TIMEOUT + SLACK
+    finally:
+        workers.close()
+
+
+@pytest.mark.parametrize("when", ["in a round", "in the scan"])
+def test_all_workers_die(when, three, lost, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "WORKERS_DEADLINE", TIMEOUT)
+
+    def kill_all() -> None:
+        for name in three.alive():
+            three.kill(name)
+
+    stage = Stage("distboost.data.profile:scan_features")
+    callbacks = [at(10, lost(kill_all))]
+    if when == "in the scan":
+        three.client.run(traps.set_up, str(tmp_path), {"sample": stage}, {"sample": Trap(0)})
+        callbacks, lost.when = [], time.monotonic()
+    with pytest.raises(
+        ClusterError, match=r"the scheduler at tcp://\S+ had no worker within 3 s. Start some: dask worker"
+    ):
+        fit(TRAINING, data, three.client, tmp_path, callbacks=callbacks, worker_timeout=TIMEOUT)
+    assert time.monotonic() - lost.when <= TIMEOUT + SLACK
+
+
+class Poison(WorkerPlugin):
+    """Whoever bins a row dies, also those who come later."""
+
+    name = "poison"
+
+    def __init__(self, folder: str, stages: dict[str, Stage], traps: dict[str, Trap]):
+        self.laid = folder, stages, traps
+
+    def setup(self, worker) -> None:
+        traps.set_up(*self.laid)
+
+
+@contextmanager
+def replaced(workers: Workers):
+    """For each worker that dies another one comes."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            workers.begin(3 - len(workers.alive()))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(10)
+
+
+@pytest.mark.parametrize("stage", ["bin", "sample"])
+def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
+    """Not for ever: a few workers are lost, then there is an error."""
+    stages = {
+        "bin": Stage("distboost.data.ingest:bin_rows"),
+        "sample": Stage("distboost.data.profile:scan_features"),
+    }
+    three.client.register_plugin(Poison(str(tmp_path), stages, {stage: Trap(0)}))
+    try:
+        with (
+            replaced(three),
+            pytest.raises(
+                ClusterError, match=r"lost .*Look at the workers' logs: they may run out of memory"
+            ),
+        ):
+            fit(TRAINING, data, three.client, tmp_path)
+    finally:
+        three.client.unregister_worker_plugin("poison")
+    assert len(traps.struck(tmp_path, stage)) <= 3 * coordinator.MOST_LOSSES
+    assert all(three.exit_of(dead) == -signal.SIGKILL for dead in traps.struck(tmp_path, stage))
+
+
+KERNELS = {
+    "histogram": Stage("distboost.kernels.histogram:clear"),
+    "update": Stage("distboost.weighting.margin:MarginWeights.risk"),
+    "take": Stage("distboost.data.ingest:bin_rows"),
+}
+
+
+@pytest.mark.parametrize("stage", ["histogram", "update", "take"])
+@pytest.mark.parametrize(
+    ("what", "kind", "message"),
+    [
+        (
+            ZeroDivisionError("nought"),
+            WorkerError,
+            "ZeroDivisionError: nought .*The worker's log has the rest.",
+        ),
+        (
+            MemoryError("too much"),
+            WorkerError,
+            "MemoryError: too much .*give it more memory, or a memory_limit",
+        ),
+        (
+            StoreError("rows 0 to 9 are gone. Bin again."),
+            StoreError,
+            r"rows 0 to 9 are gone. Bin again. \(at",
+        ),
+    ],
+)
+def test_an_exception_on_a_worker(stage, what, kind, message, three, data, tmp_path):
+    """It would be the same on any other: the training ends, and the error says where."""
+    address = three.there().popitem()[1]
+    three.client.run(traps.set_up, str(tmp_path), KERNELS, {stage: Trap(0, what=what)}, workers=[address])
+    try:
+        with pytest.raises(kind, match=message) as caught:
+            fit(TRAINING, data, three.client, tmp_path)
+    finally:
+        three.client.run(traps.take_down)
+    assert (caught.value.stage, caught.value.worker) == (stage, address)
+    assert isinstance(caught.value.block, Key) or stage == "histogram"
+    assert f"at '{stage}'" in str(caught.value)
+    assert str(caught.value).count(address) == 1

@@ -1,0 +1,109 @@
+"""Workers come and go while a training is under way."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from distboost.runtime.crew import LOOK
+from tests.faults.rounds import Slowly, at, blocks_held
+from tests.faults.trainings import TRAININGS, fit
+
+pytestmark = pytest.mark.timeout(60)
+
+TRAINING = TRAININGS["long"]
+
+
+@pytest.fixture(scope="module")
+def expected(data, tmp_path_factory):
+    return fit(TRAINING, data, None, tmp_path_factory.mktemp("expected"))
+
+
+@pytest.fixture
+def trained(workers, data, tmp_path, caplog):
+    """trained(callbacks): the model's file, and what was logged."""
+
+    def run(*callbacks, **how) -> tuple[bytes, str]:
+        with caplog.at_level(logging.INFO, "distboost"):
+            content = fit(TRAINING, data, workers.client, tmp_path, callbacks=callbacks, **how)
+        return content, caplog.text
+
+    return run
+
+
+def holds(workers, *names) -> bool:
+    """Whether these workers hold blocks."""
+    there, held = workers.there(), blocks_held(workers.client)
+    return all(held.get(there.get(name, ""), 0) for name in names)
+
+
+def test_a_worker_that_joins_gets_blocks(workers, expected, trained):
+    workers.restore(2)
+    new = []
+    joined = Slowly(6, lambda: holds(workers, *new))
+    content, log = trained(at(5, lambda: new.extend(workers.begin())), joined)
+    assert content == expected
+    assert joined.done
+    assert "1 workers have joined" in log
+    assert "is lost" not in log
+
+
+def test_a_worker_that_retires_hands_its_blocks_over(three, expected, trained):
+    address = three.there().popitem()[1]
+
+    def retire() -> None:
+        three.client.retire_workers([address])
+        assert address not in three.there().values()
+        time.sleep(1.5 * LOOK)  # the training has seen it by then
+
+    content, log = trained(at(5, retire))
+    assert content == expected
+    assert f"worker {address} leaves: its 4 blocks go to the others" in log
+    assert "is lost" not in log
+
+
+def test_a_worker_whose_lifetime_ends(workers, expected, trained):
+    """It may be gone before the training sees it go: then it is lost like any other."""
+    workers.restore(2)
+    new = []
+    held = Slowly(6, lambda: holds(workers, *new))
+    left = Slowly(6, lambda: held.done and new[0] not in workers.there())
+    content, _ = trained(at(5, lambda: new.extend(workers.begin(lifetime="4s"))), held, left)
+    assert content == expected
+    assert held.done
+    assert left.done
+
+
+def test_a_cluster_that_shrinks_and_grows(three, expected, trained):
+    """From three workers to one, and to three again: one dies, one retires, two come."""
+    first, second, third = three.alive()
+    new = []
+    retired = Slowly(11, lambda: second not in three.there())
+    grown = Slowly(31, lambda: holds(three, third, *new))
+    content, log = trained(
+        at(5, lambda: three.kill(first)),
+        at(10, lambda: three.client.retire_workers([three.there()[second]])),
+        retired,
+        at(30, lambda: new.extend(three.begin(2))),
+        grown,
+    )
+    assert content == expected
+    assert retired.done
+    assert grown.done
+    assert "is lost at" in log
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_all_workers_are_replaced(n, three, expected, trained):
+    """For a moment nobody holds a row."""
+
+    def replace() -> None:
+        for name in three.alive():
+            three.kill(name)
+        three.begin(n)
+
+    content, log = trained(at(20, replace))
+    assert content == expected
+    assert "is lost at" in log

@@ -1,0 +1,142 @@
+"""A worker dies at every stage of a training, of binning and of prediction."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import pytest
+
+import distboost
+from distboost.cli import stream
+from tests.faults import traps
+from tests.faults.trainings import EVALUATED, TRAININGS, Data, fit
+from tests.faults.traps import Stage, Trap
+
+pytestmark = pytest.mark.timeout(60)
+
+LOST = r"worker tcp://\S+ is lost at '\w+' of round \d+"
+SLACK = 10.0  # seconds that a recovery may take, beside the undisturbed time once more
+
+SHARD = "distboost.runtime.shard:Shard"
+STAGES = {
+    "scan": Stage("distboost.data.profile:scan_labels"),
+    "sample": Stage("distboost.data.profile:scan_features"),
+    "bin": Stage("distboost.data.ingest:bin_rows"),
+    "load": Stage("distboost.data.store:_read_block"),
+    "histogram": Stage(f"{SHARD}.histogram"),
+    "split": Stage("distboost.runtime.block:Block.split"),
+    "leaf sums": Stage(f"{SHARD}.sums"),
+    "update": Stage(f"{SHARD}.update"),
+    "evaluate": Stage("distboost.weighting.margin:MarginWeights.risk", rows=EVALUATED),
+    "write labels": Stage("distboost.data.passes:_write_labels"),
+    "write block": Stage("distboost.data.layout:StoredBlocks.write"),
+    "predict": Stage("distboost.boosting:BoostingClassifier._finished_scores"),
+    "predict into": Stage("distboost.cli.stream:_predict_into"),
+}
+OF_TASKS = {"scan", "sample", "write labels", "write block", "predict", "predict into"}
+
+
+def train(name: str, data: Data, client, folder: Path) -> bytes:
+    return fit(TRAININGS[name], data, client, folder)
+
+
+def bin_into_store(data: Data, client, folder: Path) -> dict[str, bytes]:
+    distboost.bin(data.x_url, data.y_url, str(folder), client=client)
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def predict(data: Data, client, folder: Path) -> bytes:
+    X, _ = data.of("dask")
+    return client.compute(data.model.scores(X)).result(timeout=50).tobytes()
+
+
+def predict_into(data: Data, client, folder: Path) -> bytes:
+    out = stream.write_predictions(
+        data.model, data.x_url, str(folder), proba=True, overwrite=False, client=client
+    )
+    return out[:].tobytes()
+
+
+JOBS = {
+    **{name: partial(train, name) for name in TRAININGS},
+    "store": bin_into_store,
+    "predict": predict,
+    "predict into": predict_into,
+}
+CASES = [
+    ("gd", "scan"),
+    ("gd", "sample"),
+    ("gd", "bin"),
+    ("gd", "histogram"),
+    ("gd", "split"),
+    ("gd", "leaf sums"),
+    ("gd", "update"),
+    ("gd", "evaluate"),
+    ("streaming", "load"),
+    ("streaming", "histogram"),
+    ("streaming", "update"),
+    ("mm", "bin"),
+    ("corrective", "bin"),
+    ("corrective", "update"),
+    ("similarities", "leaf sums"),
+    ("store", "write labels"),
+    ("store", "write block"),
+    ("predict", "predict"),
+    ("predict into", "predict into"),
+]
+MOMENTS = [
+    pytest.param(position, after, marks=() if (position, after) == ("middle", True) else pytest.mark.soak)
+    for position in ("first", "middle", "last")
+    for after in (False, True)
+]
+
+
+@dataclass
+class Undisturbed:
+    """What a job comes to if nobody dies."""
+
+    content: object
+    seconds: float
+    calls: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(workers, data, tmp_path_factory):
+    """undisturbed(job), which is run once."""
+
+    @lru_cache
+    def run(job: str) -> Undisturbed:
+        folder = tmp_path_factory.mktemp("undisturbed")
+        workers.client.run(traps.set_up, str(folder), STAGES, {})
+        began = time.monotonic()
+        content = JOBS[job](data, workers.client, folder / "out")
+        seconds = time.monotonic() - began
+        return Undisturbed(content, seconds, {stage: traps.counted(folder, stage) for stage in STAGES})
+
+    return run
+
+
+@pytest.mark.parametrize(("position", "after"), MOMENTS)
+@pytest.mark.parametrize(("job", "stage"), CASES)
+def test_killed(job, stage, position, after, three, undisturbed, data, tmp_path, caplog):
+    """The work is done by the others, of which nothing can be seen in what comes of it."""
+    expected = undisturbed(job)
+    n_calls = expected.calls[stage]
+    assert n_calls > 0
+    number = {"first": 1, "middle": (n_calls + 1) // 2, "last": n_calls}[position]
+    three.client.run(traps.set_up, str(tmp_path), STAGES, {stage: Trap(number, after)})
+    began = time.monotonic()
+    assert JOBS[job](data, three.client, tmp_path / "out") == expected.content
+    seconds = time.monotonic() - began
+    [dead] = traps.struck(tmp_path, stage)
+    assert three.exit_of(dead) == -signal.SIGKILL
+    if stage in OF_TASKS:  # Dask has done again what died
+        assert traps.counted(tmp_path, stage) > n_calls
+    else:
+        assert re.search(LOST, caplog.text)
+    assert seconds <= 2 * expected.seconds + SLACK

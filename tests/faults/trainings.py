@@ -1,0 +1,102 @@
+"""The trainings that are disturbed: what is trained, on what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import zarr
+
+import distboost
+from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
+from distboost.baselines import MultiBoostClassifier
+
+N, D, BLOCK = 6000, 6, 500
+EVALUATED = 24  # rows of a block of evaluation rows: it is told by its size
+STREAMING = 150_000  # bytes of a worker, of which two blocks in memory take most
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained, and on which kind of data."""
+
+    make: Callable[..., Any]
+    kind: str = "zarr"
+    evaluated: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+TRAININGS = {
+    "gd": Training(
+        lambda **how: GDMCBoostClassifier(
+            n_estimators=15, max_depth=3, subsample=0.8, early_stopping_rounds=12, learning_rate=0.3, **how
+        ),
+        evaluated=True,
+    ),
+    "streaming": Training(
+        lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, max_bins=16, **how),
+        "store",
+        options={"memory_limit": STREAMING},
+    ),
+    "mm": Training(lambda **how: AdaBoostMMClassifier(n_estimators=12, max_depth=2, **how), "numpy"),
+    "corrective": Training(lambda **how: MultiBoostClassifier(n_estimators=5, **how), "dask"),
+    "similarities": Training(
+        lambda **how: REBELClassifier(n_estimators=5, weak_learner="similarity", **how), "zarr"
+    ),
+    "long": Training(lambda **how: GDMCBoostClassifier(n_estimators=60, max_depth=2, **how)),
+}
+
+
+class Data:
+    """The same rows in every kind."""
+
+    def __init__(self, folder: Path):
+        rng = np.random.default_rng(0)
+        self.folder = folder
+        self.X = rng.normal(size=(N, D)).astype(np.float32)
+        self.y = np.digitize(self.X[:, 0] + self.X[:, 1] * self.X[:, 2] + rng.normal(0, 0.5, N), [-1, 0, 1])
+        self.X[rng.random(self.X.shape) < 0.03] = np.nan
+        self.x_url, self.y_url = str(folder / "x"), str(folder / "y")
+        zarr.create_array(self.x_url, data=self.X, chunks=(BLOCK, D))
+        zarr.create_array(self.y_url, data=self.y, chunks=(BLOCK,))
+
+    def of(self, kind: str) -> tuple:
+        """X and y; y is None for a binned store."""
+        if kind == "store":
+            return self.store, None
+        return {
+            "zarr": (self.x_url, self.y_url),
+            "numpy": (self.X, self.y),
+            "dask": (da.from_array(self.X, chunks=(BLOCK, D)), da.from_array(self.y, chunks=BLOCK)),
+        }[kind]
+
+    @cached_property
+    def store(self) -> str:
+        url = str(self.folder / "store")
+        distboost.bin(self.x_url, self.y_url, url, max_bins=16)
+        return url
+
+    @property
+    def evaluation(self) -> tuple:
+        return self.X[: 3 * EVALUATED], self.y[: 3 * EVALUATED]
+
+    @cached_property
+    def model(self) -> Any:
+        return GDMCBoostClassifier(n_estimators=20, max_depth=3).fit(self.X, self.y)
+
+
+def fit(training: Training, data: Data, client: Any, folder: Path, **how: Any) -> bytes:
+    """The bytes of the model's file."""
+    model = training.make(**{**training.options, **how})
+    model.client = client
+    X, y = data.of(training.kind)
+    model.fit(X, y, eval_set=data.evaluation if training.evaluated else None)
+    assert (model.memory_plan_.streamed > 0) == (training.kind == "store")
+    folder.mkdir(exist_ok=True)
+    model.save(folder / "model")
+    return (folder / "model").read_bytes()
