@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
@@ -64,13 +65,17 @@ class Office:
         self.host, self.worker = host, worker
         self.token = uuid.uuid4().hex
         self.pool = ThreadPoolExecutor(worker.state.nthreads + 1, "distboost-host")
+        self.closed = False
 
     def close(self) -> None:
-        def end() -> None:
-            self.host.close()
-            self.pool.shutdown(wait=False)
+        """Not before what is under way is done, and without waiting for it."""
 
-        self.pool.submit(end)
+        def end() -> None:
+            self.pool.shutdown(wait=True, cancel_futures=True)
+            self.host.close()
+
+        self.closed = True
+        threading.Thread(target=end, name="distboost-closing", daemon=True).start()
 
 
 _offices: dict[str, Office] = {}
@@ -120,7 +125,9 @@ async def _answer(office: str, token: str, method: str, arguments: list) -> dict
     loop = asyncio.get_running_loop()
     try:
         value = await loop.run_in_executor(found.pool, getattr(found.host, method), *arguments)
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        if found.closed:
+            return {"gone": True}
         return {"error": to_serialize(_told(error, method, found.worker.address))}
     return {"value": to_serialize(value)}
 
@@ -133,10 +140,12 @@ def give_rows(office: str, token: str, key: Key, function: Callable, *call: Any)
     try:
         found.host.take([(key, function(*call))])
     except Exception as error:
+        if found.closed:
+            raise LostError("its office was closed") from error
         raise _told(error, "take", found.worker.address) from error
 
 
-def _told(error: Exception, stage: str, worker: str) -> DistboostError:
+def _told(error: BaseException, stage: str, worker: str) -> DistboostError:
     """The error as the caller sees it: where it happened, and of the library's own types."""
     block = getattr(error, "block", None)
     place = f"at '{stage}'{f' of {block}' if block else ''}, on worker {worker}"
