@@ -128,6 +128,8 @@ async def _answer(office: str, token: str, method: str, arguments: list) -> dict
     except (Exception, asyncio.CancelledError) as error:
         if found.closed:
             return {"gone": True}
+        if isinstance(error, asyncio.CancelledError):  # the worker itself ends
+            raise
         return {"error": to_serialize(_told(error, method, found.worker.address))}
     return {"value": to_serialize(value)}
 
