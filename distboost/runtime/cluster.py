@@ -176,7 +176,7 @@ class ClusterRuntime:
 
     def _well(self, members: dict[str, int]) -> list[str] | None:
         """Any worker, unless Dask knows some that give no sign of life."""
-        return None if len(members) == len(self.watch.known()) else list(members)
+        return None if len(members) == len(self.watch.known()) else list(members) or None
 
     def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""

@@ -202,7 +202,7 @@ class Watch:
 
     def check(self) -> None:
         """Raises if the scheduler is gone, or has been without workers for long."""
-        if time.monotonic() - self._peopled > WORKERS_DEADLINE:
+        if self._looked - self._peopled > WORKERS_DEADLINE:
             raise self._deserted()
         silent = time.monotonic() - self._looked
         if self.client.status in ("closed", "closing") or silent > self.timeout + LOOK:
@@ -246,8 +246,8 @@ class Watch:
                     asked = scheduler.identity(n_workers=-1)
                     found = await asyncio.wait_for(asked, self.timeout)
                     self._workers, self._looked = found["workers"], time.monotonic()
-                if any(self._misses.get(address, 0) < MISSES for address in self._workers):
-                    self._peopled = time.monotonic()
+                    if any(self._misses.get(address, 0) < MISSES for address in self._workers):
+                        self._peopled = self._looked
                 for address in self._workers:
                     if address not in self._pings or self._pings[address].done():
                         self._pings[address] = asyncio.ensure_future(self._ping(address))
