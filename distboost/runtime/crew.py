@@ -264,11 +264,12 @@ class Watch:
         try:
             while True:
                 await self._ask_scheduler()
-                pause = max(
-                    LOOK, len(self._workers) / 200
-                )  # a thousand workers need not be asked every second
-                alive = any(self._misses.get(address, 0) < MISSES for address in self._workers)
-                self._deserted_for = 0.0 if alive else self._deserted_for + pause
+                # A thousand workers need not be asked every second.
+                pause = max(LOOK, len(self._workers) / 200)
+                if any(self._misses.get(address, 0) < MISSES for address in self._workers):
+                    self._deserted_for = 0.0
+                elif not self._silent:
+                    self._deserted_for += pause
                 for address in self._workers:
                     if address not in self._pings or self._pings[address].done():
                         self._pings[address] = asyncio.ensure_future(self._ping(address))

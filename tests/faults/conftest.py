@@ -6,6 +6,7 @@ import pytest
 
 from distboost.data import ingest
 from distboost.runtime import plan
+from tests.faults import traps
 from tests.faults.crews import Workers
 from tests.faults.trainings import BLOCK, Data
 
@@ -33,6 +34,7 @@ def workers(tmp_path_factory):
 
 @pytest.fixture
 def three(workers):
-    """Three workers that are well."""
+    """Three workers that are well, and as the product made them."""
     workers.restore(3)
+    workers.client.run(traps.take_down)
     return workers

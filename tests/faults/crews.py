@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 
 from distributed import Client, Scheduler, Worker
@@ -83,10 +84,10 @@ class Workers:
 
     def restore(self, n: int = 3) -> None:
         """Has n workers that are alive, as the scheduler knows, and no others."""
-        for process in self._processes.values():
-            if process.is_alive():
-                os.kill(process.pid, signal.SIGCONT)
-        alive = [name for name, process in self._processes.items() if process.is_alive()]
+        for name in self.alive():
+            with suppress(ProcessLookupError):  # it may die meanwhile
+                self.signal(name, signal.SIGCONT)
+        alive = self.alive()
         for name in alive[n:]:
             self.kill(name)
         alive = {*alive[:n], *self.begin(max(n - len(alive), 0))}

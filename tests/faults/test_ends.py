@@ -124,6 +124,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
         ):
             fit(TRAINING, data, three.client, tmp_path)
     finally:
+        three.restore(0)
         three.client.unregister_worker_plugin("poison")
     assert len(traps.struck(tmp_path, stage)) <= 3 * coordinator.MOST_LOSSES
     assert all(three.exit_of(dead) == -signal.SIGKILL for dead in traps.struck(tmp_path, stage))
@@ -161,11 +162,8 @@ def test_an_exception_on_a_worker(stage, what, kind, message, three, data, tmp_p
     """It would be the same on any other: the training ends, and the error says where."""
     address = three.there().popitem()[1]
     three.client.run(traps.set_up, str(tmp_path), KERNELS, {stage: Trap(0, what=what)}, workers=[address])
-    try:
-        with pytest.raises(kind, match=message) as caught:
-            fit(TRAINING, data, three.client, tmp_path)
-    finally:
-        three.client.run(traps.take_down)
+    with pytest.raises(kind, match=message) as caught:
+        fit(TRAINING, data, three.client, tmp_path)
     assert (caught.value.stage, caught.value.worker) == (stage, address)
     assert isinstance(caught.value.block, Key) or stage == "histogram"
     assert f"at '{stage}'" in str(caught.value)

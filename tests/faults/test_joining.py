@@ -104,6 +104,7 @@ def test_all_workers_are_replaced(n, three, expected, trained):
             three.kill(name)
         three.begin(n)
 
-    content, log = trained(at(20, replace))
+    before = {*three.alive()}
+    content, _ = trained(at(20, replace))
     assert content == expected
-    assert "is lost at" in log
+    assert not before & {*three.alive()}

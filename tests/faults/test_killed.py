@@ -7,11 +7,13 @@ import signal
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import distboost
+from distboost import boosting, persistence
 from distboost.cli import stream
 from tests.faults import traps
 from tests.faults.trainings import EVALUATED, TRAININGS, Data, fit
@@ -140,3 +142,29 @@ def test_killed(job, stage, position, after, three, undisturbed, data, tmp_path,
     else:
         assert re.search(LOST, caplog.text)
     assert seconds <= 2 * expected.seconds + SLACK
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(1, marks=pytest.mark.soak), 2, pytest.param(3, marks=pytest.mark.soak)]
+)
+def test_killed_while_a_checkpoint_is_written(
+    number, three, undisturbed, data, tmp_path, monkeypatch, caplog
+):
+    """The training goes on, and its last checkpoint is the model."""
+    expected = undisturbed("gd")
+    monkeypatch.setattr(boosting, "CHECKPOINT_ROUNDS", 4)
+    written, write = count(1), persistence.write_file
+
+    def write_and_kill(*arguments) -> None:
+        if next(written) == number:
+            three.kill(three.alive()[0])
+        write(*arguments)
+
+    monkeypatch.setattr(persistence, "write_file", write_and_kill)
+    checkpoint = tmp_path / "checkpoint"
+    began = time.monotonic()
+    assert fit(TRAININGS["gd"], data, three.client, tmp_path, checkpoint=checkpoint) == expected.content
+    assert time.monotonic() - began <= 2 * expected.seconds + SLACK
+    assert checkpoint.read_bytes() == expected.content
+    assert next(written) > 4
+    assert re.search(LOST, caplog.text)

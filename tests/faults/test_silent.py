@@ -64,12 +64,12 @@ def test_stopped_in_training(timeout, three, expected, data, tmp_path, caplog):
 
 
 IN_INGEST = [
-    ("long", "scan"),
     ("long", "sample"),
     ("long", "bin"),
-    ("mm", "bin"),
-    ("corrective", "sample"),
     ("corrective", "bin"),
+    pytest.param("long", "scan", marks=pytest.mark.soak),
+    pytest.param("mm", "bin", marks=pytest.mark.soak),
+    pytest.param("corrective", "sample", marks=pytest.mark.soak),
 ]
 
 

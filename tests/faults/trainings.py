@@ -46,8 +46,9 @@ TRAININGS = {
     "mm": Training(lambda **how: AdaBoostMMClassifier(n_estimators=12, max_depth=2, **how), "numpy"),
     "corrective": Training(lambda **how: MultiBoostClassifier(n_estimators=5, **how), "dask"),
     "similarities": Training(
-        lambda **how: REBELClassifier(n_estimators=5, weak_learner="similarity", **how), "zarr"
+        lambda **how: REBELClassifier(n_estimators=2, weak_learner="similarity", **how), "zarr"
     ),
+    "soak": Training(lambda **how: GDMCBoostClassifier(n_estimators=100, max_depth=6, **how)),
     "long": Training(lambda **how: GDMCBoostClassifier(n_estimators=60, max_depth=2, **how)),
 }
 
@@ -55,11 +56,11 @@ TRAININGS = {
 class Data:
     """The same rows in every kind."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, n: int = N):
         rng = np.random.default_rng(0)
         self.folder = folder
-        self.X = rng.normal(size=(N, D)).astype(np.float32)
-        self.y = np.digitize(self.X[:, 0] + self.X[:, 1] * self.X[:, 2] + rng.normal(0, 0.5, N), [-1, 0, 1])
+        self.X = rng.normal(size=(n, D)).astype(np.float32)
+        self.y = np.digitize(self.X[:, 0] + self.X[:, 1] * self.X[:, 2] + rng.normal(0, 0.5, n), [-1, 0, 1])
         self.X[rng.random(self.X.shape) < 0.03] = np.nan
         self.x_url, self.y_url = str(folder / "x"), str(folder / "y")
         zarr.create_array(self.x_url, data=self.X, chunks=(BLOCK, D))
