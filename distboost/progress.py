@@ -1,8 +1,8 @@
-"""A progress bar over the rounds of a training."""
+"""Progress bars over long work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -12,23 +12,34 @@ from distboost.training import Callback, Progress
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callback]:
-    """A callback that draws a bar with the latest losses beside it."""
+def bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """A function that draws how much is done: draw(completed, text beside the bar, total)."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[losses]}"),
+        TextColumn("{task.fields[beside]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Bar(*columns) as bar:
-        task = bar.add_task(title, total=None, losses="")
+    with Bar(*columns) as drawn:
+        task = drawn.add_task(title, total=total, beside="")
+
+        def draw(completed: int, beside: str = "", total: int | None = total) -> None:
+            drawn.update(task, completed=completed, total=total, beside=beside)
+
+        yield draw
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Callback]:
+    """A callback that draws a bar with the latest losses beside it."""
+    with bar(title) as draw:
 
         def show(progress: Progress) -> None:
             losses = f"loss {progress.train_loss:.4g}, error {progress.train_error:.2%}"
             if progress.eval_error is not None:
                 losses += f", eval error {progress.eval_error:.2%}"
-            bar.update(task, completed=progress.round, total=progress.n_rounds, losses=losses)
+            draw(progress.round, losses, progress.n_rounds)
 
         yield show

@@ -61,7 +61,7 @@ class DurableStore(LocalStore):
                 partial.unlink(missing_ok=True)
             raise
         for folder in (path.parent, *(folder.parent for folder in new)):
-            _force(folder)
+            force_names(folder)
 
 
 class RemoteStore(FsspecStore):
@@ -72,7 +72,7 @@ class RemoteStore(FsspecStore):
         await retried_async(lambda: write(key, value, byte_range), f"{self.path}/{key}", "written")
 
 
-def _force(folder: Path) -> None:
+def force_names(folder: Path) -> None:
     """Forces the names in a folder to disk."""
     if os.name == "nt":  # a folder can't be opened there
         return

@@ -14,6 +14,8 @@ from distboost.runtime.local import LocalRuntime
 
 log = logging.getLogger("distboost")
 
+IN_PROCESS = object()  # given as a client: this process, whatever clients there are
+
 
 @contextmanager
 def runtime(
@@ -32,7 +34,7 @@ def runtime(
 @contextmanager
 def _resolved(client: Any) -> Iterator[Any]:
     if client is not None:
-        yield client
+        yield None if client is IN_PROCESS else client
         return
     try:
         get_worker()

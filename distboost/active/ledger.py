@@ -1,0 +1,260 @@
+"""Which rows were asked for and which were taught, in memory and in a log that outlives the process.
+
+A log is a text file to which a line is added for whatever happens, forced to disk before anybody is told of it: a checksum and a
+JSON object. The first line says what the log belongs to. Whoever reads it again is where its writer was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from distboost.data.retry import said
+from distboost.data.storage import force_names, local_path
+from distboost.errors import DataError, StoreError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+VERSION = 1
+
+
+class Ledger:
+    """What has happened to the rows of a pool.
+
+    Parameters
+    ----------
+    n_rows : int
+        Of the pool.
+    header : dict
+        What the log belongs to, as JSON has it.
+    log : str, path or None
+        File on a local disk; None: nothing outlives the process. One that is there is gone on with.
+
+    Attributes
+    ----------
+    rows, labels : list
+        Taught so far, in that order.
+    asked : list of int
+        Rows that were asked for and not taught yet, in that order.
+    n_queries : int
+    trained : list of int
+        With how many of the rows the committee was trained, each time.
+    """
+
+    def __init__(self, n_rows: int, header: dict[str, Any], log: str | os.PathLike | None):
+        self.n_rows = n_rows
+        self.header = {"distboost": "labels", "version": VERSION, **header}
+        self.rows: list[int] = []
+        self.labels: list[Any] = []
+        self.asked: list[int] = []
+        self.n_queries = 0
+        self.trained: list[int] = []
+        self._taught: set[int] = set()
+        self._records: list[dict[str, Any]] = []
+        self._log = None if log is None else LabelLog(log, self.header)
+        for record in self._log.records() if self._log else ():
+            self._take(record)
+
+    def seen(self) -> np.ndarray:
+        """The rows that are not to be asked for any more, ascending."""
+        return np.sort(np.array([*self.rows, *self.asked], np.int64))
+
+    def ask(self, rows: np.ndarray) -> None:
+        self._add({"asked": rows.tolist()})
+
+    def teach(self, rows: Any, labels: Any, classes: np.ndarray | None) -> None:
+        """Keeps labels; raises DataError, and keeps none, if one cannot be right."""
+        checked, known = self._checked_rows(rows), _checked_labels(labels)
+        if len(checked) != len(known):
+            raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
+        if self.labels and len(known):
+            _check_kind(known[0].item(), self.labels[0])
+        if classes is not None and not np.isin(known, classes).all():
+            place = int(np.flatnonzero(~np.isin(known, classes))[0])
+            raise DataError(
+                f"the label {known[place].item()!r} of row {checked[place]} is none of the classes {classes.tolist()}. Correct "
+                "it, or declare that class: classes=..."
+            )
+        if len(checked):
+            self._add({"taught": {"rows": checked, "labels": known.tolist()}})
+
+    def train(self) -> None:
+        """The committee is trained with all rows taught so far."""
+        self._add({"trained": len(self.rows)})
+
+    def text(self) -> str:
+        """What a log says by now."""
+        return "".join(map(_line, [self.header, *self._records]))
+
+    def _add(self, record: dict[str, Any]) -> None:
+        if self._log is not None:
+            self._log.append(record)
+        self._take(record)
+
+    def _take(self, record: dict[str, Any]) -> None:
+        self._records.append(record)
+        if "asked" in record:
+            self.asked += record["asked"]
+            self.n_queries += 1
+        elif "taught" in record:
+            rows = record["taught"]["rows"]
+            self.rows += rows
+            self.labels += record["taught"]["labels"]
+            self._taught.update(rows)
+            now = set(rows)
+            self.asked = [row for row in self.asked if row not in now]
+        else:
+            self.trained.append(record["trained"])
+
+    def _checked_rows(self, rows: Any) -> list[int]:
+        found = np.asarray(rows)
+        if found.size and (found.ndim != 1 or found.dtype.kind not in "iu"):
+            raise DataError(
+                f"rows are an array of type {found.dtype} and shape {found.shape}: give a list of row numbers."
+            )
+        listed = found.tolist()
+        for row in listed:
+            if not 0 <= row < self.n_rows:
+                raise DataError(f"row {row} is not in the pool, which has rows 0 to {self.n_rows - 1}.")
+            if row in self._taught:
+                raise DataError(
+                    f"row {row} was taught already, as {self.labels[self.rows.index(row)]!r}. Teach each row once."
+                )
+        if len(set(listed)) < len(listed):
+            row = next(row for place, row in enumerate(listed) if row in listed[:place])
+            raise DataError(f"row {row} is given twice. Teach each row once.")
+        return listed
+
+
+def _checked_labels(labels: Any) -> np.ndarray:
+    """Labels as an array (n,) of numbers or text; raises if one is missing."""
+    listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+    for label in listed:
+        if label is None or label != label:
+            raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
+        _check_kind(label, listed[0])
+    found = np.array(listed)
+    if found.size and found.dtype.kind not in "biufU":
+        raise DataError(
+            f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r}: give numbers or text."
+        )
+    return found
+
+
+def _check_kind(label: Any, earlier: Any) -> None:
+    """Raises if of two labels one is a number, and the other is text."""
+    if isinstance(label, str) != isinstance(earlier, str):
+        raise DataError(
+            f"of the labels {earlier!r} and {label!r}, one is text and one a number. Give all labels in the same way."
+        )
+
+
+def _line(record: dict[str, Any]) -> str:
+    text = json.dumps(record, sort_keys=True)
+    return f"{zlib.crc32(text.encode()):08x} {text}\n"
+
+
+class LabelLog:
+    """The file of a log.
+
+    Parameters
+    ----------
+    url : str or path
+        Of a local disk. An object store cannot add to a file.
+    header : dict
+        What the log belongs to, as JSON has it; one that is there must belong to the same.
+    """
+
+    def __init__(self, url: str | os.PathLike, header: dict[str, Any]):
+        path = local_path(url)
+        if path is None:
+            raise DataError(
+                f"the log {os.fspath(url)!r} is not on a local disk, as it must be: lines are added to it. Keep it in a "
+                "folder, and copy it where you like."
+            )
+        self.path, self.header = path, header
+        self._end = 0  # of what we know of
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What has happened so far, in its order; a new log is begun."""
+        if not self.path.exists() or not self.path.stat().st_size:
+            self.append(self.header)
+            return
+        content = self.path.read_bytes()
+        self._end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
+        lines = content[: self._end].splitlines()
+        records = [self._parsed(line, number) for number, line in enumerate(lines, 1)]
+        if not records:  # not even the header was written
+            self.append(self.header)
+            return
+        self._check_header(records[0])
+        yield from records[1:]
+
+    def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            checksum, text = line[:8], line[9:]
+            if int(checksum, 16) != zlib.crc32(text):
+                raise ValueError("its checksum is another one")
+            return json.loads(text)
+        except ValueError as error:
+            raise StoreError(
+                f"line {number} of {self.path} is damaged, or this is no log of labels: {error}. Restore it from a copy, or "
+                "remove that line to go on without what it says."
+            ) from error
+
+    def _check_header(self, found: dict[str, Any]) -> None:
+        ours = json.loads(json.dumps(self.header))
+        for name in ours.keys() | found.keys():
+            if found.get(name) != ours.get(name):
+                raise DataError(
+                    f"the log {self.path} is of other work: its {name} is {found.get(name)!r}, not {ours.get(name)!r}. Set it to "
+                    "that, or begin a new log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
+                )
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Adds a line; it is on disk when this returns, or the log is what it was."""
+        line = _line(record).encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            new = not self.path.exists()
+            with open(self.path, "a+b") as file, _locked(file):
+                file.seek(self._end)
+                if b"\n" in file.read():
+                    raise DataError(
+                        f"another process has written to {self.path} since. Make this object anew: it then knows what was done."
+                    )
+                file.truncate(self._end)
+                try:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(self._end)
+                    raise
+                self._end += len(line)
+            if new:
+                force_names(self.path.parent)
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"the log {self.path} cannot be written: {said(error)}. Nothing of this was kept; put that right and try again."
+            ) from error
+
+
+@contextmanager
+def _locked(file: Any) -> Iterator[None]:
+    """No other process adds to the file meanwhile."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    yield  # the lock ends with the file

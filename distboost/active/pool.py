@@ -1,0 +1,109 @@
+"""The rows that may be asked for, wherever they are: read a block at a time, here or on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from distboost.data.profile import as_numbers, infinite_value
+from distboost.data.sources import ArraySource, Source, ZarrSource, as_source, is_lazy, load, rows_at_once
+from distboost.data.store import BinnedStore
+from distboost.errors import DataError
+from distboost.runtime.choose import IN_PROCESS, runtime
+
+BLOCK_BYTES = 2**24  # of the rows that one task holds, unless a single chunk is larger
+
+
+class Pool:
+    """Rows of anything that `fit` takes.
+
+    Parameters
+    ----------
+    X : array-like, zarr.Array, path or URL of one, or dask array, of shape (n_rows, n_features)
+    """
+
+    def __init__(self, X: Any):
+        if is_lazy(X) and BinnedStore.is_at(X):
+            raise DataError(
+                f"the pool {X!r} is a binned store, which has labels and no values: give the array that was binned."
+            )
+        self._frame = X if hasattr(X, "iloc") and not is_lazy(X) else None
+        self.source = as_source(X, "pool")
+        if len(self.source.shape) != 2 or 0 in self.source.shape:
+            raise DataError(
+                f"{self.source.place} has the shape {self.source.shape}, expected (rows, features), at least 1 of each."
+            )
+        self.n_rows, self.n_features = self.source.shape
+        self.place = self.source.place
+        if isinstance(self.source, ArraySource):
+            as_numbers(self.source.array[:0], "pool")  # raises if it holds something else
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the rows are in this process's memory: then they do not travel."""
+        in_memory = isinstance(self.source, ZarrSource) and self.source.copies > 0
+        return in_memory or isinstance(self.source, ArraySource)
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """First and last (exclusive) row of each block."""
+        axis = self.source.axes[0]
+        size = max(BLOCK_BYTES // (8 * self.n_features), 1)
+        most = max(rows_at_once(self.source, BLOCK_BYTES), size)
+        for start, stop in axis.spans(0, self.n_rows, size):
+            yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
+
+    @contextmanager
+    def where(self, estimator: Any) -> Iterator[Any]:
+        """The runtime on which the rows are scored: where the estimator would be trained, unless they are here."""
+        client = IN_PROCESS if self.is_here else estimator.client
+        n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
+        with runtime(client, n_jobs, estimator.worker_timeout) as where:
+            yield where
+
+    def take(self, rows: np.ndarray, where: Any) -> Any:
+        """Some rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
+        if self._frame is not None:
+            return self._frame.iloc[rows]
+        if isinstance(self.source, ArraySource):
+            return as_numbers(self.source.array[rows], "pool")
+        return as_numbers(rows_of(self.source, rows, where), "pool")
+
+
+def rows_of(source: Source, rows: np.ndarray, where: Any) -> np.ndarray:
+    """Some rows of an array that is not in memory, in this order."""
+    order = np.argsort(rows, kind="stable")
+    found = np.concatenate(list(where.each(_picked, _readings(source, rows[order]))))
+    taken = np.empty_like(found)
+    taken[order] = found
+    return taken
+
+
+def _readings(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """What to read to have some rows, ascending: parts of single chunks, each with the rows wanted of it."""
+    most = max(rows_at_once(source, BLOCK_BYTES) if len(source.shape) > 1 else BLOCK_BYTES // 8, 1)
+    start = 0
+    while start < len(rows):
+        first = int(rows[start])
+        end = min(source.axes[0].end(first, 1), first + most)
+        stop = int(np.searchsorted(rows, end))
+        wanted = rows[start:stop] - first
+        yield source.part(first, first + int(wanted[-1]) + 1), wanted
+        start = stop
+
+
+def _picked(part: Any, wanted: np.ndarray) -> np.ndarray:
+    return load(part)[wanted]
+
+
+def finite_rows(part: Any, place: str, first: int) -> np.ndarray:
+    """The rows of a part as numbers; raises DataError if one is infinite. NaN is a missing value."""
+    X = as_numbers(load(part), place)
+    if not np.isfinite(X.sum(dtype=np.float64)):  # cheap, and true of most blocks without missing values
+        infinite = np.argwhere(np.isinf(X))
+        if len(infinite):
+            row, column = map(int, infinite[0])
+            raise infinite_value(place, first + row, column, float(X[row, column]))
+    return X

@@ -1,0 +1,200 @@
+"""Asking an oracle until there is a reason to stop."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import accuracy_score, cohen_kappa_score
+
+from distboost.active.curve import LearningCurve, Point
+from distboost.active.pool import rows_of
+from distboost.active.scoring import random_rows
+from distboost.data.sources import ArraySource, as_source, is_lazy
+from distboost.errors import DataError
+from distboost.kernels.random import STOP_SET, key
+from distboost.progress import bar
+from distboost.runtime import lazy
+from distboost.runtime.local import LocalRuntime
+
+if TYPE_CHECKING:
+    from distboost.active.query import QueryByCommittee
+
+TARGET_ERROR = "target error"
+LABEL_BUDGET = "label budget"
+STABILISED = "stabilised"
+EXHAUSTED = "pool exhausted"
+CALLBACK = "callback"
+
+STOP_ROWS = 2000  # of the pool, for which predictions are compared
+STOP_WINDOW = 3  # committees
+
+
+class Goals(NamedTuple):
+    """When to stop: the parameters of `QueryByCommittee.run`."""
+
+    eval_set: tuple[Any, Any] | None
+    target_error: float | None
+    max_labels: int | None
+    stabilised: float | None
+    callbacks: tuple[Callable[[LearningCurve], Any], ...]
+
+    def check(self) -> None:
+        if self.target_error is not None and self.eval_set is None:
+            raise DataError(
+                f"target_error={self.target_error} needs an eval_set to measure: eval_set=(X, y)."
+            )
+        if self.target_error is not None and not 0 <= self.target_error < 1:
+            raise DataError(f"target_error is {self.target_error}, expected a fraction: 0.05 is 5 %.")
+        if self.stabilised is not None and not 0 < self.stabilised <= 1:
+            raise DataError(
+                f"stabilised is {self.stabilised}, expected an agreement above 0 and at most 1, such as 0.99."
+            )
+        if self.max_labels is not None and self.max_labels < 1:
+            raise DataError(f"max_labels is {self.max_labels}, expected at least 1.")
+
+
+def run(learner: QueryByCommittee, oracle: Any, goals: Goals) -> LearningCurve:
+    """Algorithm 4's loop, with reasons to stop beside its own: that the pool is empty."""
+    goals.check()
+    ask = _asker(oracle, learner.pool.n_rows)
+    measure = _Measure(learner, goals)
+    curve = LearningCurve(learner.strategy)
+    with _shown(learner, goals) as show:
+        if learner._can_train():
+            measure(curve)
+        while not curve.outcome:
+            show(curve)
+            rows = _next_rows(learner, goals.max_labels)
+            learner.teach(rows, _answers(ask, rows))
+            measure(curve)
+        show(curve)
+    return curve
+
+
+def _next_rows(learner: QueryByCommittee, max_labels: int | None) -> np.ndarray:
+    """Those that were asked for and have no answer yet; else a new query's."""
+    n_left = None if max_labels is None else max_labels - len(learner.labelled_)
+    if len(learner.asked_):
+        return learner.asked_[:n_left]
+    usual = learner.batch_size if len(learner.labelled_) else learner.n_initial
+    return learner.query(n_left if n_left is not None and n_left < min(usual, learner.n_open_) else None)
+
+
+class _Measure:
+    """Adds a point to the curve, and its outcome when there is one."""
+
+    def __init__(self, learner: QueryByCommittee, goals: Goals):
+        self.learner, self.goals = learner, goals
+        self.evaluation = None if goals.eval_set is None else _evaluation(*goals.eval_set)
+        self.stop_set: Any = None
+        self.before: np.ndarray | None = None
+        self.agreement: deque[float] = deque(maxlen=STOP_WINDOW)
+
+    def __call__(self, curve: LearningCurve) -> None:
+        learner = self.learner
+        if learner._can_train():
+            started = time.perf_counter()
+            committee = learner.estimator_
+            seconds = time.perf_counter() - started
+            curve.points.append(Point(len(learner.labelled_), self._error(committee), seconds))
+            if self.goals.stabilised is not None:
+                self._compare(committee)
+        curve.outcome = self._outcome(curve)
+
+    def _error(self, committee: Any) -> float | None:
+        if self.evaluation is None:
+            return None
+        X, y = self.evaluation
+        predicted = np.asarray(committee.predict(X))
+        if (predicted.dtype.kind == "U") != (y.dtype.kind == "U"):
+            raise DataError(
+                f"the labels of the eval_set, such as {y[0]!r}, are not of the kind that was taught, such as {predicted[0]!r}."
+            )
+        return 1 - float(accuracy_score(y, predicted))
+
+    def _compare(self, committee: Any) -> None:
+        """Bloodgood & Vijay-Shanker 2009, section 3: the agreement of successive committees on a stop set."""
+        if self.stop_set is None:
+            pool = self.learner.pool
+            draw = key(int(self.learner.random_state), STOP_SET)
+            with pool.where(self.learner.estimator) as where:
+                rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
+                self.stop_set = pool.take(rows, where)
+        now = committee.predict(self.stop_set)
+        if self.before is not None:
+            same = np.array_equal(now, self.before)  # kappa is not defined where all are of one class
+            self.agreement.append(1.0 if same else float(cohen_kappa_score(now, self.before)))
+        self.before = now
+
+    def _outcome(self, curve: LearningCurve) -> str:
+        goals, learner = self.goals, self.learner
+        error = curve.points[-1].error if curve.points else None
+        stopped = any([callback(curve) is True for callback in goals.callbacks])  # noqa: C419 (every one is told)
+        if goals.target_error is not None and error is not None and error <= goals.target_error:
+            return TARGET_ERROR
+        if goals.max_labels is not None and len(learner.labelled_) >= goals.max_labels:
+            return LABEL_BUDGET
+        full = len(self.agreement) == STOP_WINDOW
+        if goals.stabilised is not None and full and np.mean(self.agreement) >= goals.stabilised:
+            return STABILISED
+        if not learner.n_open_ and not len(learner.asked_):
+            return EXHAUSTED
+        return CALLBACK if stopped else ""
+
+
+def _evaluation(X: Any, y: Any) -> tuple[Any, np.ndarray]:
+    labels = np.asarray(lazy.loaded(y) if is_lazy(y) else y)
+    if labels.dtype == object:
+        labels = np.array(labels.tolist())
+    n = X.shape[0] if hasattr(X, "shape") else len(labels)
+    if labels.shape != (n,) or not n:
+        raise DataError(
+            f"the eval_set has {n} rows and labels of shape {labels.shape}: expected one for each."
+        )
+    return X, labels
+
+
+def _asker(oracle: Any, n_rows: int) -> Callable[[np.ndarray], Any]:
+    if callable(oracle):
+        return oracle
+    source = as_source(oracle, "oracle")
+    if source.shape != (n_rows,):
+        raise DataError(
+            f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: give one for each, or a "
+            "function of rows."
+        )
+    if isinstance(source, ArraySource):
+        return source.array.__getitem__
+    return lambda rows: rows_of(source, rows, LocalRuntime(1))
+
+
+def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
+    """What the oracle says; it may raise what it likes."""
+    labels = ask(rows)
+    if np.ndim(labels) != 1 or len(labels) != len(rows):
+        raise DataError(
+            f"the oracle was asked for {len(rows)} rows and answered with labels of shape {np.shape(labels)}. It is to "
+            "return one label for each."
+        )
+    return labels
+
+
+@contextmanager
+def _shown(learner: QueryByCommittee, goals: Goals) -> Iterator[Callable[[LearningCurve], None]]:
+    """A function that draws how far the curve is, if the learner is verbose."""
+    if not learner.verbose:
+        yield lambda curve: None
+        return
+    most = min(goals.max_labels or learner.pool.n_rows, learner.pool.n_rows)
+    with bar(f"{type(learner.estimator).__name__}, {learner.strategy}", most) as draw:
+
+        def show(curve: LearningCurve) -> None:
+            error = curve.points[-1].error if curve.points else None
+            draw(len(learner.labelled_), "labels" + ("" if error is None else f", error {error:.2%}"))
+
+        yield show

@@ -1,0 +1,74 @@
+"""How useful it would be to know a row's label: functions of what the committee says of the row.
+
+A strategy is a function utility(committee, X, G) of rows X (n, D) and their scores G (n, n_scores), as training keeps them; it
+gives one number a row, (n,), and the rows of the largest are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import entr
+
+from distboost.algorithms.base import Algorithm
+from distboost.model import Ensemble
+from distboost.threads import Threads
+
+RANDOM = "random"
+
+
+class Committee(NamedTuple):
+    """The weak learners that have been trained, and what their scores mean."""
+
+    algorithm: Algorithm
+    ensemble: Ensemble
+
+    @classmethod
+    def of(cls, estimator: Any) -> Committee:
+        """That of a fitted estimator."""
+        return cls(estimator._algorithm(estimator.n_classes_), estimator._ensemble)
+
+    def add_scores(self, X: np.ndarray, G: np.ndarray, first: int = 0, last: int | None = None) -> None:
+        """Adds those of rounds first .. last - 1 to G (n, n_scores), in this thread."""
+        self.ensemble.scores(X, Threads(1), first, G, last)
+
+
+def margin(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Huang 2009, algorithm 4, line 5: u(x) = 1 / (F_k(x) - F_j(x)), with the largest and the second largest score.
+
+    Departure: F_j - F_k instead, which puts the rows in the same order, and does not divide by 0.
+    """
+    second, first = np.partition(committee.algorithm.decoded(G), -2, axis=1)[:, -2:].T
+    return second - first
+
+
+def entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """The entropy of the class probabilities, in nats."""
+    return entr(committee.algorithm.probabilities(committee.algorithm.decoded(G))).sum(axis=1)
+
+
+def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Dagan & Engelson 1995: -Σ_k V(k)/T ln V(k)/T, where V(k) of T members vote for class k.
+
+    A member is a round of boosting. It votes for the class to whose score it adds the most, the first of equal ones; not at all
+    if it adds the same to every class.
+    """
+    n, n_scores = G.shape
+    votes = np.zeros((n, committee.algorithm.n_classes))
+    rows = np.arange(n)
+    for t in range(len(committee.ensemble)):
+        member = np.zeros((n, n_scores))
+        committee.add_scores(X, member, t, t + 1)
+        f = committee.algorithm.decoded(member)
+        votes[rows, f.argmax(axis=1)] += f.max(axis=1) > f.min(axis=1)
+    return entr(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)).sum(axis=1)
+
+
+UTILITIES: dict[str, Callable[[Committee, np.ndarray, np.ndarray], np.ndarray]] = {
+    "margin": margin,
+    "entropy": entropy,
+    "votes": vote_entropy,
+}
+STRATEGIES = (*UTILITIES, RANDOM)
