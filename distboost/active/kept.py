@@ -1,0 +1,103 @@
+"""The scores of all rows of a pool, kept on disk from query to query: a committee that has grown adds those of its new rounds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import fsspec
+import numpy as np
+import zarr
+
+from distboost.active.strategies import Committee
+from distboost.data.storage import check_space, local_path, open_store
+from distboost.model import Ensemble
+
+
+class Known(NamedTuple):
+    """Where a query finds the scores after so many rounds, and where it writes those after all.
+
+    The places differ, so that a block may be done again, as when its worker is lost.
+
+    Attributes
+    ----------
+    before : str or None
+    n_rounds : int
+    now : str
+    """
+
+    before: str | None
+    n_rounds: int
+    now: str
+
+    def scores(self, committee: Committee, X: np.ndarray, first: int) -> np.ndarray:
+        """The scores G (n, n_scores) of the pool's rows X from row `first` on, which are then known."""
+        if self.before is None:
+            G = np.zeros((len(X), committee.ensemble.n_scores))
+        else:
+            G = np.asarray(zarr.open_array(open_store(f"{self.before}/{first}"), mode="r")[:])
+        if self.before != self.now:
+            committee.add_scores(X, G, self.n_rounds)
+            store = open_store(f"{self.now}/{first}", read_only=False)
+            kept = zarr.create_array(store, shape=G.shape, chunks=G.shape, dtype=G.dtype, compressors=None)
+            kept[:] = G
+        return G
+
+
+class KeptScores:
+    """The scores of a pool after some rounds of an ensemble that grows.
+
+    Parameters
+    ----------
+    scratch : str, path or None
+        Folder or URL; None: the system's for temporary files. What is kept there is removed with this object.
+    """
+
+    def __init__(self, scratch: str | os.PathLike | None):
+        base = tempfile.gettempdir() if scratch is None else os.fspath(scratch)
+        path = local_path(base)
+        self._base = (
+            base if path is None else str(path.absolute())
+        )  # workers need not share our working directory
+        self._url = f"{self._base}/distboost-scores-{uuid.uuid4().hex[:12]}"
+        self._ensemble: Ensemble | None = None  # that the scores are of
+        self._removed = weakref.finalize(self, _remove, self._url)
+
+    @contextmanager
+    def renewed(self, ensemble: Ensemble, n_rows: int, where: Any) -> Iterator[Known]:
+        """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
+        known = self._known(ensemble)
+        if known.before != known.now:
+            if local_path(self._base) is not None:
+                os.makedirs(self._base, exist_ok=True)
+                where.check_shared(self._base)
+                check_space(known.now, n_rows * ensemble.n_scores * 8)
+            _remove(known.now)  # of a query that failed
+        yield known
+        self._ensemble = ensemble
+        if known.before not in (None, known.now):
+            _remove(known.before)
+
+    def _known(self, ensemble: Ensemble) -> Known:
+        now = f"{self._url}/{len(ensemble)}"
+        if self._ensemble is None or not ensemble.begins_with(self._ensemble):
+            _remove(self._url)
+            return Known(None, 0, now)
+        n_rounds = len(self._ensemble)
+        return Known(f"{self._url}/{n_rounds}", n_rounds, now)
+
+
+def _remove(url: str) -> None:
+    path = local_path(url)
+    if path is not None:
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    filesystem, place = fsspec.core.url_to_fs(url)
+    if filesystem.exists(place):
+        filesystem.rm(place, recursive=True)
