@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import fsspec
 import numpy as np
-import zarr
 
 from distboost.active.strategies import Committee
-from distboost.data.storage import check_space, local_path, open_store
+from distboost.data.storage import check_space, local_path, read_array, write_array
 from distboost.model import Ensemble
 
 
@@ -41,12 +40,10 @@ class Known(NamedTuple):
         if self.before is None:
             G = np.zeros((len(X), committee.ensemble.n_scores))
         else:
-            G = np.asarray(zarr.open_array(open_store(f"{self.before}/{first}"), mode="r")[:])
+            G = read_array(f"{self.before}/{first}")
         if self.before != self.now:
             committee.add_scores(X, G, self.n_rounds)
-            store = open_store(f"{self.now}/{first}", read_only=False)
-            kept = zarr.create_array(store, shape=G.shape, chunks=G.shape, dtype=G.dtype, compressors=None)
-            kept[:] = G
+            write_array(f"{self.now}/{first}", G)
         return G
 
 

@@ -14,6 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import numpy as np
+import zarr
 from zarr.abc.store import Store
 from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.core.group import GroupMetadata
@@ -97,6 +99,21 @@ def open_store(url: str | os.PathLike, read_only: bool = True) -> Store:
     if path is not None:
         return DurableStore(path, read_only=read_only)
     return RemoteStore.from_url(os.fspath(url), read_only=read_only)
+
+
+def write_array(url: str, values: np.ndarray) -> None:
+    """Writes an array of its own, in one chunk, to a path or URL."""
+    store = open_store(url, read_only=False)
+    array = zarr.create_array(
+        store, shape=values.shape, chunks=values.shape, dtype=values.dtype, compressors=None
+    )
+    array[:] = values
+
+
+def read_array(url: str) -> np.ndarray:
+    """The array at a path or URL."""
+    array = zarr.open_array(open_store(url), mode="r")
+    return retried(lambda: np.asarray(array[:]), url)
 
 
 def listed(store: Store, prefix: str) -> set[str]:

@@ -39,7 +39,7 @@ def add_trees(
                     child = left[at] if (x <= threshold[at]) | (np.isnan(x) & missing_left[at]) else right[at]
                     node[j] = child
                     inside[still] = j  # kept if the next one does not take its place
-                    still += np.int64(child >= 0)
+                    still += child >= 0
                 n_inside = still
             for j in range(n):
                 v, f = values[value_offsets[t] + ~node[j]], scores[start + j]
