@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from distboost.errors import DataError
 from distboost.progress import bar
@@ -134,6 +135,8 @@ def learning_curves(
         for repeat, strategy in trials:
             curves[strategy].append(measured(strategy, random_state + repeat))
         return curves
+    client, estimator = estimator.client, clone(estimator).set_params(verbose=0)  # one bar is enough
+    estimator.client = client
     with bar("learning curves", len(trials)) as draw:
         for number, (repeat, strategy) in enumerate(trials):
             draw(number, f"{strategy}, repeat {repeat + 1}")

@@ -271,6 +271,7 @@ class QueryByCommittee:
             checkpoint=None,
             n_estimators=self.estimator.n_estimators,
             n_jobs=1 if X.size <= SMALL else self.estimator.n_jobs,
+            verbose=0 if self.verbose else self.estimator.verbose,  # one bar is enough
         )
         if more:
             committee._learn_more(X, y)
@@ -278,7 +279,7 @@ class QueryByCommittee:
         else:
             committee.fit(X, y)
         committee.client = self.estimator.client
-        return committee.set_params(n_jobs=self.estimator.n_jobs)
+        return committee.set_params(n_jobs=self.estimator.n_jobs, verbose=self.estimator.verbose)
 
     def _working_set(self) -> Any:
         """The values of the rows taught, in their order."""
