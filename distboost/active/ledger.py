@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,8 @@ class Ledger:
     n_queries : int
     trained : list of int
         With how many of the rows the committee was trained, each time.
+    notes : dict
+        Whatever else is to be known by who goes on, as JSON has it; the latest of each name.
     """
 
     def __init__(self, n_rows: int, header: dict[str, Any], log: str | os.PathLike | None):
@@ -59,11 +62,22 @@ class Ledger:
         self.asked: list[int] = []
         self.n_queries = 0
         self.trained: list[int] = []
+        self.notes: dict[str, Any] = {}
         self._taught: set[int] = set()
         self._records: list[dict[str, Any]] = []
         self._log = None if log is None else LabelLog(log, self.header)
         for record in self._log.records() if self._log else ():
             self._take(record)
+
+    @classmethod
+    def of(cls, log: str | os.PathLike) -> Ledger:
+        """That of a log that was begun, whatever it belongs to."""
+        header = read_header(log)
+        if header is None:
+            raise DataError(
+                f"there is no log of labels at {os.fspath(log)!r}. Give the path of one that was begun."
+            )
+        return cls(header["pool"][0], header, log)
 
     def seen(self) -> np.ndarray:
         """The rows that are not to be asked for any more, ascending."""
@@ -92,6 +106,11 @@ class Ledger:
         """The committee is trained with all rows taught so far."""
         self._add({"trained": len(self.rows)})
 
+    def note(self, name: str, value: Any) -> None:
+        """Keeps a note, unless it is there already."""
+        if name not in self.notes or self.notes[name] != value:
+            self._add({"note": {name: value}})
+
     def text(self) -> str:
         """What a log says by now."""
         return "".join(map(_line, [self.header, *self._records]))
@@ -113,6 +132,8 @@ class Ledger:
             self._taught.update(rows)
             now = set(rows)
             self.asked = [row for row in self.asked if row not in now]
+        elif "note" in record:
+            self.notes.update(record["note"])
         else:
             self.trained.append(record["trained"])
 
@@ -187,39 +208,20 @@ class LabelLog:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What has happened so far, in its order; a new log is begun."""
-        if not self.path.exists() or not self.path.stat().st_size:
-            self.append(self.header)
-            return
-        content = self.path.read_bytes()
-        self._end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
-        lines = content[: self._end].splitlines()
-        records = [self._parsed(line, number) for number, line in enumerate(lines, 1)]
+        records, self._end = _read(self.path)
         if not records:  # not even the header was written
             self.append(self.header)
             return
         self._check_header(records[0])
         yield from records[1:]
 
-    def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
-        try:
-            checksum, text = line[:8], line[9:]
-            if int(checksum, 16) != zlib.crc32(text):
-                raise ValueError("its checksum is another one")
-            return json.loads(text)
-        except ValueError as error:
-            raise StoreError(
-                f"line {number} of {self.path} is damaged, or this is no log of labels: {error}. Restore it from a copy, or "
-                "remove that line to go on without what it says."
-            ) from error
-
     def _check_header(self, found: dict[str, Any]) -> None:
-        ours = json.loads(json.dumps(self.header))
-        for name in ours.keys() | found.keys():
-            if found.get(name) != ours.get(name):
-                raise DataError(
-                    f"the log {self.path} is of other work: its {name} is {found.get(name)!r}, not {ours.get(name)!r}. Set it to "
-                    "that, or begin a new log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
-                )
+        place, theirs, ours = _first_difference(found, json.loads(json.dumps(self.header)))
+        if place:
+            raise DataError(
+                f"the log {self.path} is of other work: its {place} is {theirs!r}, not {ours!r}. Set it to that, or begin a new "
+                "log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
+            )
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds a line; it is on disk when this returns, or the log is what it was."""
@@ -250,6 +252,53 @@ class LabelLog:
             raise StoreError(
                 f"the log {self.path} cannot be written: {said(error)}. Nothing of this was kept; put that right and try again."
             ) from error
+
+
+def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
+    """What a log belongs to; None if there is no log yet."""
+    path = local_path(log)
+    records = [] if path is None else _read(path)[0]
+    if not records:
+        return None
+    kind = records[0].get("distboost"), records[0].get("version")
+    if kind != ("labels", VERSION):
+        raise StoreError(
+            f"{path} is a log of version {kind[1]!r}; this library reads version {VERSION}. Install a newer distboost."
+        )
+    return records[0]
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The lines of a log, and where the last one ends."""
+    content = path.read_bytes() if path.exists() else b""
+    end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
+    return [_parsed(path, line, number) for number, line in enumerate(content[:end].splitlines(), 1)], end
+
+
+def _parsed(path: Path, line: bytes, number: int) -> dict[str, Any]:
+    try:
+        checksum, text = line[:8], line[9:]
+        if int(checksum, 16) != zlib.crc32(text):
+            raise ValueError("its checksum is another one")
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError(
+            f"line {number} of {path} is damaged, or this is no log of labels: {error}. Restore it from a copy, or remove that "
+            "line to go on without what it says."
+        ) from error
+
+
+def _first_difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
+    """The name of what differs, and both values; no name if nothing does."""
+    for name in sorted(ours.keys() | found.keys()):
+        a, b = found.get(name), ours.get(name)
+        if isinstance(a, dict) and isinstance(b, dict):
+            name, a, b = _first_difference(a, b)
+            if name:
+                return name, a, b
+        elif a != b:
+            return name, a, b
+    return "", None, None
 
 
 @contextmanager
