@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 VERSION = 1
+_BEGUN = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?", re.DOTALL)  # a part of a log's first line
 
 
 class Ledger:
@@ -272,6 +274,8 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The lines of a log, and where the last one ends."""
     content = path.read_bytes() if path.exists() else b""
     end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
+    if not end and not _BEGUN.fullmatch(content):
+        raise StoreError(f"{path} is no log of labels, and is left as it is. Give another path.")
     return [_parsed(path, line, number) for number, line in enumerate(content[:end].splitlines(), 1)], end
 
 
