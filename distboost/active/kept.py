@@ -12,7 +12,7 @@ from distboost.errors import DataError, ModelFormatError
 from distboost.estimators import described
 
 # Of a log's header: what are no settings of QueryByCommittee, but of what it is made of.
-_OTHER = {"distboost", "version", "pool", "algorithm", "parameters"}
+NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters"}
 
 
 def begin(estimator: Any, pool: str, log: str | os.PathLike, **settings: Any) -> QueryByCommittee:
@@ -88,7 +88,7 @@ def resume(
         raise DataError(f"the log {os.fspath(log)}: {error}") from error
     estimator.set_params(**{**notes.get("parameters", {}), **(parameters or {})})
     estimator.client = client
-    kept = {name: value for name, value in header.items() if name not in _OTHER}
+    kept = {name: value for name, value in header.items() if name not in NOT_SETTINGS}
     learner = QueryByCommittee(estimator, pool, log=log, **{**kept, **settings})
     if isinstance(pool, str):
         _note(learner, pool)
