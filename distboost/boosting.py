@@ -190,7 +190,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             return self._fit(X, y, sample_weight, eval_set, self._earlier() if resume else None, checkpoint)
 
     def _fit(
-        self, X, y, sample_weight, eval_set, earlier: Learned | None, checkpoint: Checkpoint | None
+        self,
+        X,
+        y,
+        sample_weight,
+        eval_set,
+        earlier: Learned | None,
+        checkpoint: Checkpoint | None,
+        scores: np.ndarray | None = None,
     ) -> BoostingClassifier:
         if self.early_stopping_rounds is not None and eval_set is None:
             raise DataError(
@@ -209,8 +216,24 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             algorithm.check()
             weights = class_weights(self.class_weight, profile)
             with staging.rows(profile, algorithm, weights) as (rows, self.memory_plan_):
-                self._train(rows, profile, algorithm, earlier, checkpoint)
+                self._train(rows, profile, algorithm, earlier, checkpoint, scores)
         return self
+
+    def _learn_more(self, X, y) -> BoostingClassifier:
+        """Learns `n_estimators` rounds more from these rows, (n, n_features) in memory, which need not be those of earlier ones.
+
+        What earlier rounds give to these rows is computed from their values: bins of other rows would decide otherwise.
+        """
+        self._fitted()
+        algorithm = self._algorithm(self.n_classes_)
+        if not algorithm.known_by_scores:
+            raise DataError(
+                f"{type(self).__name__} cannot learn more from other rows: its rounds need to know more of the earlier ones "
+                "than the scores. Train it anew: warm_start=False."
+            )
+        with Threads(_threads(self.n_jobs)) as threads:
+            scores = self._ensemble.scores(self._checked(X), threads)
+        return self._fit(X, y, None, None, self._learned, None, scores)
 
     def _dataset(self, X, y, sample_weight) -> Dataset:
         if y is None and is_lazy(X) and BinnedStore.is_at(X):
@@ -293,7 +316,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         )
 
     def _train(
-        self, rows, profile, algorithm: Algorithm, earlier: Learned | None, checkpoint: Checkpoint | None
+        self,
+        rows,
+        profile,
+        algorithm: Algorithm,
+        earlier: Learned | None,
+        checkpoint: Checkpoint | None,
+        scores: np.ndarray | None,
     ) -> None:
         if earlier is None:
             ensemble = new_ensemble(algorithm, profile.n_features)
@@ -320,14 +349,15 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 self._limits(),
                 ensemble,
                 profile.edges,
-                n_rounds=self.n_estimators,
+                n_rounds=self.n_estimators + (0 if scores is None else len(ensemble)),
                 learning_rate=self.learning_rate,
                 patience=self.early_stopping_rounds,
                 callbacks=callbacks,
                 earlier=None if earlier is None else earlier.history,
                 best=None if earlier is None else earlier.best,
-                ended=SEPARATED if _is_separated(earlier) else None,
+                ended=SEPARATED if scores is None and _is_separated(earlier) else None,
                 keep=keep,
+                scores=scores,
             )
         learned = Learned(profile.classes, ensemble, history)
         self._set_learned(learned)

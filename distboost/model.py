@@ -87,6 +87,11 @@ class TreeEnsemble:
         other._trees = self._trees[first * self.per_round : last * self.per_round]
         return other
 
+    def begins_with(self, other: Any) -> bool:
+        """Whether the rounds of the other, an ensemble of the same kind, are the first of these."""
+        alike = self.n_scores == other.n_scores and len(other) <= len(self)
+        return alike and all(a is b for a, b in zip(self._trees, other._trees, strict=False))
+
     def extend(self, other: Any) -> None:
         """Adds the rounds of the other, an ensemble of the same kind."""
         self._trees = [*self._trees, *other._trees]

@@ -176,6 +176,15 @@ class TreeStep(NamedTuple):
             update.add_by_leaf(block.scores, rest, leaf, self.values)
 
 
+class GivenScores(NamedTuple):
+    """Scores of every training row, that come from elsewhere."""
+
+    values: np.ndarray  # (n_rows, n_scores)
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        block.scores[block.present] += self.values[block.first + block.present]
+
+
 class Losses(NamedTuple):
     """One set of rows after a round."""
 
@@ -400,6 +409,12 @@ class Rows(ABC):
         if corrected:
             self._settle()
         return losses
+
+    def go_on(self, scores: np.ndarray, n_rounds: int) -> None:
+        """The scores (n_rows, n_scores) that so many rounds have given to the training rows, of which there are no others."""
+        if n_rounds:
+            self.round = n_rounds
+            self.replay([GivenScores(scores)])
 
     def _settle(self) -> None:
         """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""

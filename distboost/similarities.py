@@ -66,6 +66,11 @@ class SimilarityEnsemble:
         other._set(self._learners[first:last])
         return other
 
+    def begins_with(self, other: Any) -> bool:
+        """Whether the rounds of the other, an ensemble of the same kind, are the first of these."""
+        alike = self.n_scores == other.n_scores and len(other) <= len(self)
+        return alike and all(a is b for a, b in zip(self._learners, other._learners, strict=False))
+
     def extend(self, other: Any) -> None:
         """Adds the rounds of the other, an ensemble of the same kind."""
         self._set([*self._learners, *other._learners])

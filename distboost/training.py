@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -93,17 +94,24 @@ def train(
     earlier: History | None = None,
     best: Ensemble | None = None,
     ended: str | None = None,
+    scores: np.ndarray | None = None,
 ) -> History:
     """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
 
     `keep` is called after each round with what has been learned and what was best; `earlier` is the history of an ensemble that
     has rounds, `best` what was best of one whose rounds were rewritten since, and `ended` the outcome of one that is not to be
-    gone on from. The history's outcome names the reason: "rounds" (all were
-    done), "early stopping" (`patience` rounds without a smaller evaluation error), "callback" (one returned True), "no split"
-    (no weak learner improves on one that changes nothing), or one of the algorithm's own.
+    gone on from. `scores` are the ensemble's of these rows, where it has learned from others.
+
+    The history's outcome names the reason: "rounds" (all were done), "early stopping" (`patience` rounds without a smaller
+    evaluation error), "callback" (one returned True), "no split" (no weak learner improves on one that changes nothing), or one
+    of the algorithm's own.
     """
     rows.begin(algorithm.weighting)
-    history = _replayed(algorithm, rows, ensemble, edges, earlier)
+    if scores is None:
+        history = _replayed(algorithm, rows, ensemble, edges, earlier)
+    else:
+        rows.go_on(scores, len(ensemble))
+        history = copy.deepcopy(earlier) or History()
     grow = TreeGrower(rows, limits)
     # A training that was stopped after a round, but before it was told so, ends here.
     history.outcome = ended or ("early stopping" if history.has_stalled(patience) else "rounds")

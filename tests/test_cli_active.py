@@ -281,7 +281,7 @@ def test_labels_are_of_the_kind_of_those_before(data, files):
 
 
 @pytest.mark.parametrize(
-    ("taught", "good", "bad"), [([1], "2", "2.5"), ([0.5], "2", "x"), ([True], "false", "2")]
+    ("taught", "good", "bad"), [([1], "2", "2.5"), ([1.0], "2", "x"), ([True], "false", "2")]
 )
 def test_a_label_of_another_kind_than_those_before(data, files, taught, good, bad):
     """Also than those that were taught in Python."""
@@ -580,6 +580,7 @@ def test_simulate(data, tmp_path, blobs):
         (("--target-error", "5"), "fraction", 1),
         (("--n-initial", "161"), "160", 1),
         (("--pool-fraction", "0"), "pool_fraction", 1),
+        (("--random-state", "-1"), "random_state", 1),
         (("--workers", "1", "--scheduler", "tcp://127.0.0.1:9"), "exclude", 1),
     ],
 )

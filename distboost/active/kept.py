@@ -1,110 +1,103 @@
-"""Work that goes on from its log: the log says what was asked and taught, with what settings, and where the pool is."""
+"""The scores of all rows of a pool, kept on disk from query to query: a committee that has grown adds those of its new rounds."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from distboost.active.ledger import Ledger
-from distboost.active.query import QueryByCommittee
-from distboost.data.storage import local_path
-from distboost.errors import DataError, ModelFormatError
-from distboost.estimators import described
+import fsspec
+import numpy as np
+import zarr
 
-# Of a log's header: what are no settings of QueryByCommittee, but of what it is made of.
-NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters"}
+from distboost.active.strategies import Committee
+from distboost.data.storage import check_space, local_path, open_store
+from distboost.model import Ensemble
 
 
-def begin(estimator: Any, pool: str, log: str | os.PathLike, **settings: Any) -> QueryByCommittee:
-    """A learner whose log knows all that `resume` needs.
+class Known(NamedTuple):
+    """Where a query finds the scores after so many rounds, and where it writes those after all.
+
+    The places differ, so that a block may be done again, as when its worker is lost.
+
+    Attributes
+    ----------
+    before : str or None
+    n_rounds : int
+    now : str
+    """
+
+    before: str | None
+    n_rounds: int
+    now: str
+
+    def scores(self, committee: Committee, X: np.ndarray, first: int) -> np.ndarray:
+        """The scores G (n, n_scores) of the pool's rows X from row `first` on, which are then known."""
+        if self.before is None:
+            G = np.zeros((len(X), committee.ensemble.n_scores))
+        else:
+            G = np.asarray(zarr.open_array(open_store(f"{self.before}/{first}"), mode="r")[:])
+        if self.before != self.now:
+            committee.add_scores(X, G, self.n_rounds)
+            store = open_store(f"{self.now}/{first}", read_only=False)
+            kept = zarr.create_array(store, shape=G.shape, chunks=G.shape, dtype=G.dtype, compressors=None)
+            kept[:] = G
+        return G
+
+
+class KeptScores:
+    """The scores of a pool after some rounds of an ensemble that grows.
 
     Parameters
     ----------
-    estimator, log, **settings
-        As for `QueryByCommittee`.
-    pool : str
-        Path or URL of a zarr array.
+    scratch : str, path or None
+        Folder or URL; None: the system's for temporary files. What is kept there is removed with this object.
     """
-    learner = QueryByCommittee(estimator, pool, log=log, **settings)
-    _note(learner, pool)
-    return learner
+
+    def __init__(self, scratch: str | os.PathLike | None):
+        base = tempfile.gettempdir() if scratch is None else os.fspath(scratch)
+        path = local_path(base)
+        self._base = (
+            base if path is None else str(path.absolute())
+        )  # workers need not share our working directory
+        self._url = f"{self._base}/distboost-scores-{uuid.uuid4().hex[:12]}"
+        self._ensemble: Ensemble | None = None  # that the scores are of
+        self._removed = weakref.finalize(self, _remove, self._url)
+
+    @contextmanager
+    def renewed(self, ensemble: Ensemble, n_rows: int, where: Any) -> Iterator[Known]:
+        """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
+        known = self._known(ensemble)
+        if known.before != known.now:
+            if local_path(self._base) is not None:
+                os.makedirs(self._base, exist_ok=True)
+                where.check_shared(self._base)
+                check_space(known.now, n_rows * ensemble.n_scores * 8)
+            _remove(known.now)  # of a query that failed
+        yield known
+        self._ensemble = ensemble
+        if known.before not in (None, known.now):
+            _remove(known.before)
+
+    def _known(self, ensemble: Ensemble) -> Known:
+        now = f"{self._url}/{len(ensemble)}"
+        if self._ensemble is None or not ensemble.begins_with(self._ensemble):
+            _remove(self._url)
+            return Known(None, 0, now)
+        n_rounds = len(self._ensemble)
+        return Known(f"{self._url}/{n_rounds}", n_rounds, now)
 
 
-def resume(
-    log: str | os.PathLike,
-    pool: Any = None,
-    *,
-    client: Any = None,
-    parameters: dict[str, Any] | None = None,
-    **settings: Any,
-) -> QueryByCommittee:
-    """The learner of a log, as it was when the process that wrote the log ended.
-
-    Parameters
-    ----------
-    log : str or path
-    pool : as for `QueryByCommittee`, default=None
-        The same rows, wherever they are by now. None: where the log says they are, as logs of the command line do.
-    client : distributed.Client or None, default=None
-        Where the pool is scored.
-    parameters : dict or None, default=None
-        Of the estimator. Those that do not change what is learned may be others than before, such as n_jobs.
-    **settings
-        Of `QueryByCommittee`, to be sure of them: none may be another than the log's. `verbose` may.
-
-    Returns
-    -------
-    learner : QueryByCommittee
-
-    Raises
-    ------
-    distboost.errors.DataError
-        If there is no log, the log is of other work, or it does not say where the pool is.
-    distboost.errors.StoreError
-        If the log is damaged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from distboost import GAMBLEClassifier
-    >>> from distboost.active import QueryByCommittee, resume
-    >>> X, y = load_iris(return_X_y=True)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     log = f"{folder}/labels.log"
-    ...     rows = QueryByCommittee(GAMBLEClassifier(n_estimators=5), X, n_initial=10, log=log).query()
-    ...     committee = resume(log, X)
-    >>> bool((committee.asked_ == rows).all())
-    True
-    """
-    ledger = Ledger.of(log)
-    header, notes = ledger.header, ledger.notes
-    pool = notes.get("pool") if pool is None else pool
-    if pool is None:
-        raise DataError(f"the log {os.fspath(log)} does not say where its pool is. Give the pool, too.")
-    try:
-        estimator = described(header)
-    except ModelFormatError as error:
-        raise DataError(f"the log {os.fspath(log)}: {error}") from error
-    estimator.set_params(**{**notes.get("parameters", {}), **(parameters or {})})
-    estimator.client = client
-    kept = {name: value for name, value in header.items() if name not in NOT_SETTINGS}
-    learner = QueryByCommittee(estimator, pool, log=log, **{**kept, **settings})
-    if isinstance(pool, str):
-        _note(learner, pool)
-    return learner
-
-
-def _note(learner: QueryByCommittee, pool: str) -> None:
-    """Keeps in the log what its header has not: where the pool is, and how the estimator runs."""
-    estimator = learner.estimator
-    told = {
-        name: value
-        for name, value in estimator.get_params(deep=False).items()
-        if name in estimator._RUN_PARAMETERS
-        and value != getattr(type(estimator), name)
-        and isinstance(value, (int, float, str))  # others are Python's, not JSON's
-    }
-    learner._ledger.note("parameters", told)
-    path = local_path(pool)
-    learner._ledger.note("pool", pool if path is None else os.path.abspath(path))
+def _remove(url: str) -> None:
+    path = local_path(url)
+    if path is not None:
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    filesystem, place = fsspec.core.url_to_fs(url)
+    if filesystem.exists(place):
+        filesystem.rm(place, recursive=True)

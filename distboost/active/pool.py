@@ -47,10 +47,10 @@ class Pool:
         in_memory = isinstance(self.source, ZarrSource) and self.source.copies > 0
         return in_memory or isinstance(self.source, ArraySource)
 
-    def spans(self) -> Iterator[tuple[int, int]]:
-        """First and last (exclusive) row of each block."""
+    def spans(self, width: int = 1) -> Iterator[tuple[int, int]]:
+        """First and last (exclusive) row of each block, of whose rows as many numbers as `width` are kept beside the values."""
         axis = self.source.axes[0]
-        size = max(BLOCK_BYTES // (8 * self.n_features), 1)
+        size = max(BLOCK_BYTES // (8 * max(self.n_features, width)), 1)
         most = max(rows_at_once(self.source, BLOCK_BYTES), size)
         for start, stop in axis.spans(0, self.n_rows, size):
             yield from ((a, min(a + most, stop)) for a in range(start, stop, most))

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from copy import copy
+from operator import index
 from typing import Any
 
 import fsspec
@@ -23,21 +25,22 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from distboost.active.curve import LearningCurve
+from distboost.active.kept import KeptScores, Known
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.active.scoring import Question, best_of_block, random_rows, seen_within
 from distboost.active.selection import Candidates, spread
 from distboost.active.session import Goals, run
-from distboost.active.strategies import RANDOM, STRATEGIES, Committee
+from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.boosting import BoostingClassifier
 from distboost.errors import DataError
 from distboost.kernels.random import QUERIED_PART, QUERY, key
 from distboost.persistence import deciding_parameters
 from distboost.runtime.choose import IN_PROCESS
 
-SMALL = (
-    2**26
-)  # bytes of the taught rows' values up to which they are trained on here: a cluster would only add its round trips
+# Values of the taught rows up to which they are trained on by one thread, more of which would wait for each other, and in this
+# process, to which a cluster would add its round trips alone.
+SMALL, HERE = 2**18, 2**23
 
 
 class QueryByCommittee:
@@ -65,6 +68,11 @@ class QueryByCommittee:
     diversity : int, default=1
         Above 1: a batch is chosen from so many times as many of the most useful rows, so that the committee scores its rows as
         unlike each other as can be. That keeps near-duplicates apart.
+    warm_start : bool, default=False
+        False: the committee is trained anew each time, as in algorithm 4. True: it keeps its rounds, and learns `n_estimators`
+        more from all rows that have been taught by then, as long as there are no other classes among them. The scores of the
+        whole pool are then kept on disk (in the estimator's `scratch`, which a cluster's workers must share), and a query
+        computes those of the new rounds alone, unless `pool_fraction` is below 1 or the strategy is "votes".
     classes : array-like or None, default=None
         The labels that there are; any other is refused. None: those that are taught. In either case the committee knows the
         classes that were taught so far, and as long as these are fewer than two, random rows are asked for.
@@ -122,6 +130,7 @@ class QueryByCommittee:
         strategy: str = "margin",
         pool_fraction: float = 1.0,
         diversity: int = 1,
+        warm_start: bool = False,
         classes: Any = None,
         log: str | os.PathLike | None = None,
         random_state: int = 0,
@@ -139,6 +148,7 @@ class QueryByCommittee:
         if strategy not in STRATEGIES:
             raise DataError(f"strategy is {strategy!r}, expected one of {', '.join(map(repr, STRATEGIES))}.")
         self.strategy = strategy
+        self.warm_start = bool(warm_start)
         if not 0 < pool_fraction <= 1:
             raise DataError(f"pool_fraction is {pool_fraction}, expected a number above 0 and at most 1.")
         self.pool_fraction = float(pool_fraction)
@@ -149,12 +159,13 @@ class QueryByCommittee:
             raise DataError(
                 f"batch_size is {batch_size}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
             )
-        self.random_state = random_state
+        self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self._ledger = Ledger(self.pool.n_rows, self._header(), log)
         self._values: list[Any] = []  # of the rows taught, in their order, as far as they have been read
         self._committee: BoostingClassifier | None = None
         self._trained_on = 0
+        self._kept: KeptScores | None = None
 
     def _header(self) -> dict[str, Any]:
         """What a log belongs to: all that decides what is asked."""
@@ -167,8 +178,9 @@ class QueryByCommittee:
             "strategy": self.strategy,
             "pool_fraction": self.pool_fraction,
             "diversity": self.diversity,
+            "warm_start": self.warm_start,
             "classes": None if self.classes is None else self.classes.tolist(),
-            "random_state": int(self.random_state),
+            "random_state": self.random_state,
         }
 
     # What has been taught.
@@ -232,14 +244,41 @@ class QueryByCommittee:
 
     def _trained(self) -> BoostingClassifier:
         """The committee C_l = GAMBLE(S), or another estimator's (algorithm 4, line 3)."""
-        if self._committee is None or self._trained_on < len(self._ledger.rows):
-            X, y = self._working_set(), self.labels_
-            committee = clone(self.estimator).set_params(checkpoint=None)
-            committee.client = IN_PROCESS if _n_bytes(X) <= SMALL else self.estimator.client
+        n = len(self._ledger.rows)
+        if not self.warm_start:
+            if self._trained_on < n:
+                self._committee, self._trained_on = self._fitted(n, None), n
+            return self._committee  # type: ignore[return-value]
+        for earlier in self._ledger.trained:  # of another process, if this one has gone on with its log
+            self._learn_more(earlier)
+        if self._trained_on < n:
+            self._learn_more(n)
+            self._ledger.train()
+        return self._committee  # type: ignore[return-value]
+
+    def _learn_more(self, n: int) -> None:
+        """The committee that was grown with the first n rows taught, unless it has been."""
+        if self._trained_on < n:
+            self._committee, self._trained_on = self._fitted(n, self._committee), n
+
+    def _fitted(self, n: int, earlier: BoostingClassifier | None) -> BoostingClassifier:
+        """A committee trained on the first n rows taught: a new one, or an earlier one with more rounds."""
+        X, y = self._working_set()[:n], self.labels_[:n]
+        more = earlier is not None and set(y.tolist()) == set(earlier.classes_.tolist())
+        committee: Any = copy(earlier) if more else clone(self.estimator)
+        committee.client = IN_PROCESS if X.size <= HERE else self.estimator.client
+        committee.set_params(
+            checkpoint=None,
+            n_estimators=self.estimator.n_estimators,
+            n_jobs=1 if X.size <= SMALL else self.estimator.n_jobs,
+        )
+        if more:
+            committee._learn_more(X, y)
+            committee.set_params(n_estimators=len(committee._ensemble))
+        else:
             committee.fit(X, y)
-            committee.client = self.estimator.client
-            self._committee, self._trained_on = committee, len(y)
-        return self._committee
+        committee.client = self.estimator.client
+        return committee.set_params(n_jobs=self.estimator.n_jobs)
 
     def _working_set(self) -> Any:
         """The values of the rows taught, in their order."""
@@ -301,7 +340,7 @@ class QueryByCommittee:
         return min(wanted, left)
 
     def _draw(self, stream: int) -> np.uint64:
-        return key(int(self.random_state), stream, self._ledger.n_queries)
+        return key(self.random_state, stream, self._ledger.n_queries)
 
     def _most_useful(self, n: int) -> np.ndarray:
         """The n rows of highest utility (algorithm 4, lines 4 to 6)."""
@@ -320,15 +359,25 @@ class QueryByCommittee:
         """The most useful rows of the whole pool."""
         best = Candidates.none(question.committee.algorithm.n_classes)
         seen = self._ledger.seen()
-        with self.pool.where(self.estimator) as where:
+        with self.pool.where(self.estimator) as where, self._known_scores(question, where) as known:
             shared = where.share(question)
+            spans = (
+                self.pool.spans() if known is None else self.pool.spans(question.committee.ensemble.n_scores)
+            )
             calls = (
-                (shared, self.pool.source.part(a, b), a, seen_within(seen, a, b))
-                for a, b in self.pool.spans()
+                (shared, self.pool.source.part(a, b), a, seen_within(seen, a, b), known) for a, b in spans
             )
             for found in where.each(best_of_block, calls):
                 best = best.joined(found).best(question.n_best)
         return best
+
+    def _known_scores(self, question: Question, where: Any) -> AbstractContextManager[Known | None]:
+        """What is known of the pool's scores, if that is kept."""
+        if not self.warm_start or self.pool_fraction < 1 or self.strategy == VOTES:
+            return nullcontext()
+        if self._kept is None:
+            self._kept = KeptScores(self.estimator.scratch)
+        return self._kept.renewed(question.committee.ensemble, self.pool.n_rows, where)
 
     def run(
         self,
@@ -375,21 +424,20 @@ class QueryByCommittee:
 
     # Keeping.
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": None}
+
     def save(self, url: str | os.PathLike) -> None:
         """Writes what was asked and taught to a file; give its path as `log` to go on from it."""
         with fsspec.open(os.fspath(url), "w") as file:
             file.write(self._ledger.text())
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: Any, least: int = 1) -> int:
     with suppress(TypeError):
-        if not isinstance(value, bool) and (found := value.__index__()) >= 1:
+        if not isinstance(value, bool) and (found := index(value)) >= least:
             return found
-    raise DataError(f"{name} is {value!r}, expected a whole number of at least 1.")
-
-
-def _n_bytes(X: Any) -> int:
-    return X.nbytes if isinstance(X, np.ndarray) else int(X.memory_usage().sum())
+    raise DataError(f"{name} is {value!r}, expected a whole number of at least {least}.")
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.active.kept import Known
 from distboost.active.pool import finite_rows
 from distboost.active.selection import Candidates
 from distboost.active.strategies import UTILITIES, Committee
@@ -39,9 +40,12 @@ class Question(NamedTuple):
     fraction: float
 
 
-def best_of_block(question: Question, part: Any, first: int, seen: np.ndarray) -> Candidates:
+def best_of_block(
+    question: Question, part: Any, first: int, seen: np.ndarray, known: Known | None
+) -> Candidates:
     """The most useful rows of a part of the pool that begins with row `first`; not those `seen`."""
     X = finite_rows(part, question.place, first)
+    scores = None if known is None else known.scores(question.committee, X, first)
     rows = _open_rows(first, len(X), seen)
     if question.fraction < 1:
         rows = rows[uniforms(question.draw, first, len(X))[rows - first] < question.fraction]
@@ -50,8 +54,11 @@ def best_of_block(question: Question, part: Any, first: int, seen: np.ndarray) -
     for start in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[start : start + ROWS_AT_ONCE]
         x = X[some - first]
-        G = np.zeros((len(some), ensemble.n_scores))
-        question.committee.add_scores(x, G)
+        if scores is None:
+            G = np.zeros((len(some), ensemble.n_scores))
+            question.committee.add_scores(x, G)
+        else:
+            G = scores[some - first]
         utility = UTILITIES[question.strategy](question.committee, x, G)
         best = best.joined(Candidates(utility, some, algorithm.decoded(G))).best(question.n_best)
     return best

@@ -121,7 +121,7 @@ class _Measure:
         """Bloodgood & Vijay-Shanker 2009, section 3: the agreement of successive committees on a stop set."""
         if self.stop_set is None:
             pool = self.learner.pool
-            draw = key(int(self.learner.random_state), STOP_SET)
+            draw = key(self.learner.random_state, STOP_SET)
             with pool.where(self.learner.estimator) as where:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
                 self.stop_set = pool.take(rows, where)

@@ -16,7 +16,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.model import Ensemble
 from distboost.threads import Threads
 
-RANDOM = "random"
+RANDOM, VOTES = "random", "votes"
 
 
 class Committee(NamedTuple):
@@ -69,6 +69,6 @@ def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarr
 UTILITIES: dict[str, Callable[[Committee, np.ndarray, np.ndarray], np.ndarray]] = {
     "margin": margin,
     "entropy": entropy,
-    "votes": vote_entropy,
+    VOTES: vote_entropy,
 }
 STRATEGIES = (*UTILITIES, RANDOM)

@@ -106,6 +106,13 @@ class Algorithm(ABC):
         return ()
 
     @property
+    def known_by_scores(self) -> bool:
+        """Whether the scores of rows are all that a round needs to know of those before it: then other rows may join."""
+        cls = type(self)
+        remembers = cls.took is not Algorithm.took or cls.recall is not Algorithm.recall
+        return not (self.corrective or remembers or self.fixed)
+
+    @property
     def needs_values(self) -> bool:
         """Whether it measures distances between rows: bins are not enough."""
         return False

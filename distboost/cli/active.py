@@ -188,8 +188,8 @@ def _learner(
 ) -> Any:
     """The learner of a log, or a new one whose log is begun."""
     from distboost.active import resume
-    from distboost.active.kept import begin
     from distboost.active.ledger import read_header
+    from distboost.active.resumed import begin
     from distboost.errors import DataError
 
     header = read_header(log)

@@ -124,12 +124,17 @@ def _tell_where() -> None:
     _show_log("distboost")
 
 
+class _Echo(logging.Handler):
+    """Prints what is logged, wherever errors go at that time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(self.format(record), err=True)
+
+
 def _show_log(name: str) -> None:
     log = logging.getLogger(name)
-    if not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        log.addHandler(handler)
+    if not any(isinstance(handler, _Echo) for handler in log.handlers):
+        log.addHandler(_Echo())
     log.setLevel(logging.INFO)
 
 

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from distboost.active.curve import LearningCurve
-from distboost.active.kept import NOT_SETTINGS
 from distboost.active.ledger import Ledger
+from distboost.active.resumed import NOT_SETTINGS
 
 
 def print_ledger(ledger: Ledger, log: str) -> None:

@@ -108,7 +108,7 @@ class ClusterRuntime:
         blind = [address for address, sees in seen.items() if not sees]
         if blind:
             raise ClusterError(
-                f"rows that do not fit in memory go to {url}, which worker {blind[0]} does not see ({len(blind)} of {len(seen)} "
+                f"what does not fit in memory goes to {url}, which worker {blind[0]} does not see ({len(blind)} of {len(seen)} "
                 "workers). Give a directory or URL that all workers share: scratch=..."
             )
 

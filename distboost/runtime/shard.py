@@ -175,8 +175,8 @@ class Shard:
 
     @property
     def blocks(self) -> list[Block]:
-        """The resident training rows."""
-        return [block for key, block in self._resident.items() if key.number == 0]
+        """The resident training rows, in their order: they were taken in any."""
+        return [self._resident[key] for key in sorted(self._resident) if key.number == 0]
 
     def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST) -> None:
         """Holds these rows too, as they are after all that is past. Several threads may do this at a time."""

@@ -16,6 +16,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -515,6 +516,14 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], timeout=20, check=True)
 
 
+def assert_nothing_partial(place, seconds=10):
+    """Once the writes have ended that were under way beside the one that failed."""
+    last = time.monotonic() + seconds
+    while partial := list(place.rglob("*.partial")):
+        assert time.monotonic() < last, partial
+        time.sleep(0.01)
+
+
 def _fill(folder):
     with (folder / "filler").open("wb", buffering=0) as file, suppress(OSError):
         while True:
@@ -545,7 +554,7 @@ def test_a_disk_that_is_full_at_the_nth_write(way, arrays, disk, tmp_path, monke
             StoreError, match=rf"no room for the store '{place}': it takes about \d+ bytes in all, and \d+"
         ):
             distboost.bin(*arrays, str(place), memory_limit=memory)
-        assert not list(place.rglob("*.partial"))
+        assert_nothing_partial(place)
         (disk / "filler").unlink()
         distboost.bin(*arrays, str(place), memory_limit=memory)
         assert _files(place) == _files(tmp_path / "expected")
@@ -565,7 +574,7 @@ def test_a_file_that_may_not_be_that_large(blobs, tmp_path):
             distboost.bin(*arrays, str(tmp_path / "store"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert not list((tmp_path / "store").rglob("*.partial"))
+    assert_nothing_partial(tmp_path / "store")
     distboost.bin(*arrays, str(tmp_path / "store"))
     assert _files(tmp_path / "store") == _files(expected)
 

@@ -45,9 +45,7 @@ def test_the_scheduler_dies(lost, data, tmp_path):
     workers = Workers(tmp_path)
     try:
         workers.restore(2)
-        with pytest.raises(
-            ClusterError, match=r"the scheduler at tcp://\S+ has not answered for \d+ s.*resume=True"
-        ):
+        with pytest.raises(ClusterError, match=r"the scheduler at tcp://\S+ does not answer\. .*resume=True"):
             fit(
                 TRAINING, data, workers.client, tmp_path,
                 callbacks=[at(10, lost(workers.scheduler.kill))], worker_timeout=TIMEOUT,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import distboost
-from distboost import boosting, persistence
+from distboost import checkpoint, load
 from distboost.cli import stream
 from tests.faults import traps
 from tests.faults.trainings import EVALUATED, TRAININGS, Data, fit
@@ -152,19 +152,19 @@ def test_killed_while_a_checkpoint_is_written(
 ):
     """The training goes on, and its last checkpoint is the model."""
     expected = undisturbed("gd")
-    monkeypatch.setattr(boosting, "CHECKPOINT_ROUNDS", 4)
-    written, write = count(1), persistence.write_file
+    written, publish = count(1), checkpoint.publish
 
-    def write_and_kill(*arguments) -> None:
+    def kill_and_publish(*arguments) -> None:
         if next(written) == number:
             three.kill(three.alive()[0])
-        write(*arguments)
+        publish(*arguments)
 
-    monkeypatch.setattr(persistence, "write_file", write_and_kill)
-    checkpoint = tmp_path / "checkpoint"
+    monkeypatch.setattr(checkpoint, "publish", kill_and_publish)
+    kept = {"checkpoint": tmp_path / "checkpoint", "checkpoint_every": 4}
     began = time.monotonic()
-    assert fit(TRAININGS["gd"], data, three.client, tmp_path, checkpoint=checkpoint) == expected.content
+    assert fit(TRAININGS["gd"], data, three.client, tmp_path, **kept) == expected.content
     assert time.monotonic() - began <= 2 * expected.seconds + SLACK
-    assert checkpoint.read_bytes() == expected.content
+    load(tmp_path / "checkpoint").save(tmp_path / "last")
+    assert (tmp_path / "last").read_bytes() == expected.content
     assert next(written) > 4
     assert re.search(LOST, caplog.text)
