@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import inspect
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -586,3 +588,27 @@ def test_simulate(data, tmp_path, blobs):
 )
 def test_simulations_that_cannot_be_right(data, options, message, code):
     assert message in fail(*simulate(data, *options), code=code)
+
+
+def test_the_recipe_of_the_documentation_works(tmp_path, monkeypatch):
+    """Block by block: that of the shell in this process, and that which stands for a person."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs/active-learning.md").read_text()
+    recipe = page[page.index("## On the command line") :]
+    commands = []
+    for kind, block in re.findall(r"^```(python|bash)\n(.*?)^```$", recipe, re.MULTILINE | re.DOTALL):
+        if kind == "python":
+            exec(block, {})
+            continue
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line, comments=True)
+            if "simulate" in arguments:  # as it is, it takes half a minute
+                arguments += ["--repeats", "1", "--max-labels", "60"]
+            result = CliRunner().invoke(main, arguments)
+            assert result.exit_code == 0, result.output
+            assert program == "distboost"
+            commands.append(arguments[1])
+    assert commands == ["ask", "tell", "ask", "status", "model", "--model", "simulate"]
+    assert resume("digits.log").labelled_.shape == (50,)
+    assert Path("curves.png").read_bytes().startswith(b"\x89PNG")

@@ -57,15 +57,15 @@ def print_curves(curves: Mapping[str, Sequence[LearningCurve]], target_error: fl
     """How many labels each strategy needed, and what error it ended with: means and standard deviations over the repeats."""
     columns = ["repeats", "labels", "error, %"]
     if target_error is not None:
-        columns += [f"reached {target_error:.2%}", "labels for it"]
+        columns += [f"reached {100 * target_error:g}%", "labels to it"]
     table = Table("strategy", *(Column(name, justify="right") for name in columns))
     for strategy, repeats in curves.items():
         labels = [curve.n_labelled[-1] for curve in repeats]
         errors = [100 * curve.error[-1] for curve in repeats]
-        cells = [str(len(repeats)), _spread(labels, "{:.1f}"), _spread(errors, "{:.2f}")]
+        cells = [str(len(repeats)), _spread(labels, "{:.0f}"), _spread(errors, "{:.2f}")]
         if target_error is not None:
             needed = [n for curve in repeats if (n := curve.labels_to(target_error)) is not None]
-            cells += [f"{len(needed)} of {len(repeats)}", _spread(needed, "{:.1f}") if needed else "-"]
+            cells += [f"{len(needed)} of {len(repeats)}", _spread(needed, "{:.0f}") if needed else "-"]
         table.add_row(strategy, *cells)
     console = Console()
     console.print(table)
