@@ -475,7 +475,10 @@ def test_draws_do_not_depend_on_chunks(subject, problem, urls, tmp_path):
     assert not np.array_equal(other.train_loss_, first.train_loss_)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+FEWER = [pytest.param(n, marks=pytest.mark.soak) for n in (1, 2)]  # have less to add up than three
+
+
+@pytest.mark.parametrize("workers", [*FEWER, 3])
 def test_workers_change_nothing(subject, workers, content, urls, clients, tmp_path):
     model = subject.make()
     model.client = clients[workers]
@@ -515,8 +518,8 @@ def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
 
 
 def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
-    """All rows on disk, or all but 100: training rows with an evaluation set; the same of weighted rows, some of them absent,
-    of which each round sees some, with early stopping."""
+    """All rows on disk: training rows with an evaluation set; all but 100: weighted rows, some of them absent, of which each
+    round sees some, with early stopping."""
     X, y, *evaluation = problem
     weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
     plain: dict[str, Any] = {"max_bins": FEW_BINS}
@@ -524,22 +527,18 @@ def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
         subject
     )
     scratch = tmp_path / "scratch"
-    for parameters, w, residents in ((plain, None, (0, 100)), (weighted, weights, (100,))):
+    for parameters, w, resident in ((plain, None, 0), (weighted, weights, 100)):
         near = subject.make(**parameters).fit(X, y, w, eval_set=tuple(evaluation))
         expected = file_of(near, tmp_path)
         task = task_of(near, len(X) + len(evaluation[0]), w is not None)
         histograms = near.memory_plan_.parts[1].n_bytes
-        for resident in residents:
-            windows = (3 if resident else 2) * task.streamed_block_bytes
-            limit = int(histograms + windows + resident * task.row_bytes)
-            far = subject.make(memory_limit=limit, scratch=scratch, **parameters)
-            far.fit(X, y, w, eval_set=tuple(evaluation))
-            assert (far.memory_plan_.resident, far.memory_plan_.streamed) == (
-                resident,
-                task.n_rows - resident,
-            )
-            assert far.memory_plan_.n_bytes <= limit
-            assert file_of(far, tmp_path) == expected
+        windows = (3 if resident else 2) * task.streamed_block_bytes
+        limit = int(histograms + windows + resident * task.row_bytes)
+        far = subject.make(memory_limit=limit, scratch=scratch, **parameters)
+        far.fit(X, y, w, eval_set=tuple(evaluation))
+        assert (far.memory_plan_.resident, far.memory_plan_.streamed) == (resident, task.n_rows - resident)
+        assert far.memory_plan_.n_bytes <= limit
+        assert file_of(far, tmp_path) == expected
     assert list(scratch.iterdir()) == []
 
 
