@@ -305,7 +305,7 @@ class QueryByCommittee:
         Returns
         -------
         rows : ndarray of shape (n,), int64
-            Numbers of rows of the pool, the most useful first; chance decides between equally useful ones.
+            Numbers of rows of the pool, the most useful first, of equally useful ones the first in the pool.
 
         Raises
         ------

@@ -47,9 +47,8 @@ def best_of_block(
     X = finite_rows(part, question.place, first)
     scores = None if known is None else known.scores(question.committee, X, first)
     rows = _open_rows(first, len(X), seen)
-    drawn = uniforms(question.draw, first, len(X))
     if question.fraction < 1:
-        rows = rows[drawn[rows - first] < question.fraction]
+        rows = rows[uniforms(question.draw, first, len(X))[rows - first] < question.fraction]
     algorithm, ensemble = question.committee
     best = Candidates.none(algorithm.n_classes)
     for start in range(0, len(rows), ROWS_AT_ONCE):
@@ -61,8 +60,7 @@ def best_of_block(
         else:
             G = scores[some - first]
         utility = UTILITIES[question.strategy](question.committee, x, G)
-        found = Candidates(utility, some, algorithm.decoded(G), drawn[some - first])
-        best = best.joined(found).best(question.n_best)
+        best = best.joined(Candidates(utility, some, algorithm.decoded(G))).best(question.n_best)
     return best
 
 
@@ -73,8 +71,7 @@ def random_rows(n_rows: int, seen: np.ndarray, draw: np.uint64, n: int) -> np.nd
         size = min(RANDOM_ROWS, n_rows - first)
         rows = _open_rows(first, size, seen)
         utility = -uniforms(draw, first, size)[rows - first]
-        found = Candidates(utility, rows, np.zeros((len(rows), 0)), np.zeros(len(rows)))
-        best = best.joined(found).best(n)
+        best = best.joined(Candidates(utility, rows, np.zeros((len(rows), 0)))).best(n)
     return best.rows
 
 

@@ -9,10 +9,7 @@ from scipy.spatial.distance import cdist
 
 
 class Candidates(NamedTuple):
-    """Rows, the most useful first, equally useful ones in the order of random numbers.
-
-    There may be many of those: a committee that tells apart the few rows it knows in its first round is as sure of one row of the
-    pool as of any other. The first in the pool would be of one class, where a pool is sorted.
+    """Rows, the most useful first, of equally useful ones the first in the pool.
 
     Attributes
     ----------
@@ -21,18 +18,15 @@ class Candidates(NamedTuple):
         Their numbers in the pool.
     scores : ndarray of shape (n, n_classes), float64
         The committee's.
-    tie : ndarray of shape (n,), float64
-        A random number of each row: of equally useful ones, that of the least comes first.
     """
 
     utility: np.ndarray
     rows: np.ndarray
     scores: np.ndarray
-    tie: np.ndarray
 
     @classmethod
     def none(cls, n_classes: int = 0) -> Candidates:
-        return cls(np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)), np.zeros(0))
+        return cls(np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)))
 
     def joined(self, other: Candidates) -> Candidates:
         """These and the others, in no order."""
@@ -43,7 +37,7 @@ class Candidates(NamedTuple):
         chosen = np.arange(len(self.rows))
         if len(chosen) > k:  # few of many are sorted
             chosen = np.flatnonzero(self.utility >= np.partition(self.utility, -k)[-k])
-        order = chosen[np.lexsort((self.rows[chosen], self.tie[chosen], -self.utility[chosen]))][:k]
+        order = chosen[np.lexsort((self.rows[chosen], -self.utility[chosen]))][:k]
         return Candidates(*(values[order] for values in self))
 
 
