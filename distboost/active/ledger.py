@@ -74,7 +74,7 @@ class Ledger:
 
     def teach(self, rows: Any, labels: Any, classes: np.ndarray | None) -> None:
         """Keeps labels; raises DataError, and keeps none, if one cannot be right."""
-        checked, known = self._checked_rows(rows), _checked_labels(labels)
+        checked, known = self._checked_rows(rows), checked_labels(labels)
         if len(checked) != len(known):
             raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
         if self.labels and len(known):
@@ -136,19 +136,33 @@ class Ledger:
         return listed
 
 
-def _checked_labels(labels: Any) -> np.ndarray:
-    """Labels as an array (n,) of numbers or text; raises if one is missing."""
-    listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+def checked_labels(labels: Any) -> np.ndarray:
+    """Labels as an array (n,) of numbers or text; raises if one is missing, or is nothing that can be trained on."""
+    try:
+        listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+    except ValueError as error:
+        raise DataError(f"labels of shape {np.shape(labels)}: give a list, one for each row.") from error
     for label in listed:
-        if label is None or label != label:
+        if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
             raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
+        if not np.isscalar(label):
+            raise DataError(f"a label is {label!r}: give numbers or text.")
         _check_kind(label, listed[0])
     found = np.array(listed)
-    if found.size and found.dtype.kind not in "biufU":
+    if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
         raise DataError(
             f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r}: give numbers or text."
         )
+    _check_whole(found)
     return found
+
+
+def _check_whole(labels: np.ndarray) -> None:
+    """Raises if a label is a number that is no class label: with it kept, nothing could be trained any more."""
+    if labels.dtype.kind == "f":
+        broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
+        if len(broken):
+            raise DataError(f"a label is {broken[0].item()!r}: give whole numbers, or text.")
 
 
 def _check_kind(label: Any, earlier: Any) -> None:
@@ -187,18 +201,24 @@ class LabelLog:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What has happened so far, in its order; a new log is begun."""
-        if not self.path.exists() or not self.path.stat().st_size:
+        content = self._content()
+        end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
+        if not end and _line(self.header).encode().startswith(content):  # not even the header was written
             self.append(self.header)
             return
-        content = self.path.read_bytes()
-        self._end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
-        lines = content[: self._end].splitlines()
+        lines = content[:end].splitlines() or [content]
         records = [self._parsed(line, number) for number, line in enumerate(lines, 1)]
-        if not records:  # not even the header was written
-            self.append(self.header)
-            return
+        self._end = end
         self._check_header(records[0])
         yield from records[1:]
+
+    def _content(self) -> bytes:
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise StoreError(f"the log {self.path} cannot be read: {said(error)}. Give a file.") from error
 
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
         try:
@@ -227,7 +247,7 @@ class LabelLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists()
-            with open(self.path, "a+b") as file, _locked(file):
+            with open(self.path, "a+b", buffering=0) as file, _locked(file):
                 file.seek(self._end)
                 if b"\n" in file.read():
                     raise DataError(
@@ -235,8 +255,9 @@ class LabelLog:
                     )
                 file.truncate(self._end)
                 try:
-                    file.write(line)
-                    file.flush()
+                    written = 0
+                    while written < len(line):
+                        written += file.write(line[written:])
                     os.fsync(file.fileno())
                 except OSError:
                     file.truncate(self._end)
