@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from distboost.active.curve import LearningCurve
-from distboost.active.ledger import Ledger
+from distboost.active.ledger import Ledger, checked_labels
 from distboost.active.pool import Pool
 from distboost.active.scoring import Question, best_of_block, random_rows, seen_within
 from distboost.active.selection import Candidates, spread
@@ -139,17 +140,17 @@ class QueryByCommittee:
         if strategy not in STRATEGIES:
             raise DataError(f"strategy is {strategy!r}, expected one of {', '.join(map(repr, STRATEGIES))}.")
         self.strategy = strategy
-        if not 0 < pool_fraction <= 1:
-            raise DataError(f"pool_fraction is {pool_fraction}, expected a number above 0 and at most 1.")
+        if not (isinstance(pool_fraction, (int, float, np.number)) and 0 < pool_fraction <= 1):
+            raise DataError(f"pool_fraction is {pool_fraction!r}, expected a number above 0 and at most 1.")
         self.pool_fraction = float(pool_fraction)
-        self.classes = None if classes is None else np.unique(np.asarray(classes))
+        self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
             raise DataError(f"classes are {self.classes.tolist()}: at least 2 are needed.")
         if self.batch_size > self.pool.n_rows:
             raise DataError(
                 f"batch_size is {batch_size}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."
             )
-        self.random_state = random_state
+        self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self._ledger = Ledger(self.pool.n_rows, self._header(), log)
         self._values: list[Any] = []  # of the rows taught, in their order, as far as they have been read
@@ -168,7 +169,7 @@ class QueryByCommittee:
             "pool_fraction": self.pool_fraction,
             "diversity": self.diversity,
             "classes": None if self.classes is None else self.classes.tolist(),
-            "random_state": int(self.random_state),
+            "random_state": self.random_state,
         }
 
     # What has been taught.
@@ -301,7 +302,7 @@ class QueryByCommittee:
         return min(wanted, left)
 
     def _draw(self, stream: int) -> np.uint64:
-        return key(int(self.random_state), stream, self._ledger.n_queries)
+        return key(self.random_state, stream, self._ledger.n_queries)
 
     def _most_useful(self, n: int) -> np.ndarray:
         """The n rows of highest utility (algorithm 4, lines 4 to 6)."""
@@ -381,11 +382,11 @@ class QueryByCommittee:
             file.write(self._ledger.text())
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: Any, least: int = 1) -> int:
     with suppress(TypeError):
-        if not isinstance(value, bool) and (found := value.__index__()) >= 1:
+        if not isinstance(value, bool) and (found := operator.index(value)) >= least:
             return found
-    raise DataError(f"{name} is {value!r}, expected a whole number of at least 1.")
+    raise DataError(f"{name} is {value!r}, expected a whole number of at least {least}.")
 
 
 def _n_bytes(X: Any) -> int:
