@@ -59,7 +59,7 @@ FORMS: dict[str, Callable[[np.ndarray, Path], Any]] = {
     "numpy": lambda X, folder: X,
     "zarr, few rows": _zarr(chunks=(7, 6)),
     "zarr, tall columns": _zarr(chunks=(300, 1)),
-    "zarr, both cut": _zarr(chunks=(64, 4)),
+    "zarr, both cut": _zarr(chunks=(16, 4)),
     "zarr, shards": _zarr(chunks=(10, 3), shards=(50, 6)),
     "zarr in memory": lambda X, folder: zarr.create_array(zarr.storage.MemoryStore(), data=X, chunks=(40, 6)),
     "dask": lambda X, folder: da.from_array(X, chunks=(53, 6)),

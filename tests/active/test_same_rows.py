@@ -36,15 +36,14 @@ def expected(problem):
 
 
 @pytest.fixture
-def at(request, monkeypatch, clients):
-    """at(place): a committee there; on a cluster, it is trained there too."""
-    monkeypatch.setattr(query_module, "SMALL", 0)
+def at(request):
+    """at(place): a committee there."""
 
     def made(place: str):
         n, kind = place.split()
         if kind.startswith("thread"):
             return committee(n_jobs=int(n))
-        return committee(client=clients[int(n)])
+        return committee(client=request.getfixturevalue("clients")[int(n)])
 
     return made
 
@@ -52,17 +51,25 @@ def at(request, monkeypatch, clients):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", PLACES)
 def test_anywhere(place, way, at, expected, problem, small_blocks, tmp_path):
-    pool = FORMS["zarr, few rows"](problem[0], tmp_path)
+    pool = FORMS["zarr, both cut"](problem[0], tmp_path)
     assert len(list(Pool(pool).spans())) > 10
-    assert asked(learner(pool, at(place), **WAYS[way]), problem[1]) == expected(way)
+    assert asked(learner(pool, at(place), **WAYS[way]), problem[1], 2) == expected(way)[:2]
+
+
+def test_trained_on_a_cluster(at, expected, problem, tmp_path, monkeypatch):
+    monkeypatch.setattr(query_module, "SMALL", 0)
+    pool = FORMS["path"](problem[0], tmp_path)
+    found = learner(pool, at("2 workers"))
+    assert asked(found, problem[1], 2) == expected("margin")[:2]
+    assert found.estimator_.client is at("2 workers").client
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("place", ["2 threads", "2 workers"])
-def test_in_any_form(place, form, at, expected, problem, small_blocks, tmp_path):
+@pytest.mark.parametrize(("place", "n_queries"), [("2 threads", 3), ("2 workers", 2)])
+def test_in_any_form(place, n_queries, form, at, expected, problem, small_blocks, tmp_path):
     pool = FORMS[form](problem[0], tmp_path)
-    for way in ("margin", "all"):
-        assert asked(learner(pool, at(place), **WAYS[way]), problem[1]) == expected(way)
+    found = learner(pool, at(place), **WAYS["all"])
+    assert asked(found, problem[1], n_queries) == expected("all")[:n_queries]
 
 
 def test_the_ways_differ(expected):
