@@ -222,7 +222,7 @@ class LabelLog:
 
     def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
         try:
-            checksum, text = line[:8], line[9:]
+            checksum, _, text = line.partition(b" ")
             if int(checksum, 16) != zlib.crc32(text):
                 raise ValueError("its checksum is another one")
             return json.loads(text)
@@ -234,12 +234,12 @@ class LabelLog:
 
     def _check_header(self, found: dict[str, Any]) -> None:
         ours = json.loads(json.dumps(self.header))
-        for name in ours.keys() | found.keys():
-            if found.get(name) != ours.get(name):
-                raise DataError(
-                    f"the log {self.path} is of other work: its {name} is {found.get(name)!r}, not {ours.get(name)!r}. Set it to "
-                    "that, or begin a new log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
-                )
+        if found != ours:
+            name, theirs, own = _difference(found, ours)
+            raise DataError(
+                f"the log {self.path} is of other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or begin a new "
+                "log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
+            )
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds a line; it is on disk when this returns, or the log is what it was."""
@@ -271,6 +271,13 @@ class LabelLog:
             raise StoreError(
                 f"the log {self.path} cannot be written: {said(error)}. Nothing of this was kept; put that right and try again."
             ) from error
+
+
+def _difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
+    """The first entry in which two headers differ, or of their parameters: its name, and what it is in each."""
+    name = next(name for name in ours | found if found.get(name) != ours.get(name))
+    theirs, own = found.get(name), ours.get(name)
+    return _difference(theirs, own) if name == "parameters" and theirs and own else (name, theirs, own)
 
 
 @contextmanager
