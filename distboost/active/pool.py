@@ -39,7 +39,7 @@ class Pool:
         self.n_rows, self.n_features = self.source.shape
         self.place = self.source.place
         if isinstance(self.source, ArraySource):
-            as_numbers(self.source.array[:0], "pool")  # raises if it holds something else
+            as_numbers(self.source.array[:1], "pool")  # raises if it holds something else
 
     @property
     def is_here(self) -> bool:
