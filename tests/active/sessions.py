@@ -15,15 +15,15 @@ from distboost.active import QueryByCommittee
 
 
 def committee(n_estimators: int = 3, client: Any = None, **parameters: Any) -> GAMBLEClassifier:
-    made = GAMBLEClassifier(
-        **{"n_estimators": n_estimators, "max_leaf_nodes": 4, "n_jobs": 1, **parameters}
-    )
+    made = GAMBLEClassifier(**{"n_estimators": n_estimators, "max_leaf_nodes": 4, "n_jobs": 1, **parameters})
     made.client = client
     return made
 
 
 def learner(pool: Any, estimator: Any = None, **parameters: Any) -> QueryByCommittee:
-    return QueryByCommittee(estimator or committee(), pool, **{"n_initial": 20, "batch_size": 10, **parameters})
+    return QueryByCommittee(
+        estimator or committee(), pool, **{"n_initial": 20, "batch_size": 10, **parameters}
+    )
 
 
 def asked(learner: QueryByCommittee, y: np.ndarray, n_queries: int = 3) -> list[list[int]]:

@@ -17,8 +17,9 @@ from tests.active.sessions import state
 N_INITIAL, BATCH, BUDGET = 12, 6, 36
 N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
 
-# Each line tells of a session, which runs in a process of its own: forked, for importing and compiling take longest. That kills itself at the
-# n-th line of its log: before it is written, in the middle, or before anybody is told that it was; or in the n-th block scored.
+# Each line tells of a session, which runs in a process of its own: forked, for importing and compiling take longest. That kills
+# itself at the n-th line of its log: before it is written, in the middle, or before anybody is told that it was; or in the n-th
+# block scored.
 SERVER = """
 import json, os, signal, sys
 import numpy as np

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from distboost.active.scoring import random_rows, seen_within
 from distboost.active.selection import Candidates, spread
 
-UTILITIES = st.lists(st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-300, 2.0, np.inf]), min_size=1, max_size=40)
+UTILITIES = st.lists(
+    st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-300, 2.0, np.inf]), min_size=1, max_size=40
+)
 
 
 def candidates(utility, rows) -> Candidates:
@@ -46,7 +48,9 @@ def test_spread(scores, k):
         farthest = max(distance[rest])
         assert chosen[size] == next(row for row in rest if distance[row] == farthest)
     n_different = min(len(np.unique(F, axis=0)), len(chosen))
-    assert len(np.unique(F[chosen[:n_different]], axis=0)) == n_different  # no duplicate while others are left
+    assert (
+        len(np.unique(F[chosen[:n_different]], axis=0)) == n_different
+    )  # no duplicate while others are left
 
 
 @given(st.integers(1, 60), st.integers(0, 2**64 - 1), st.integers(1, 60), st.data())
@@ -60,7 +64,9 @@ def test_random_rows(n_rows, draw, n, data):
 
 
 def test_random_rows_are_any():
-    first = [random_rows(10, np.zeros(0, np.int64), np.uint64(draw * 2**40 + 17), 1)[0] for draw in range(2000)]
+    first = [
+        random_rows(10, np.zeros(0, np.int64), np.uint64(draw * 2**40 + 17), 1)[0] for draw in range(2000)
+    ]
     assert (np.abs(np.bincount(first, minlength=10) - 200) < 60).all()
 
 

@@ -98,7 +98,9 @@ class Session(RuleBasedStateMachine):
         untaught = sorted(set(range(N)) - set(self.model["labelled"]))
         asked = data.draw(st.lists(st.sampled_from(self.model["asked"]), unique=True, max_size=MOST)
                           if self.model["asked"] else st.just([]))  # fmt: skip
-        others = data.draw(st.lists(st.sampled_from(untaught), unique=True, max_size=2) if untaught else st.just([]))
+        others = data.draw(
+            st.lists(st.sampled_from(untaught), unique=True, max_size=2) if untaught else st.just([])
+        )
         rows = data.draw(st.permutations(sorted({*asked, *others})))
         labels = data.draw(st.lists(st.sampled_from(CLASSES), min_size=len(rows), max_size=len(rows)))
         assert self.learner.teach(rows, labels) is self.learner

@@ -25,7 +25,9 @@ def trace():
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_the_same_rows_are_taught(n_workers, trace, clients, tmp_path, monkeypatch):
     X, y = trace["X"], trace["y"].astype(int)
-    estimator = GAMBLEClassifier(n_estimators=int(trace["rounds"]), max_leaf_nodes=int(trace["leaves"]), n_jobs=1)
+    estimator = GAMBLEClassifier(
+        n_estimators=int(trace["rounds"]), max_leaf_nodes=int(trace["leaves"]), n_jobs=1
+    )
     if n_workers:
         monkeypatch.setattr(query_module, "SMALL", 0)
         estimator.client = clients[n_workers]
