@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +27,6 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 VERSION = 1
-_BEGUN = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?", re.DOTALL)  # a part of a log's first line
 
 
 class Ledger:
@@ -90,7 +88,7 @@ class Ledger:
 
     def teach(self, rows: Any, labels: Any, classes: np.ndarray | None) -> None:
         """Keeps labels; raises DataError, and keeps none, if one cannot be right."""
-        checked, known = self._checked_rows(rows), _checked_labels(labels)
+        checked, known = self._checked_rows(rows), checked_labels(labels)
         if len(checked) != len(known):
             raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
         if self.labels and len(known):
@@ -159,19 +157,33 @@ class Ledger:
         return listed
 
 
-def _checked_labels(labels: Any) -> np.ndarray:
-    """Labels as an array (n,) of numbers or text; raises if one is missing."""
-    listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+def checked_labels(labels: Any) -> np.ndarray:
+    """Labels as an array (n,) of numbers or text; raises if one is missing, or is nothing that can be trained on."""
+    try:
+        listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+    except ValueError as error:
+        raise DataError(f"labels of shape {np.shape(labels)}: give a list, one for each row.") from error
     for label in listed:
-        if label is None or label != label:
+        if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
             raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
+        if not np.isscalar(label):
+            raise DataError(f"a label is {label!r}: give numbers or text.")
         _check_kind(label, listed[0])
     found = np.array(listed)
-    if found.size and found.dtype.kind not in "biufU":
+    if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
         raise DataError(
             f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r}: give numbers or text."
         )
+    _check_whole(found)
     return found
+
+
+def _check_whole(labels: np.ndarray) -> None:
+    """Raises if a label is a number that is no class label: with it kept, nothing could be trained any more."""
+    if labels.dtype.kind == "f":
+        broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
+        if len(broken):
+            raise DataError(f"a label is {broken[0].item()!r}: give whole numbers, or text.")
 
 
 def _check_kind(label: Any, earlier: Any) -> None:
@@ -210,18 +222,21 @@ class LabelLog:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What has happened so far, in its order; a new log is begun."""
-        records, self._end = _read(self.path)
-        if not records:  # not even the header was written
+        content, end = _content(self.path)
+        if not end and _line(self.header).encode().startswith(content):  # not even the header was written
             self.append(self.header)
             return
+        records = _records(self.path, content[:end] or content)
+        self._end = end
         self._check_header(records[0])
         yield from records[1:]
 
     def _check_header(self, found: dict[str, Any]) -> None:
-        place, theirs, ours = _first_difference(found, json.loads(json.dumps(self.header)))
-        if place:
+        ours = json.loads(json.dumps(self.header))
+        if found != ours:
+            name, theirs, own = _difference(found, ours)
             raise DataError(
-                f"the log {self.path} is of other work: its {place} is {theirs!r}, not {ours!r}. Set it to that, or begin a new "
+                f"the log {self.path} is of other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or begin a new "
                 "log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
             )
 
@@ -231,7 +246,7 @@ class LabelLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists()
-            with open(self.path, "a+b") as file, _locked(file):
+            with open(self.path, "a+b", buffering=0) as file, _locked(file):
                 file.seek(self._end)
                 if b"\n" in file.read():
                     raise DataError(
@@ -239,8 +254,9 @@ class LabelLog:
                     )
                 file.truncate(self._end)
                 try:
-                    file.write(line)
-                    file.flush()
+                    written = 0
+                    while written < len(line):
+                        written += file.write(line[written:])
                     os.fsync(file.fileno())
                 except OSError:
                     file.truncate(self._end)
@@ -257,31 +273,37 @@ class LabelLog:
 
 
 def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
-    """What a log belongs to; None if there is no log yet."""
+    """What a log belongs to; None if there is no log yet, or not its whole first line."""
     path = local_path(log)
-    records = [] if path is None else _read(path)[0]
-    if not records:
+    content, end = (b"", 0) if path is None else _content(path)
+    if path is None or not end:
         return None
-    kind = records[0].get("distboost"), records[0].get("version")
-    if kind != ("labels", VERSION):
+    header = _records(path, content[: content.index(b"\n")])[0]
+    if header.get("version") != VERSION:
         raise StoreError(
-            f"{path} is a log of version {kind[1]!r}; this library reads version {VERSION}. Install a newer distboost."
+            f"{path} is a log of version {header.get('version')!r}, not {VERSION}: install a newer distboost."
         )
-    return records[0]
+    return header
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The lines of a log, and where the last one ends."""
-    content = path.read_bytes() if path.exists() else b""
-    end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
-    if not end and not _BEGUN.fullmatch(content):
-        raise StoreError(f"{path} is no log of labels, and is left as it is. Give another path.")
-    return [_parsed(path, line, number) for number, line in enumerate(content[:end].splitlines(), 1)], end
+def _content(path: Path) -> tuple[bytes, int]:
+    """What is in a log, and where its last line ends: the process may have ended while it wrote another."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return b"", 0
+    except OSError as error:
+        raise StoreError(f"the log {path} cannot be read: {said(error)}. Give a file.") from error
+    return content, content.rfind(b"\n") + 1
+
+
+def _records(path: Path, lines: bytes) -> list[dict[str, Any]]:
+    return [_parsed(path, line, number) for number, line in enumerate(lines.splitlines(), 1)]
 
 
 def _parsed(path: Path, line: bytes, number: int) -> dict[str, Any]:
     try:
-        checksum, text = line[:8], line[9:]
+        checksum, _, text = line.partition(b" ")
         if int(checksum, 16) != zlib.crc32(text):
             raise ValueError("its checksum is another one")
         return json.loads(text)
@@ -292,17 +314,11 @@ def _parsed(path: Path, line: bytes, number: int) -> dict[str, Any]:
         ) from error
 
 
-def _first_difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
-    """The name of what differs, and both values; no name if nothing does."""
-    for name in sorted(ours.keys() | found.keys()):
-        a, b = found.get(name), ours.get(name)
-        if isinstance(a, dict) and isinstance(b, dict):
-            name, a, b = _first_difference(a, b)
-            if name:
-                return name, a, b
-        elif a != b:
-            return name, a, b
-    return "", None, None
+def _difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
+    """The first entry in which two headers differ, or of their parameters: its name, and what it is in each."""
+    name = next(name for name in ours | found if found.get(name) != ours.get(name))
+    theirs, own = found.get(name), ours.get(name)
+    return _difference(theirs, own) if name == "parameters" and theirs and own else (name, theirs, own)
 
 
 @contextmanager
