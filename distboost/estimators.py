@@ -15,7 +15,7 @@ from distboost import registry
 from distboost.algorithms.base import Algorithm
 from distboost.boosting import BoostingClassifier
 from distboost.errors import DataError
-from distboost.persistence import load_into
+from distboost.persistence import estimator_of, load_into
 
 _made: dict[str, type[BoostingClassifier]] = {}
 
@@ -159,6 +159,11 @@ def load(url: str) -> BoostingClassifier:
     True
     """
     return load_into(os.fspath(url), _known)
+
+
+def described(header: dict[str, Any]) -> BoostingClassifier:
+    """The estimator, not fitted, of the algorithm and the deciding parameters that are kept in a header."""
+    return estimator_of(header, _known)
 
 
 def _known(name: str) -> type[BoostingClassifier]:

@@ -126,7 +126,7 @@ def load_into(url: str, find: Callable[[str], type]) -> Any:
     """The estimator in a model file or a checkpoint; `find` gives the class of an algorithm's name, or raises KeyError."""
     header, parts = _content(url)
     with _damage_told(url):
-        estimator = _estimator(header, find)
+        estimator = estimator_of(header, find)
         classes = _classes(header)
         n_features = _whole(header["n_features"], "its number of features", 1, MOST_FEATURES)
         names = header["feature_names"]
@@ -168,7 +168,7 @@ def _damage_told(url: str) -> Iterator[None]:
         ) from error
 
 
-def _estimator(header: dict[str, Any], find: Callable[[str], type]) -> Any:
+def estimator_of(header: dict[str, Any], find: Callable[[str], type]) -> Any:
     """The estimator that is to be, with its parameters."""
     cls: Any = _class_of(str(header["algorithm"]), find)
     parameters = dict(header["parameters"])

@@ -2,5 +2,6 @@
 
 from distboost.active.curve import LearningCurve, learning_curves, plot_curves
 from distboost.active.query import QueryByCommittee
+from distboost.active.resumed import resume
 
-__all__ = ["LearningCurve", "QueryByCommittee", "learning_curves", "plot_curves"]
+__all__ = ["LearningCurve", "QueryByCommittee", "learning_curves", "plot_curves", "resume"]

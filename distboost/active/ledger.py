@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,8 @@ class Ledger:
     n_queries : int
     trained : list of int
         With how many of the rows the committee was trained, each time.
+    notes : dict
+        Whatever else is to be known by who goes on, as JSON has it; the latest of each name.
     """
 
     def __init__(self, n_rows: int, header: dict[str, Any], log: str | os.PathLike | None):
@@ -59,11 +62,22 @@ class Ledger:
         self.asked: list[int] = []
         self.n_queries = 0
         self.trained: list[int] = []
+        self.notes: dict[str, Any] = {}
         self._taught: set[int] = set()
         self._records: list[dict[str, Any]] = []
         self._log = None if log is None else LabelLog(log, self.header)
         for record in self._log.records() if self._log else ():
             self._take(record)
+
+    @classmethod
+    def of(cls, log: str | os.PathLike) -> Ledger:
+        """That of a log that was begun, whatever it belongs to."""
+        header = read_header(log)
+        if header is None:
+            raise DataError(
+                f"there is no log of labels at {os.fspath(log)!r}. Give the path of one that was begun."
+            )
+        return cls(header["pool"][0], header, log)
 
     def seen(self) -> np.ndarray:
         """The rows that are not to be asked for any more, ascending."""
@@ -74,7 +88,7 @@ class Ledger:
 
     def teach(self, rows: Any, labels: Any, classes: np.ndarray | None) -> None:
         """Keeps labels; raises DataError, and keeps none, if one cannot be right."""
-        checked, known = self._checked_rows(rows), _checked_labels(labels)
+        checked, known = self._checked_rows(rows), checked_labels(labels)
         if len(checked) != len(known):
             raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
         if self.labels and len(known):
@@ -91,6 +105,11 @@ class Ledger:
     def train(self) -> None:
         """The committee is trained with all rows taught so far."""
         self._add({"trained": len(self.rows)})
+
+    def note(self, name: str, value: Any) -> None:
+        """Keeps a note, unless it is there already."""
+        if name not in self.notes or self.notes[name] != value:
+            self._add({"note": {name: value}})
 
     def text(self) -> str:
         """What a log says by now."""
@@ -113,6 +132,8 @@ class Ledger:
             self._taught.update(rows)
             now = set(rows)
             self.asked = [row for row in self.asked if row not in now]
+        elif "note" in record:
+            self.notes.update(record["note"])
         else:
             self.trained.append(record["trained"])
 
@@ -136,19 +157,33 @@ class Ledger:
         return listed
 
 
-def _checked_labels(labels: Any) -> np.ndarray:
-    """Labels as an array (n,) of numbers or text; raises if one is missing."""
-    listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+def checked_labels(labels: Any) -> np.ndarray:
+    """Labels as an array (n,) of numbers or text; raises if one is missing, or is nothing that can be trained on."""
+    try:
+        listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+    except ValueError as error:
+        raise DataError(f"labels of shape {np.shape(labels)}: give a list, one for each row.") from error
     for label in listed:
-        if label is None or label != label:
+        if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
             raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
+        if not np.isscalar(label):
+            raise DataError(f"a label is {label!r}: give numbers or text.")
         _check_kind(label, listed[0])
     found = np.array(listed)
-    if found.size and found.dtype.kind not in "biufU":
+    if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
         raise DataError(
             f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r}: give numbers or text."
         )
+    _check_whole(found)
     return found
+
+
+def _check_whole(labels: np.ndarray) -> None:
+    """Raises if a label is a number that is no class label: with it kept, nothing could be trained any more."""
+    if labels.dtype.kind == "f":
+        broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
+        if len(broken):
+            raise DataError(f"a label is {broken[0].item()!r}: give whole numbers, or text.")
 
 
 def _check_kind(label: Any, earlier: Any) -> None:
@@ -187,39 +222,23 @@ class LabelLog:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """What has happened so far, in its order; a new log is begun."""
-        if not self.path.exists() or not self.path.stat().st_size:
+        content, end = _content(self.path)
+        if not end and _line(self.header).encode().startswith(content):  # not even the header was written
             self.append(self.header)
             return
-        content = self.path.read_bytes()
-        self._end = content.rfind(b"\n") + 1  # the process may have ended while it wrote a line
-        lines = content[: self._end].splitlines()
-        records = [self._parsed(line, number) for number, line in enumerate(lines, 1)]
-        if not records:  # not even the header was written
-            self.append(self.header)
-            return
+        records = _records(self.path, content[:end] or content)
+        self._end = end
         self._check_header(records[0])
         yield from records[1:]
 
-    def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
-        try:
-            checksum, text = line[:8], line[9:]
-            if int(checksum, 16) != zlib.crc32(text):
-                raise ValueError("its checksum is another one")
-            return json.loads(text)
-        except ValueError as error:
-            raise StoreError(
-                f"line {number} of {self.path} is damaged, or this is no log of labels: {error}. Restore it from a copy, or "
-                "remove that line to go on without what it says."
-            ) from error
-
     def _check_header(self, found: dict[str, Any]) -> None:
         ours = json.loads(json.dumps(self.header))
-        for name in ours.keys() | found.keys():
-            if found.get(name) != ours.get(name):
-                raise DataError(
-                    f"the log {self.path} is of other work: its {name} is {found.get(name)!r}, not {ours.get(name)!r}. Set it to "
-                    "that, or begin a new log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
-                )
+        if found != ours:
+            name, theirs, own = _difference(found, ours)
+            raise DataError(
+                f"the log {self.path} is of other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or begin a new "
+                "log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
+            )
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds a line; it is on disk when this returns, or the log is what it was."""
@@ -227,7 +246,7 @@ class LabelLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists()
-            with open(self.path, "a+b") as file, _locked(file):
+            with open(self.path, "a+b", buffering=0) as file, _locked(file):
                 file.seek(self._end)
                 if b"\n" in file.read():
                     raise DataError(
@@ -235,8 +254,9 @@ class LabelLog:
                     )
                 file.truncate(self._end)
                 try:
-                    file.write(line)
-                    file.flush()
+                    written = 0
+                    while written < len(line):
+                        written += file.write(line[written:])
                     os.fsync(file.fileno())
                 except OSError:
                     file.truncate(self._end)
@@ -250,6 +270,55 @@ class LabelLog:
             raise StoreError(
                 f"the log {self.path} cannot be written: {said(error)}. Nothing of this was kept; put that right and try again."
             ) from error
+
+
+def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
+    """What a log belongs to; None if there is no log yet, or not its whole first line."""
+    path = local_path(log)
+    content, end = (b"", 0) if path is None else _content(path)
+    if path is None or not end:
+        return None
+    header = _records(path, content[: content.index(b"\n")])[0]
+    if header.get("version") != VERSION:
+        raise StoreError(
+            f"{path} is a log of version {header.get('version')!r}, not {VERSION}: install a newer distboost."
+        )
+    return header
+
+
+def _content(path: Path) -> tuple[bytes, int]:
+    """What is in a log, and where its last line ends: the process may have ended while it wrote another."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return b"", 0
+    except OSError as error:
+        raise StoreError(f"the log {path} cannot be read: {said(error)}. Give a file.") from error
+    return content, content.rfind(b"\n") + 1
+
+
+def _records(path: Path, lines: bytes) -> list[dict[str, Any]]:
+    return [_parsed(path, line, number) for number, line in enumerate(lines.splitlines(), 1)]
+
+
+def _parsed(path: Path, line: bytes, number: int) -> dict[str, Any]:
+    try:
+        checksum, _, text = line.partition(b" ")
+        if int(checksum, 16) != zlib.crc32(text):
+            raise ValueError("its checksum is another one")
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError(
+            f"line {number} of {path} is damaged, or this is no log of labels: {error}. Restore it from a copy, or remove that "
+            "line to go on without what it says."
+        ) from error
+
+
+def _difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
+    """The first entry in which two headers differ, or of their parameters: its name, and what it is in each."""
+    name = next(name for name in ours | found if found.get(name) != ours.get(name))
+    theirs, own = found.get(name), ours.get(name)
+    return _difference(theirs, own) if name == "parameters" and theirs and own else (name, theirs, own)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class Pool:
         self.n_rows, self.n_features = self.source.shape
         self.place = self.source.place
         if isinstance(self.source, ArraySource):
-            as_numbers(self.source.array[:0], "pool")  # raises if it holds something else
+            as_numbers(self.source.array[:1], "pool")  # raises if it holds something else
 
     @property
     def is_here(self) -> bool:
@@ -101,7 +101,9 @@ def _picked(part: Any, wanted: np.ndarray) -> np.ndarray:
 def finite_rows(part: Any, place: str, first: int) -> np.ndarray:
     """The rows of a part as numbers; raises DataError if one is infinite. NaN is a missing value."""
     X = as_numbers(load(part), place)
-    if not np.isfinite(X.sum(dtype=np.float64)):  # cheap, and true of most blocks without missing values
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(X.sum(dtype=np.float64))  # cheap, and true of most blocks without missing values
+    if not finite:
         infinite = np.argwhere(np.isinf(X))
         if len(infinite):
             row, column = map(int, infinite[0])

@@ -26,7 +26,7 @@ from sklearn.exceptions import NotFittedError
 
 from distboost.active.curve import LearningCurve
 from distboost.active.kept import KeptScores, Known
-from distboost.active.ledger import Ledger
+from distboost.active.ledger import Ledger, checked_labels
 from distboost.active.pool import Pool
 from distboost.active.scoring import Question, best_of_block, random_rows, seen_within
 from distboost.active.selection import Candidates, spread
@@ -149,10 +149,10 @@ class QueryByCommittee:
             raise DataError(f"strategy is {strategy!r}, expected one of {', '.join(map(repr, STRATEGIES))}.")
         self.strategy = strategy
         self.warm_start = bool(warm_start)
-        if not 0 < pool_fraction <= 1:
-            raise DataError(f"pool_fraction is {pool_fraction}, expected a number above 0 and at most 1.")
+        if not (isinstance(pool_fraction, (int, float, np.number)) and 0 < pool_fraction <= 1):
+            raise DataError(f"pool_fraction is {pool_fraction!r}, expected a number above 0 and at most 1.")
         self.pool_fraction = float(pool_fraction)
-        self.classes = None if classes is None else np.unique(np.asarray(classes))
+        self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
             raise DataError(f"classes are {self.classes.tolist()}: at least 2 are needed.")
         if self.batch_size > self.pool.n_rows:

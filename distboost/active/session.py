@@ -54,8 +54,10 @@ class Goals(NamedTuple):
             raise DataError(
                 f"stabilised is {self.stabilised}, expected an agreement above 0 and at most 1, such as 0.99."
             )
-        if self.max_labels is not None and self.max_labels < 1:
-            raise DataError(f"max_labels is {self.max_labels}, expected at least 1.")
+        if self.max_labels is not None and not (
+            hasattr(self.max_labels, "__index__") and self.max_labels >= 1
+        ):
+            raise DataError(f"max_labels is {self.max_labels!r}, expected a whole number of at least 1.")
 
 
 def run(learner: QueryByCommittee, oracle: Any, goals: Goals) -> LearningCurve:
@@ -65,8 +67,7 @@ def run(learner: QueryByCommittee, oracle: Any, goals: Goals) -> LearningCurve:
     measure = _Measure(learner, goals)
     curve = LearningCurve(learner.strategy)
     with _shown(learner, goals) as show:
-        if learner._can_train():
-            measure(curve)
+        measure(curve)
         while not curve.outcome:
             show(curve)
             rows = _next_rows(learner, goals.max_labels)
@@ -92,6 +93,7 @@ class _Measure:
         self.learner, self.goals = learner, goals
         self.evaluation = None if goals.eval_set is None else _evaluation(*goals.eval_set)
         self.stop_set: Any = None
+        self.stopped = False  # by a callback
         self.before: np.ndarray | None = None
         self.agreement: deque[float] = deque(maxlen=STOP_WINDOW)
 
@@ -104,6 +106,7 @@ class _Measure:
             curve.points.append(Point(len(learner.labelled_), self._error(committee), seconds))
             if self.goals.stabilised is not None:
                 self._compare(committee)
+            self.stopped = any([callback(curve) is True for callback in self.goals.callbacks])  # noqa: C419 (every one is told)
         curve.outcome = self._outcome(curve)
 
     def _error(self, committee: Any) -> float | None:
@@ -134,7 +137,6 @@ class _Measure:
     def _outcome(self, curve: LearningCurve) -> str:
         goals, learner = self.goals, self.learner
         error = curve.points[-1].error if curve.points else None
-        stopped = any([callback(curve) is True for callback in goals.callbacks])  # noqa: C419 (every one is told)
         if goals.target_error is not None and error is not None and error <= goals.target_error:
             return TARGET_ERROR
         if goals.max_labels is not None and len(learner.labelled_) >= goals.max_labels:
@@ -144,7 +146,7 @@ class _Measure:
             return STABILISED
         if not learner.n_open_ and not len(learner.asked_):
             return EXHAUSTED
-        return CALLBACK if stopped else ""
+        return CALLBACK if self.stopped else ""
 
 
 def _evaluation(X: Any, y: Any) -> tuple[Any, np.ndarray]:

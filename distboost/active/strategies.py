@@ -17,6 +17,7 @@ from distboost.model import Ensemble
 from distboost.threads import Threads
 
 RANDOM, VOTES = "random", "votes"
+ROUNDING = 1e-9  # relative: AdaBoost.MO's scores of a class are sums of the coefficients of all columns
 
 
 class Committee(NamedTuple):
@@ -53,7 +54,7 @@ def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarr
     """Dagan & Engelson 1995: -Σ_k V(k)/T ln V(k)/T, where V(k) of T members vote for class k.
 
     A member is a round of boosting. It votes for the class to whose score it adds the most, the first of equal ones; not at all
-    if it adds the same to every class.
+    if it adds the same to every class. Sums that differ by their rounding are equal.
     """
     n, n_scores = G.shape
     votes = np.zeros((n, committee.algorithm.n_classes))
@@ -62,7 +63,8 @@ def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarr
         member = np.zeros((n, n_scores))
         committee.add_scores(X, member, t, t + 1)
         f = committee.algorithm.decoded(member)
-        votes[rows, f.argmax(axis=1)] += f.max(axis=1) > f.min(axis=1)
+        is_largest = f >= (f.max(axis=1) - ROUNDING * np.abs(f).max(axis=1))[:, None]
+        votes[rows, is_largest.argmax(axis=1)] += ~is_largest.all(axis=1)
     return entr(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)).sum(axis=1)
 
 

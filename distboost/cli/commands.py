@@ -10,12 +10,18 @@ from typing import Any
 
 import click
 
-from distboost.cli.options import Command, Location, located, running, settings
+from distboost.cli.active import active
+from distboost.cli.options import (
+    Group,
+    Location,
+    check_folder,
+    check_known,
+    located,
+    running,
+    setting,
+    settings,
+)
 from distboost.registry import ALGORITHMS
-
-
-class Group(click.Group):
-    command_class = Command
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,6 +31,9 @@ def main() -> None:
 
     Arrays are given by path or URL, such as data.zarr/x or s3://bucket/data.zarr/x.
     """
+
+
+main.add_command(active)
 
 
 @main.command()
@@ -38,13 +47,7 @@ def main() -> None:
 @located("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
 @located("--eval-y", "Labels of those rows.", required=False)
 @running
-@click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times.",
-)
+@setting
 @click.option(
     "--resume",
     is_flag=True,
@@ -67,7 +70,7 @@ def train(
     """Train a model and write it to a file."""
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
-    _check_folder(model)
+    check_folder(model)
     estimator = _estimator(algorithm, model, settings(parameters), resume)
     from distboost.checkpoint import is_checkpoint, remove
     from distboost.cli.show import digest
@@ -108,29 +111,12 @@ def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], re
         raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
     else:
         estimator = estimators.estimator(algorithm)()
-    # Callbacks are Python functions: they can't be given here.
-    known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
-    for name in parameters:
-        if name not in known:
-            raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
+    check_known(estimator, parameters)
     return estimator.set_params(**{"verbose": int(sys.stdout.isatty()), **parameters})
 
 
 def _checkpoint(model: str) -> str:
     return f"{model}.checkpoint"
-
-
-def _check_folder(path: str) -> None:
-    """Raises now rather than after hours of training."""
-    folder = os.path.dirname(path)
-    if "://" in path:
-        return
-    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise click.ClickException(
-            f"cannot write {path}: the folder {folder} does not exist or is read-only."
-        )
-    if os.path.isdir(path):
-        raise click.ClickException(f"cannot write {path}: it is a folder. Give the path of a file.")
 
 
 def _tell_where() -> None:
@@ -216,7 +202,7 @@ def evaluate(
     from distboost.estimators import load
 
     if report is not None:
-        _check_folder(report)
+        check_folder(report)
     estimator = load(model)
     with cluster(scheduler, workers, tls) as client:
         found = confusion(estimator, x, y, client)

@@ -41,6 +41,13 @@ class Command(click.Command):
                 raise click.ClickException(" ".join(str(error).split()) or type(error).__name__) from error
 
 
+class Group(click.Group):
+    """A group of such commands, and of groups of them."""
+
+    command_class = Command
+    group_class = type
+
+
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.meta["debug"] = value
 
@@ -85,6 +92,17 @@ def running(command: Callable) -> Callable:
     return scheduler(tls(workers(command)))
 
 
+def setting(command: Callable) -> Callable:
+    """The option that sets the estimator's parameters, for `settings`."""
+    return click.option(
+        "--set",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times.",
+    )(command)
+
+
 def settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """Parameters given as name=value; the value is JSON, else a Python literal, else text."""
     found = {}
@@ -103,3 +121,25 @@ def _value(text: str) -> Any:
         except (ValueError, SyntaxError):
             continue
     return text
+
+
+def check_known(estimator: Any, parameters: dict[str, Any]) -> None:
+    """Raises unless the estimator has such parameters."""
+    # Callbacks are Python functions: they can't be given here.
+    known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
+    for name in parameters:
+        if name not in known:
+            raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
+
+
+def check_folder(path: str) -> None:
+    """Raises now rather than after hours of training."""
+    folder = os.path.dirname(path)
+    if "://" in path:
+        return
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise click.ClickException(
+            f"cannot write {path}: the folder {folder} does not exist or is read-only."
+        )
+    if os.path.isdir(path):
+        raise click.ClickException(f"cannot write {path}: it is a folder. Give the path of a file.")

@@ -1,0 +1,120 @@
+"""The CSV file in which a person labels rows: columns row and label, then the row's values to look at.
+
+A CSV file holds text, so what a label is has to be decided. As the classes and the labels before are: whole numbers, other
+numbers or text. If there are none yet, labels are whole numbers if all of the file are, and else text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distboost.errors import DataError
+from distboost.files import publish, read
+
+ROW, LABEL = "row", "label"
+_INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)
+# Spreadsheets write 3.0 where a column has gaps. 007 is no number, but somebody's name of something.
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})(\.0+)?", re.ASCII)
+
+
+def write_sheet(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
+    """Writes the rows with empty labels, and their values if there are any: (rows, names)."""
+    text = io.StringIO(newline="")
+    sheet = csv.writer(text, lineterminator="\n")
+    sheet.writerow([ROW, LABEL, *(names if values is not None else ())])
+    for place, row in enumerate(rows):
+        sheet.writerow([row, "", *(() if values is None else map(_cell, values[place]))])
+    publish(url, text.getvalue().encode())
+
+
+def _cell(value: np.floating) -> str:
+    """The shortest text of a value; none if it is missing."""
+    return "" if np.isnan(value) else str(value).removesuffix(".0")
+
+
+def read_sheet(url: str) -> dict[int, str]:
+    """The label of each row as it is written, "" if it is empty; raises DataError for any other kind of file."""
+    try:
+        text = read(url).decode("utf-8-sig")
+        first, _, _ = text.partition("\n")
+        delimiter = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{url} is no CSV file in UTF-8: {error}. Save it as one.") from error
+    header = [name.strip().lower() for name in lines[0]] if lines else []
+    if ROW not in header or LABEL not in header:
+        raise DataError(
+            f"{url} has the columns {header[:10]}, expected {ROW!r} and {LABEL!r}, as 'distboost active ask' writes them."
+        )
+    columns = header.index(ROW), header.index(LABEL)
+    found: dict[int, str] = {}
+    for number, line in enumerate(lines[1:], 2):
+        if any(cell.strip() for cell in line):
+            row, label = (line[column].strip() if column < len(line) else "" for column in columns)
+            _keep(found, row, label, f"line {number} of {url}")
+    return found
+
+
+def _keep(found: dict[int, str], row: str, label: str, place: str) -> None:
+    if not _INDEX.fullmatch(row):
+        raise DataError(f"{place} has the row {row!r}, expected its number in the pool.")
+    index = int(row.partition(".")[0])
+    before = found.get(index, "")
+    if before and label and before != label:
+        raise DataError(
+            f"{place} labels row {index} as {label!r}, a line before as {before!r}. Keep one of them."
+        )
+    found[index] = label or before
+
+
+def as_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> dict[int, Any]:
+    """Labels of the kind that those before are, the classes or what was told."""
+    kind = _kind(earlier) if len(earlier) else int if all(map(_WHOLE.fullmatch, texts.values())) else str
+    found = {}
+    for row, text in texts.items():
+        label = _as(kind, text)
+        if label is None:
+            raise DataError(
+                f"{place} labels row {row} as {text!r}, but the labels so far, such as {earlier[0]!r}, are {_NAMES[kind]}. "
+                "Correct it; or, if labels are text, begin a new log and name all classes: --classes."
+            )
+        found[row] = label
+    return found
+
+
+_NAMES = {int: "whole numbers", float: "numbers", bool: "True or False"}
+
+
+def _kind(labels: Sequence[Any]) -> type:
+    """What these labels are; numbers of which some are not whole are floats."""
+    kinds = set(map(type, labels))
+    return float if kinds == {int, float} else kinds.pop()
+
+
+def _as(kind: type, text: str) -> Any:
+    """The text as a label of this kind; None if it is none."""
+    if kind is str:
+        return text
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower())
+    if kind is int:
+        return int(text.partition(".")[0]) if _WHOLE.fullmatch(text) else None
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None
+
+
+def as_classes(text: str) -> list[Any]:
+    """Classes given as a,b,c."""
+    names = [name.strip() for name in next(csv.reader([text]))]
+    if "" in names or len(set(names)) < len(names):
+        raise DataError(f"the classes {text!r} are not all different names with commas between them.")
+    return list(as_labels(dict(enumerate(names)), (), "--classes").values())

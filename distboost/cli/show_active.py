@@ -1,0 +1,77 @@
+"""What the commands of active learning print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Column, Table
+
+from distboost.active.curve import LearningCurve
+from distboost.active.ledger import Ledger
+from distboost.active.resumed import NOT_SETTINGS
+
+
+def print_ledger(ledger: Ledger, log: str) -> None:
+    """What a log says, and how many labels there are of each class."""
+    facts = Table(show_header=False, box=None)
+    for name, value in _facts(ledger, log):
+        facts.add_row(name, value)
+    console = Console()
+    console.print(facts)
+    counts = Counter(ledger.labels)
+    classes = ledger.header["classes"] or sorted(counts)
+    if classes:
+        table = Table("class", Column("labels", justify="right"))
+        for label in classes:
+            table.add_row(str(label), str(counts[label]))
+        console.print(table)
+
+
+def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
+    header, notes = ledger.header, ledger.notes
+    rows, features = header["pool"]
+    n_told, n_open = len(ledger.rows), len(ledger.asked)
+    parameters = {**header["parameters"], **notes.get("parameters", {})}
+    return [
+        ("log", log),
+        ("pool", notes.get("pool", "not known: give it with --x to 'distboost active ask'")),
+        ("rows", f"{rows:,} of {features:,} features"),
+        ("asked", f"{n_told + n_open:,} in {ledger.n_queries} batches"),
+        ("told", f"{n_told:,}"),
+        ("open", f"{n_open:,} asked and not told"),
+        ("settings", _named({name: header[name] for name in header if name not in NOT_SETTINGS})),
+        ("algorithm", header["algorithm"]),
+        ("parameters", _named(parameters)),
+    ]
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in sorted(values.items()))
+
+
+def print_curves(curves: Mapping[str, Sequence[LearningCurve]], target_error: float | None) -> None:
+    """How many labels each strategy needed, and what error it ended with: means and standard deviations over the repeats."""
+    columns = ["repeats", "labels", "error, %"]
+    if target_error is not None:
+        columns += [f"reached {100 * target_error:g}%", "labels to it"]
+    table = Table("strategy", *(Column(name, justify="right") for name in columns))
+    for strategy, repeats in curves.items():
+        labels = [curve.n_labelled[-1] for curve in repeats]
+        errors = [100 * curve.error[-1] for curve in repeats]
+        cells = [str(len(repeats)), _spread(labels, "{:.0f}"), _spread(errors, "{:.2f}")]
+        if target_error is not None:
+            needed = [n for curve in repeats if (n := curve.labels_to(target_error)) is not None]
+            cells += [f"{len(needed)} of {len(repeats)}", _spread(needed, "{:.0f}") if needed else "-"]
+        table.add_row(strategy, *cells)
+    console = Console()
+    console.print(table)
+    console.print("At the end of each run: mean ± standard deviation over the repeats.", highlight=False)
+
+
+def _spread(values: Sequence[float], form: str) -> str:
+    mean, deviation = float(np.mean(values)), float(np.std(values))
+    return form.format(mean) + (f" ± {form.format(deviation)}" if len(values) > 1 else "")

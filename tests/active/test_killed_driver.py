@@ -1,0 +1,179 @@
+"""The process that asks is killed, at any point: with its log, the rows and labels are those of one that was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tests.active.sessions import state
+
+N_INITIAL, BATCH, BUDGET = 12, 6, 36
+N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
+
+# Each line tells of a session, which runs in a process of its own: forked, for importing and compiling take longest. That kills
+# itself at the n-th line of its log: before it is written, in the middle, or before anybody is told that it was; or in the n-th
+# block scored.
+SERVER = """
+import json, os, signal, sys
+import numpy as np
+from distboost.active import ledger, query
+from tests.active.sessions import committee, learner
+
+def die(at, n, kill):
+    if kill == [at, n]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def watch(kill):
+    append, score, lines, blocks = ledger.LabelLog.append, query.best_of_block, [], []
+    def counted(log, record):
+        lines.append(record)
+        die("before", len(lines), kill)
+        if kill == ["within", len(lines)]:
+            with open(log.path, "ab") as file:
+                line = ledger._line(record).encode()
+                file.write(line[:len(line) * 2 // 3])
+            die("within", len(lines), kill)
+        append(log, record)
+        die("after", len(lines), kill)
+    def scored(*arguments):
+        blocks.append(arguments)
+        die("scoring", len(blocks), kill)
+        return score(*arguments)
+    ledger.LabelLog.append, query.best_of_block = counted, scored
+
+warm = learner(np.arange(8.0).reshape(4, 2), batch_size=1)
+warm.teach([0, 1, 2], [0, 1, 1]).query()
+
+for line in sys.stdin:
+    data, log, strategy, kill = json.loads(line)
+    process = os.fork()
+    if not process:
+        os.dup2(2, 1)
+        watch(kill)
+        arrays = np.load(data)
+        found = learner(arrays["X"], committee(2), n_initial=%d, batch_size=%d, strategy=strategy, log=log)
+        found.run(arrays["y"], max_labels=%d)
+        os._exit(0)
+    print(process, flush=True)
+    sys.stdin.readline()  # until then nobody else can have its number
+    print(os.waitpid(process, 0)[1], flush=True)
+""" % (N_INITIAL, BATCH, BUDGET)  # noqa: UP031 (it has braces of its own)
+
+
+class Sessions:
+    """Runs sessions that are killed."""
+
+    def __init__(self, data):
+        self.data = str(data)
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, log, strategy="margin", kill=None, kill_after=None) -> bool:
+        """Whether the session came to its end; `kill` is the point, `kill_after` a time."""
+        self.server.stdin.write(json.dumps([self.data, str(log), strategy, kill]) + "\n")
+        self.server.stdin.flush()
+        process = int(self.server.stdout.readline())
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.kill(process, signal.SIGKILL)
+        self.server.stdin.write("\n")
+        self.server.stdin.flush()
+        status = int(self.server.stdout.readline())
+        assert status == 0 or os.WTERMSIG(status) == signal.SIGKILL, status
+        return status == 0
+
+
+@pytest.fixture(scope="module")
+def sessions(problem, tmp_path_factory):
+    data = tmp_path_factory.mktemp("data") / "problem.npz"
+    np.savez(data, X=problem[0], y=problem[1])
+    found = Sessions(data)
+    yield found
+    found.server.kill()
+    found.server.communicate()
+
+
+@pytest.fixture(scope="module")
+def whole(sessions, tmp_path_factory):
+    """whole(strategy): the log of a session that nobody disturbs."""
+    known = {}
+
+    def content(strategy: str) -> bytes:
+        if strategy not in known:
+            log = tmp_path_factory.mktemp("whole") / "log"
+            assert sessions.run(log, strategy)
+            known[strategy] = log.read_bytes()
+            assert known[strategy].count(b"\n") == N_LINES
+        return known[strategy]
+
+    return content
+
+
+@pytest.mark.parametrize("moment", ["before", "within", "after"])
+def test_killed_at_each_line_of_the_log(moment, sessions, whole, tmp_path):
+    for number in range(1, N_LINES + 1):
+        log = tmp_path / f"{number}"
+        assert not sessions.run(log, kill=[moment, number])
+        n_known = number - (moment != "after")
+        expected = b"".join(whole("margin").splitlines(keepends=True)[:n_known])
+        there = log.read_bytes() if log.exists() else b""
+        assert there[: len(expected)] == expected
+        assert (len(there) > len(expected)) == (moment == "within")
+        assert sessions.run(log)
+        assert log.read_bytes() == whole("margin")
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_killed_while_the_pool_is_scored(number, sessions, whole, tmp_path):
+    assert not sessions.run(tmp_path / "log", kill=["scoring", number])
+    assert (tmp_path / "log").read_bytes().count(b"\n") == 1 + 2 * number  # nothing of that query
+    assert sessions.run(tmp_path / "log")
+    assert (tmp_path / "log").read_bytes() == whole("margin")
+
+
+@pytest.mark.parametrize("strategy", ["margin", "random"])
+def test_killed_again_and_again(strategy, sessions, whole, tmp_path):
+    """Each process writes a line or two, and dies while it writes the next."""
+    log, attempts = tmp_path / "log", 0
+    while not sessions.run(log, strategy, ["within", 2 + attempts % 2]):
+        attempts += 1
+        assert attempts < 30
+    assert attempts >= 7
+    assert log.read_bytes() == whole(strategy)
+
+
+def test_killed_at_any_time(sessions, whole, tmp_path):
+    began = time.monotonic()
+    sessions.run(tmp_path / "whole")
+    seconds = time.monotonic() - began
+    rng = np.random.default_rng(2)
+    killed = 0
+    for i in range(6):
+        log = tmp_path / f"{i}"
+        killed += not sessions.run(log, kill_after=rng.uniform(0.1, 1) * seconds)
+        assert sessions.run(log)
+        assert log.read_bytes() == whole("margin")
+    assert killed
+
+
+def test_a_log_is_what_its_writer_knew(sessions, whole, problem, tmp_path):
+    """The log of another process, read here."""
+    from tests.active.sessions import committee, learner
+
+    log = tmp_path / "log"
+    assert not sessions.run(log, kill=["after", 6])
+    found = learner(problem[0], committee(2), n_initial=N_INITIAL, batch_size=BATCH, log=log)
+    assert state(found)["queries"] == 3
+    assert len(found.labelled_) == N_INITIAL + BATCH
+    assert len(found.asked_) == BATCH
+    assert found.labels_.tolist() == problem[1][found.labelled_].tolist()
+    found.run(problem[1], max_labels=BUDGET)
+    assert log.read_bytes() == whole("margin")
