@@ -12,7 +12,7 @@ demo: $(VENV)/.with-core
 	$(RUN) -m examples.demo
 
 test: $(VENV)/.with-test
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist loadfile
 
 soak: $(VENV)/.with-test
 	$(RUN) -m pytest -m soak -s

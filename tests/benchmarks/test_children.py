@@ -13,10 +13,14 @@ KERNEL = {"job": "kernel", "n_rows": 200_000, "n_features": 64, "n_classes": 5, 
 
 
 def test_watch_sees_what_children_take():
-    # The parent takes little; its child 200 MB, for a moment.
-    child = "x = bytearray(b'x') * 200_000_000; import time; time.sleep(0.5)"
+    # The parent takes little; its child 200 MB, until its input ends.
+    child = "import sys; x = bytearray(b'x') * 200_000_000; sys.stdin.read()"
     program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    with subprocess.Popen([sys.executable, "-c", program]) as process, MemoryWatch(process.pid) as watch:
+    command, last = [sys.executable, "-c", program], time.monotonic() + 30
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process, MemoryWatch(process.pid) as watch:
+        while watch.peak() < 200e6 and time.monotonic() < last:
+            time.sleep(0.05)
+        process.stdin.close()
         process.wait()
     peaks = watch.process_peaks()
     assert len(peaks) == 2
