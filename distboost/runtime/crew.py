@@ -490,7 +490,10 @@ class DaskCrew:
         for ticket in tickets:
             if ticket.key is None or now - ticket.since < self._watch.timeout or ticket.future.done():
                 continue
-            lost = start(self._client, self._unrunnable(ticket.key)).result(timeout=self._watch.timeout)
+            try:
+                lost = start(self._client, self._unrunnable(ticket.key)).result(timeout=self._watch.timeout)
+            except (OSError, TimeoutError):  # whether the scheduler is gone is the watch's to say; asked again later
+                return
             if lost is not None and not self._watch.leaving(ticket.worker):
                 raise ClusterError(
                     f"rows of a dask array are lost with their worker: {lost} may run on no worker that there is. Persist with "
