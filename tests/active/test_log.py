@@ -198,6 +198,20 @@ def test_of_those_who_write_at_once_one_succeeds(problem, log):
         assert learner(X, log=log).labelled_.tolist() == list(range(round + 1))
 
 
+def test_whoever_writes_is_waited_for(problem, log):
+    fcntl = pytest.importorskip("fcntl")
+    found = learner(problem[0], log=log)
+    thread = threading.Thread(target=found.query)
+    with open(log, "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        assert found.n_queries_ == 0
+    thread.join(30)
+    assert found.n_queries_ == 1
+
+
 # Disks.
 
 

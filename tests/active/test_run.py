@@ -78,6 +78,14 @@ def test_pool_exhausted(strategy, problem):
     assert len(told) == 7
 
 
+def test_a_budget_of_more_than_the_pool_has(problem):
+    """Also where less than a batch is left of both."""
+    X, y = problem
+    found = learner(X[:25])
+    assert found.run(y[:25], max_labels=28).outcome == "pool exhausted"
+    assert sorted(found.labelled_) == list(range(25))
+
+
 def test_a_pool_of_one_class_is_exhausted(problem):
     X, _ = problem
     found = learner(X[:25])

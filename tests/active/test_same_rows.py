@@ -19,7 +19,14 @@ WAYS = {
     "diversity": {"diversity": 4},
     "all": {"strategy": "entropy", "pool_fraction": 0.5, "diversity": 3, "random_state": 7},
 }
-PLACES = ["1 thread", "2 threads", "1 worker", "2 workers", "3 workers"]
+PLACES = {
+    "1 thread": WAYS,
+    "2 threads": WAYS,
+    "1 worker": ["all"],
+    "2 workers": WAYS,
+    "3 workers": ["margin", "all"],
+}
+CASES = [(place, way) for place, ways in PLACES.items() for way in ways]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +55,7 @@ def at(request):
     return made
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("place", "way"), CASES)
 def test_anywhere(place, way, at, expected, problem, small_blocks, tmp_path):
     pool = FORMS["zarr, both cut"](problem[0], tmp_path)
     assert len(list(Pool(pool).spans())) > 10

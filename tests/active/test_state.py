@@ -154,7 +154,7 @@ class Session(RuleBasedStateMachine):
 
 def test_any_sequence():
     run_state_machine_as_test(
-        Session, settings=settings(max_examples=40, stateful_step_count=25, derandomize=True, database=None)
+        Session, settings=settings(max_examples=30, stateful_step_count=25, derandomize=True, database=None)
     )
 
 
