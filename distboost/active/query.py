@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from operator import index
@@ -139,6 +139,11 @@ class QueryByCommittee:
         if not isinstance(estimator, BoostingClassifier):
             raise DataError(
                 f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as GAMBLEClassifier()."
+            )
+        if estimator.early_stopping_rounds is not None:
+            raise DataError(
+                f"the estimator has early_stopping_rounds={estimator.early_stopping_rounds}, but a committee has no "
+                "eval_set. Set it to None."
             )
         self.estimator = estimator
         self.pool = Pool(pool)
@@ -269,6 +274,7 @@ class QueryByCommittee:
         committee.client = IN_PROCESS if X.size <= HERE else self.estimator.client
         committee.set_params(
             checkpoint=None,
+            class_weight=_of_classes(self.estimator.class_weight, set(y.tolist())),
             n_estimators=self.estimator.n_estimators,
             n_jobs=1 if X.size <= SMALL else self.estimator.n_jobs,
             verbose=0 if self.verbose else self.estimator.verbose,  # one bar is enough
@@ -439,6 +445,13 @@ def _whole(name: str, value: Any, least: int = 1) -> int:
         if not isinstance(value, bool) and (found := index(value)) >= least:
             return found
     raise DataError(f"{name} is {value!r}, expected a whole number of at least {least}.")
+
+
+def _of_classes(class_weight: Any, classes: set) -> Any:
+    """The weights of those classes that there are so far."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    return {label: weight for label, weight in class_weight.items() if label in classes}
 
 
 def _joined(parts: list[Any]) -> Any:

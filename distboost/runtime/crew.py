@@ -492,7 +492,10 @@ class DaskCrew:
                 continue
             try:
                 lost = start(self._client, self._unrunnable(ticket.key)).result(timeout=self._watch.timeout)
-            except (OSError, TimeoutError):  # whether the scheduler is gone is the watch's to say; asked again later
+            except (
+                OSError,
+                TimeoutError,
+            ):  # whether the scheduler is gone is the watch's to say; asked again later
                 return
             if lost is not None and not self._watch.leaving(ticket.worker):
                 raise ClusterError(

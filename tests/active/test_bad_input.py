@@ -117,6 +117,10 @@ PARAMETERS = {
         {"estimator": distboost.GAMBLEClassifier},
         r"the estimator is a \w+, expected one of distboost's",
     ),
+    "early stopping": (
+        {"estimator": committee(early_stopping_rounds=3)},
+        r"the estimator has early_stopping_rounds=3, but a committee has no eval_set",
+    ),
     "strategy": (
         {"strategy": "best"},
         r"strategy is 'best', expected one of 'margin', 'entropy', 'votes', 'random'",

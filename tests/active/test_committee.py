@@ -178,3 +178,13 @@ def test_pickled_with_a_log(problem, tmp_path):
         found.query()
     again.teach(rows, y[rows])
     assert state(learner(X, log=tmp_path / "log")) == state(again)
+
+
+def test_weights_of_classes_that_are_not_known_yet(problem, saved):
+    X, y = problem
+    rows = [row for row in range(40) if y[row] != 3]
+    found = learner(X, committee(class_weight={0: 2.0, 3: 5.0})).teach(rows, y[rows])
+    assert saved(found.estimator_) == saved(committee(class_weight={0: 2.0}).fit(X[rows], y[rows]))
+    found.teach(range(40, 80), y[40:80])
+    rows += range(40, 80)
+    assert saved(found.estimator_) == saved(committee(class_weight={0: 2.0, 3: 5.0}).fit(X[rows], y[rows]))
