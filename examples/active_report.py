@@ -202,7 +202,7 @@ def errors_table(measured: dict[str, dict]) -> str:
 
 def seconds_table(measured: dict[str, dict]) -> str:
     head = ["data set", "Active, paper", "Batch, paper", "ratio, paper", "Batch, ours"]
-    lines = [seconds_line(dataset, found) for dataset, found in measured.items()]
+    lines = [seconds_line(dataset, found) for dataset, found in measured.items() if ACTIVE in found["ways"]]
     goals = ("the target", "the paper's target")
     return markdown(
         [*head, *(f"{what} to {goal}" for goal in goals for what in ("Active, ours,", "ratio"))], lines
