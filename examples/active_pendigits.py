@@ -206,7 +206,7 @@ def measure(todo: Sequence[Job], kept: dict[str, dict], n_processes: int, keeps_
                 under_way |= {pool.submit(following): following for following in itertools.islice(left, 1)}
                 keep(kept[job.dataset], job, future.result())
                 if keeps_files:
-                    report.result_file(job.dataset).write_text(as_json(kept[job.dataset]))
+                    report.save(job.dataset, kept[job.dataset])
                 done += 1
                 draw(done, f"{job.dataset}, {job.way}")
 
