@@ -29,7 +29,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
 
 def test_quick(tmp_path):
     file = tmp_path / "figures.json"
-    done = run("--quick", "--processes", "2", "--json", str(file))
+    done = run("--quick", "--json", str(file))
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = json.loads(file.read_text()).values()
     assert list(found["ways"]) == [report.ACTIVE, report.RANDOM]
