@@ -14,8 +14,6 @@ from sklearn.base import clone
 from distboost.errors import DataError
 from distboost.progress import bar
 
-GRID = 200  # points at which curves are averaged
-
 
 class Point(NamedTuple):
     """The committee after a training.
@@ -190,7 +188,8 @@ def plot_curves(
         if not measured:
             continue
         ends = [(int(curve.n_labelled[0]), int(curve.n_labelled[-1])) for curve in measured]
-        n = np.unique(np.linspace(max(a for a, _ in ends), min(b for _, b in ends), GRID).astype(np.int64))
+        n = np.unique(np.concatenate([curve.n_labelled for curve in measured]))
+        n = n[(n >= max(a for a, _ in ends)) & (n <= min(b for _, b in ends))]
         errors = 100 * np.array([curve.error_at(n) for curve in measured])
         mean, std = errors.mean(axis=0), errors.std(axis=0)
         (line,) = ax.plot(n, mean, label=f"{strategy} ({len(measured)})" if len(measured) > 1 else strategy)

@@ -160,18 +160,18 @@ def _figures(table: Table, model: Any, split: Split) -> list[float]:
 
 def header(table: Table) -> list[str]:
     cells = ["data set", "method", *table.columns[:-1], *_compared(table), table.columns[-1]]
-    return [_line(cells), _line(["---"] * len(cells))]
+    return [line(cells), line(["---"] * len(cells))]
 
 
 def row(table: Table, dataset: str, name: str, repeats: list[list[float]]) -> str:
     """One line of Markdown; several repeats as mean (standard deviation)."""
     method, place = table.methods[name], table.datasets.index(dataset)
-    columns = [_figure(values, table.digits) for values in zip(*repeats, strict=True)]
+    columns = [figure(values, table.digits) for values in zip(*repeats, strict=True)]
     known = {"paper": method.paper, "reference": method.reference}
     beside = [
-        _figure([known[source][place]], table.digits) if known[source] else "" for source in _compared(table)
+        figure([known[source][place]], table.digits) if known[source] else "" for source in _compared(table)
     ]
-    return _line([dataset, name, *columns[:-1], *beside, columns[-1]])
+    return line([dataset, name, *columns[:-1], *beside, columns[-1]])
 
 
 def _compared(table: Table) -> list[str]:
@@ -180,14 +180,14 @@ def _compared(table: Table) -> list[str]:
     return [source for source in ("paper", "reference") if any(getattr(m, source) for m in methods)]
 
 
-def _figure(values: Sequence[float | None], digits: int) -> str:
+def figure(values: Sequence[float | None], digits: int) -> str:
     if values[0] is None:
         return ""
     mean = f"{np.mean(values) + 1e-9:.{digits}f}"  # type: ignore[arg-type] (50.775, whose float is smaller, is 50.78)
     return mean if len(values) == 1 else f"{mean} ({np.std(values, ddof=1):.{digits}f})"  # type: ignore[arg-type]
 
 
-def _line(cells: Sequence[str]) -> str:
+def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
@@ -206,10 +206,15 @@ def as_json(content: dict) -> str:
     )
 
 
+def opening(doc: str) -> list[str]:
+    """What a page begins with: the script's docstring."""
+    title, _, introduction = doc.strip().partition("\n")
+    return [f"# {title.rstrip('.')}", introduction.strip()]
+
+
 def page(script: str, doc: str, tables: Sequence[Table]) -> str:
     """docs/results/SCRIPT.md: the script's docstring, and its tables from the committed figures."""
-    title, _, introduction = doc.strip().partition("\n")
-    parts = [f"# {title.rstrip('.')}", introduction.strip()]
+    parts = opening(doc)
     for table in tables:
         kept = json.loads(result_file(script, table).read_text())
         lines = [
