@@ -503,7 +503,7 @@ def test_control_c(data, tmp_path):
     _, errors = done.communicate(timeout=60)
     assert done.returncode == 1, errors
     assert errors.strip().splitlines()[-1] == "Aborted!"
-    assert "Traceback" not in errors
+    assert "/distboost/" not in errors  # Python tells of a destructor of others that was interrupted
     assert not (tmp_path / "json").exists()
 
 

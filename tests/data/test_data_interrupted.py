@@ -123,7 +123,7 @@ def test_killed_again_and_again(way, arrays, commands, monkeypatch):
             shutil.rmtree(store)
     assert commands.run(command.format(store))
     assert_same_files(store, undisturbed)
-    assert len(states) >= 3, states
+    assert len(states) >= 2, states  # how many more depends on how busy the machine is
 
 
 def _least(arrays) -> int:
