@@ -72,7 +72,11 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
         If it cannot be got at. Damage and FileNotFoundError stay what they are: the caller knows what they mean.
     """
     try:
-        return Retrying(**_policy(what, doing, reread))(call)
+        return call()
+    except Exception as error:
+        attempt = _after(error, call)
+    try:
+        return Retrying(**_policy(what, doing, reread))(attempt)
     except Exception as error:
         if _is_access(error):
             raise _inaccessible(what, doing, error) from error
@@ -82,8 +86,13 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
 async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str = "read") -> T:
     """The same of a coroutine."""
 
-    async def attempt() -> T:  # what is not declared so is not awaited
+    try:
         return await call()
+    except Exception as error:
+        again = _after(error, call)
+
+    async def attempt() -> T:  # what is not declared so is not awaited
+        return await again()
 
     try:
         return await AsyncRetrying(**_policy(what, doing, False))(attempt)
@@ -91,6 +100,23 @@ async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str 
         if _is_access(error):
             raise _inaccessible(what, doing, error) from error
         raise
+
+
+def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
+    """The call as it is from its first attempt on, which has failed.
+
+    Where all goes well, nothing is made that retries: each such object has a `threading.local` in a cycle. When the garbage
+    collector frees one just while Dask's profiler lists the frames of all threads, CPython waits for a lock that it holds itself
+    (seen with 3.11), and a worker hangs for good.
+    """
+    first = [error]
+
+    def attempt() -> T:
+        if first:
+            raise first.pop()
+        return call()
+
+    return attempt
 
 
 def said(error: BaseException) -> str:
