@@ -148,7 +148,12 @@ def rounds(folder):
 # Killed at any point.
 
 
-@pytest.mark.parametrize("training", TRAININGS)
+SLOW = {"notes", "a tree for each class", "early stopping"}  # beside the others, which have these, too
+
+
+@pytest.mark.parametrize(
+    "training", [pytest.param(name, marks=[pytest.mark.soak] * (name in SLOW)) for name in TRAININGS]
+)
 def test_a_killed_training_goes_on_to_the_same_bytes(training, trainings, wholes, problem, tmp_path, saved):
     content, n_renamed = wholes(training)
     rng = np.random.default_rng(11)

@@ -19,7 +19,7 @@ from distboost.errors import ModelFormatError
 from distboost.estimators import estimator
 from distboost.files import decoded, encoded
 
-MUTATIONS = 1000  # of each of the ten models
+MUTATIONS = [200, pytest.param(1000, marks=pytest.mark.soak)]  # of each of the ten models
 
 # What loading may take: memory in proportion to the file, and what is needed for any.
 MULTIPLE, CONSTANT = 64, 2**25
@@ -110,11 +110,12 @@ def predict(model):
         assert model.feature_importances_.shape == (model.n_features_in_,)
 
 
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", ["direction", "similarities", "os-zero-one"])
-def test_every_truncation(name, files, is_valid):
+def test_every_truncation(name, step, files, is_valid):
     content = files[name]
     assert is_valid(content)
-    for length in range(len(content)):
+    for length in {*range(300), *range(0, len(content), step), *range(len(content) - 300, len(content))}:
         assert not is_valid(content[:length])
 
 
@@ -288,15 +289,16 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("mutations", MUTATIONS)
 @pytest.mark.parametrize("name", MODELS)
-def test_mutations(name, files, is_valid):
+def test_mutations(name, mutations, files, is_valid):
     rng = np.random.default_rng(sorted(MODELS).index(name))
     content, others = files[name], list(files.values())
     valid = 0
-    for number in range(MUTATIONS):
+    for number in range(mutations):
         changed = WAYS[number % len(WAYS)](content, rng, others)
         valid += is_valid(changed)
-    assert MUTATIONS // 20 < valid < MUTATIONS // 2  # both are tried
+    assert mutations // 20 < valid < mutations // 2  # both are tried
 
 
 # One by one: what chance might miss.

@@ -101,9 +101,10 @@ def assert_same_files(a, b):
     compare(filecmp.dircmp(a, b))
 
 
+@pytest.mark.parametrize("n_kills", [4, pytest.param(15, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("way", ["whole blocks", "bands"])
-def test_killed_again_and_again(way, arrays, commands, monkeypatch):
-    """Fifteen times, at any moment: while it scans, writes blocks, or its manifest. A store that is finished is begun anew."""
+def test_killed_again_and_again(way, n_kills, arrays, commands, monkeypatch):
+    """At any moment: while it scans, writes blocks, or its manifest. A store that is finished is begun anew."""
     monkeypatch.setattr(ingest, "BLOCK_ROWS", BLOCK)
     options = "" if way == "whole blocks" else f"--memory-limit {_least(arrays)}"
     command = f"bin --x {arrays}/x --y {arrays}/y --sample-weight {arrays}/w --out {{}} {options}"
@@ -114,7 +115,7 @@ def test_killed_again_and_again(way, arrays, commands, monkeypatch):
     assert commands.run(command.format(undisturbed))
     seconds = time.perf_counter() - started
     chance, kills, states = random.Random(0), 0, set()
-    while kills < 15:
+    while kills < n_kills:
         finished = commands.run(command.format(store), chance.uniform(0, seconds))
         kills += not finished
         states.add(_state(store))
@@ -123,7 +124,7 @@ def test_killed_again_and_again(way, arrays, commands, monkeypatch):
             shutil.rmtree(store)
     assert commands.run(command.format(store))
     assert_same_files(store, undisturbed)
-    assert len(states) >= 2, states  # how many more depends on how busy the machine is
+    assert n_kills < 15 or len(states) >= 2, states  # how many more depends on how busy the machine is
 
 
 def _least(arrays) -> int:
