@@ -188,20 +188,8 @@ def reckon(
         f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
     )
     fixed = libraries.n_bytes + histograms.n_bytes
-    resident = room = share
-    block, window = task.streamed_block_bytes, 0
-    if limit is not None:
-        room = max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share)
-    if (
-        limit is not None
-        and libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes > limit
-    ):
-        n_blocks = -(-share // min(block_rows(task.n_features), share))
-        window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
-        left = limit - fixed - window * block
-        if left < 0:
-            raise _too_small(task, limit, fixed + window * block)
-        resident = room = min(left // task.row_bytes, share)
+    needed = libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes
+    resident, room, window = _parted(task, limit, fixed, needed, share, n_threads)
     streamed = share - resident
     parts = [
         libraries,
@@ -213,8 +201,8 @@ def reckon(
         ),
         Part(
             "streamed rows",
-            window * block,
-            f"{streamed} rows, {window} blocks of {megabytes(block)} at a time",
+            window * task.streamed_block_bytes,
+            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
         ),
     ]
     return MemoryPlan(
@@ -228,6 +216,27 @@ def reckon(
         task.n_rows * (task.n_features + 12) if streamed else 0,
         streamed * (task.row_bytes - task.n_features - 4),
     )
+
+
+def _parted(
+    task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
+) -> tuple[int, int, int]:
+    """How many of a process's rows stay, how many there is room for, and how many blocks of the others are there at a time.
+
+    `fixed` bytes are taken whatever stays; `needed` if all does.
+    """
+    if limit is None:
+        return share, share, 0
+    block = task.streamed_block_bytes
+    if needed <= limit:
+        return share, max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share), 0
+    n_blocks = -(-share // min(block_rows(task.n_features), share))
+    window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
+    left = limit - fixed - window * block
+    if left < 0:
+        raise _too_small(task, limit, fixed + window * block)
+    resident = min(left // task.row_bytes, share)
+    return resident, resident, window
 
 
 def _kept(task: Task) -> str:
