@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from distboost.checkpoint import MANIFEST, _checksum, is_checkpoint, remove
 from distboost.data.storage import only_writer
 from distboost.errors import CheckpointError, DataError, DistboostError, ModelFormatError
 from distboost.estimators import estimator
+from tests.forked import Forks
 
 DEADLINE = 60.0
 
@@ -38,7 +38,7 @@ EVERY = 2
 # Each line tells of a training, which runs in a process of its own: forked, for importing takes longest. The process kills itself
 # at its n-th renaming of a file, before or after it.
 SERVER = f"""
-import json, os, signal, sys
+import json, os, signal
 import numpy as np
 from distboost import files
 from distboost.estimators import estimator
@@ -57,15 +57,8 @@ def train(algorithm, parameters, data, checkpoint, kill, resume):
     model = estimator(algorithm)(n_jobs=1, checkpoint=checkpoint, checkpoint_every={EVERY}, **parameters)
     model.fit(arrays["X"], arrays["y"], eval_set=(arrays["Xt"], arrays["yt"]), resume=resume)
 
-for line in sys.stdin:
-    process = os.fork()
-    if not process:
-        os.dup2(2, 1)
-        train(**json.loads(line))
-        os._exit(0)
-    print(process, flush=True)
-    sys.stdin.readline()  # until then nobody else can have its number
-    print(os.waitpid(process, 0)[1], flush=True)
+def do(line):
+    train(**json.loads(line))
 """
 
 
@@ -74,26 +67,14 @@ class Trainings:
 
     def __init__(self, data):
         self.data = str(data)
-        self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.forks = Forks(SERVER)
 
     def run(self, training, checkpoint, kill=None, resume=False, kill_after=None) -> bool:
         """Whether the training came to its end; `kill` is the point in its writes, `kill_after` a time."""
         algorithm, parameters = TRAININGS[training]
         told = {"algorithm": algorithm, "parameters": parameters, "data": self.data}
         told |= {"checkpoint": str(checkpoint), "kill": kill, "resume": resume}
-        self.server.stdin.write(json.dumps(told) + "\n")
-        self.server.stdin.flush()
-        process = int(self.server.stdout.readline())
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(process, signal.SIGKILL)
-        self.server.stdin.write("\n")
-        self.server.stdin.flush()
-        status = int(self.server.stdout.readline())
-        assert status == 0 or os.WTERMSIG(status) == signal.SIGKILL, status
-        return status == 0
+        return self.forks.run(json.dumps(told), kill_after)
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +91,7 @@ def trainings(problem, tmp_path_factory):
     np.savez(data, X=problem[0], y=problem[1], Xt=problem[2], yt=problem[3])
     found = Trainings(data)
     yield found
-    found.server.kill()
-    found.server.communicate()
+    found.forks.close()
 
 
 def made(training, **more):

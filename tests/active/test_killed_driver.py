@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
 from tests.active.sessions import state
+from tests.forked import Forks
 
 N_INITIAL, BATCH, BUDGET = 12, 6, 36
 N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
@@ -21,7 +18,7 @@ N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
 # itself at the n-th line of its log: before it is written, in the middle, or before anybody is told that it was; or in the n-th
 # block scored.
 SERVER = """
-import json, os, signal, sys
+import json, os, signal
 import numpy as np
 from distboost.active import ledger, query
 from tests.active.sessions import committee, learner
@@ -51,19 +48,12 @@ def watch(kill):
 warm = learner(np.arange(8.0).reshape(4, 2), batch_size=1)
 warm.teach([0, 1, 2], [0, 1, 1]).query()
 
-for line in sys.stdin:
+def do(line):
     data, log, strategy, kill = json.loads(line)
-    process = os.fork()
-    if not process:
-        os.dup2(2, 1)
-        watch(kill)
-        arrays = np.load(data)
-        found = learner(arrays["X"], committee(2), n_initial=%d, batch_size=%d, strategy=strategy, log=log)
-        found.run(arrays["y"], max_labels=%d)
-        os._exit(0)
-    print(process, flush=True)
-    sys.stdin.readline()  # until then nobody else can have its number
-    print(os.waitpid(process, 0)[1], flush=True)
+    watch(kill)
+    arrays = np.load(data)
+    found = learner(arrays["X"], committee(2), n_initial=%d, batch_size=%d, strategy=strategy, log=log)
+    found.run(arrays["y"], max_labels=%d)
 """ % (N_INITIAL, BATCH, BUDGET)  # noqa: UP031 (it has braces of its own)
 
 
@@ -72,23 +62,11 @@ class Sessions:
 
     def __init__(self, data):
         self.data = str(data)
-        self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.forks = Forks(SERVER)
 
     def run(self, log, strategy="margin", kill=None, kill_after=None) -> bool:
         """Whether the session came to its end; `kill` is the point, `kill_after` a time."""
-        self.server.stdin.write(json.dumps([self.data, str(log), strategy, kill]) + "\n")
-        self.server.stdin.flush()
-        process = int(self.server.stdout.readline())
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(process, signal.SIGKILL)
-        self.server.stdin.write("\n")
-        self.server.stdin.flush()
-        status = int(self.server.stdout.readline())
-        assert status == 0 or os.WTERMSIG(status) == signal.SIGKILL, status
-        return status == 0
+        return self.forks.run(json.dumps([self.data, str(log), strategy, kill]), kill_after)
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +75,7 @@ def sessions(problem, tmp_path_factory):
     np.savez(data, X=problem[0], y=problem[1])
     found = Sessions(data)
     yield found
-    found.server.kill()
-    found.server.communicate()
+    found.forks.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,8 @@
 """Binning that is killed, twice at once, or out of room: nothing half-written is trusted, and the same command goes on."""
 
 import filecmp
-import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -21,59 +19,25 @@ from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.data.plan import least_memory
 from distboost.errors import DataError, StoreError
+from tests.forked import Forks
 
 BLOCK = 500
 N, D = 20_000, 6
 
 # Each line is the arguments of a command, which runs in a process of its own: forked, for importing takes longest.
 SERVER = f"""
-import os, sys
 from distboost.cli.commands import main
 from distboost.data import ingest
 import distboost.binning, dask.utils
 ingest.BLOCK_ROWS = {BLOCK}
-for line in sys.stdin:
-    process = os.fork()
-    if not process:
-        os.dup2(2, 1)
-        main(line.split())
-    print(process, flush=True)
-    sys.stdin.readline()  # until then nobody else can have its number
-    print(os.waitpid(process, 0)[1], flush=True)
+def do(line):
+    main(line.split())
 """
-
-
-class Commands:
-    """Runs commands that may be killed."""
-
-    def __init__(self):
-        self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def run(self, arguments: str, kill_after: float | None = None) -> bool:
-        """Whether the command came to its end."""
-        self.server.stdin.write(arguments + "\n")
-        self.server.stdin.flush()
-        process = int(self.server.stdout.readline())
-        if kill_after is not None:
-            time.sleep(kill_after)
-            os.kill(process, signal.SIGKILL)
-        self.server.stdin.write("\n")
-        self.server.stdin.flush()
-        status = int(self.server.stdout.readline())
-        assert status in (0, signal.SIGKILL)
-        return status == 0
-
-    def close(self):
-        self.server.stdin.close()
-        self.server.wait(10)
-        self.server.stdout.close()
 
 
 @pytest.fixture
 def commands():
-    found = Commands()
+    found = Forks(SERVER)
     yield found
     found.close()
 
