@@ -109,6 +109,8 @@ class Staging:
             )
             rows = self.where.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
             stack.callback(rows.close)
+            for data in filter(None, (self.data, self.evaluation)):
+                data.check_unchanged()  # they have been read in two passes
             give_back()
             yield rows, found
 

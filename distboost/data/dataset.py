@@ -7,9 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from distboost.data.blocks import BinnedSet
+from distboost.data.fingerprint import changed
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
 from distboost.data.profile import Profile, WeightRule
 from distboost.data.sources import ZarrSource, as_source, check_chunks
+from distboost.errors import DataError
 
 TALL = 4  # blocks to a chunk
 
@@ -36,6 +38,9 @@ class Dataset(Protocol):
 
     def missing_chunks(self, policy: str) -> list[str]:
         """Warnings about chunks that were never written; raises if the policy says so."""
+
+    def check_unchanged(self) -> None:
+        """Raises if the data were written to while they were read."""
 
     def binned(
         self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
@@ -66,7 +71,11 @@ class RawDataset:
 
     @property
     def is_stored(self) -> bool:
-        return all(isinstance(source, ZarrSource) for source in self.sources if source is not None)
+        return all(
+            isinstance(source, ZarrSource) and not source.is_near
+            for source in self.sources
+            if source is not None
+        )
 
     @property
     def is_tall(self) -> bool:
@@ -86,6 +95,14 @@ class RawDataset:
     def missing_chunks(self, policy: str) -> list[str]:
         found = [check_chunks(source, policy) for source in self.sources if source is not None]
         return [message for message in found if message]
+
+    def check_unchanged(self) -> None:
+        """Raises if an array was written to since it was listed: it has been read in two passes."""
+        for place in changed(self.sources):
+            raise DataError(
+                f"{place} was written to, or removed, while it was being read. Start again when the data no longer change (remove "
+                "the unfinished store first, if this was binning)."
+            )
 
     def binned(
         self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False

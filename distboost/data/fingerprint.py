@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeGuard
 
 import numpy as np
-from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
-from distboost.data.retry import retried
 from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource, pieces
-from distboost.data.storage import listed
 from distboost.errors import StoreError
 
 _ROWS = 2**16  # that are added to a checksum at once
@@ -24,7 +20,7 @@ def fingerprint(sources: Iterable[Source | None]) -> str:
     """A digest of arrays: equal ones have one, and an array that was written again has another.
 
     Of zarr arrays in files: names, sizes and times of the files; in object stores: names, sizes and ETags; of arrays in
-    memory: a checksum; of dask arrays: their tokens.
+    memory, and in stores that tell names alone: a checksum; of dask arrays: their tokens.
     """
     digest = hashlib.sha256()
     for source in sources:
@@ -32,58 +28,41 @@ def fingerprint(sources: Iterable[Source | None]) -> str:
     return digest.hexdigest()
 
 
-def is_file_based(source: Source | None) -> bool:
-    """Whether the fingerprint of a source is taken from a listing, and so cheap to take again."""
-    return isinstance(source, ZarrSource) and not isinstance(_innermost(source.array.store), MemoryStore)
+def changed(sources: Iterable[Source | None]) -> list[str]:
+    """Those of the arrays that were written to since they were listed; raises StoreError if one is gone."""
+    return [source.place for source in sources if _is_listed(source) and not _is_unchanged(source)]
+
+
+def _is_listed(source: Source | None) -> TypeGuard[ZarrSource]:
+    return isinstance(source, ZarrSource) and not source.is_near
+
+
+def _is_unchanged(source: ZarrSource) -> bool:
+    with _found(source):
+        return source.is_unchanged()
 
 
 def _described(source: Source) -> tuple:
     kind = (source.shape, str(source.dtype))
     if isinstance(source, DaskSource):
         return *kind, source.array.name
-    if is_file_based(source):
-        assert isinstance(source, ZarrSource)
-        store, path = _innermost(source.array.store), source.array.path
-        try:
-            return *kind, retried(lambda: _files(store, path), source.place, "listed")
-        except FileNotFoundError as error:
-            raise StoreError(
-                f"{source.place} is not there, or no longer: {error}. Restore it, and bin the data again."
-            ) from error
+    if _is_listed(source):
+        with _found(source):
+            listed = source.inventory.digest
+        if listed is not None:
+            return *kind, listed
     assert isinstance(source, ArraySource | ZarrSource)
     return *kind, _checksum(source)
 
 
-def _innermost(store: Any) -> Any:
-    """The store that others are wrapped around."""
-    while hasattr(store, "_store"):
-        store = store._store
-    return store
-
-
-def _files(store: Any, path: str) -> list[tuple]:
-    if isinstance(store, LocalStore):
-        return sorted(_local_files(os.path.join(store.root, path), ""))
-    if isinstance(store, FsspecStore):
-        store.fs.invalidate_cache()
-        found = sync(store.fs._find("/".join(filter(None, (store.path, path))), detail=True))
-        return sorted((name, info.get("size"), _version(info)) for name, info in found.items())
-    return sorted((key, sync(store.getsize(key))) for key in listed(store, f"{path}/" if path else ""))
-
-
-def _local_files(folder: str, prefix: str) -> Iterable[tuple[str, int, int]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                yield from _local_files(entry.path, f"{prefix}{entry.name}/")
-            else:
-                status = entry.stat()
-                yield f"{prefix}{entry.name}", status.st_size, status.st_mtime_ns
-
-
-def _version(info: dict[str, Any]) -> str:
-    """What changes when an object is written again."""
-    return next((str(info[name]) for name in ("ETag", "etag", "LastModified", "mtime") if info.get(name)), "")
+@contextmanager
+def _found(source: ZarrSource) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{source.place} is not there, or no longer: {error}. Restore it, and start again."
+        ) from error
 
 
 def _checksum(source: ArraySource | ZarrSource) -> int:

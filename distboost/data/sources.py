@@ -14,18 +14,19 @@ import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import zarr
 from zarr.errors import NodeTypeValidationError
 
-from distboost.data.chunks import chunk_key, found_and_expected, stored_bytes
+from distboost.data.chunks import chunk_key, found_and_expected
+from distboost.data.inventory import Inventory, UnlikeListingError, held_to, innermost, with_absolute_path
 from distboost.data.memory import returned_when_freed
 from distboost.data.retry import is_damage, retried, said
-from distboost.data.storage import listed, open_store
+from distboost.data.storage import is_in_memory, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
 
 PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
@@ -104,13 +105,27 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class ZarrPart:
-    """The address of some rows of a zarr array, and of some columns."""
+    """The address of some rows of a zarr array, and of some columns.
+
+    Attributes
+    ----------
+    array : zarr.Array
+    place : str
+        What to call it in a message.
+    start, stop : int
+    columns : (int, int) or None
+        First and last (exclusive); None: all.
+    sizes : ndarray of int64
+        What the store lists of the chunks that the part touches, in the shape of their grid (see `Inventory`). A chunk that is
+        not as it was listed is an error: zarr would read one that is not there as the fill value.
+    """
 
     array: zarr.Array
     place: str
     start: int
     stop: int
-    columns: tuple[int, int] | None = None
+    columns: tuple[int, int] | None
+    sizes: np.ndarray
 
     @property
     def dtype(self) -> np.dtype:
@@ -130,22 +145,20 @@ class ZarrPart:
 
         zarr decodes many chunks at once where a selection covers many: so none does.
         """
-        for piece in _cut(self.array, self._bounds, _piece_shape(self.array)):
+        array = held_to(self.array, self._first_chunk, self.sizes)
+        for piece in _cut(array, self._bounds, _piece_shape(array)):
             with returned_when_freed():
-                values = self._read(piece)
+                values = self._read(array, piece)
                 yield _position(piece, self._bounds), values
                 del values  # before the next one is read
 
-    def _read(self, piece: Spans) -> np.ndarray:
+    def _read(self, array: zarr.Array, piece: Spans) -> np.ndarray:
         """The values of some chunks: together, or one by one where one of them cannot be read."""
-        chunks = list(_cut(self.array, piece, [1] * len(piece)))
+        chunks = list(_cut(array, piece, [1] * len(piece)))
         if len(chunks) == 1:
-            return self._read_chunk(piece)
+            return self._read_chunk(array, piece)
         try:
-            values = self._values(piece)
-            for chunk in chunks:
-                self._check_shard(chunk, values[_within(chunk, piece)])
-            return values
+            return _values(array, piece)
         except MemoryError:
             raise
         except Exception as error:
@@ -155,17 +168,22 @@ class ZarrPart:
                 said(error),
                 len(chunks),
             )
-        out = np.empty([b - a for a, b in piece], self.array.dtype)
+        out = np.empty([b - a for a, b in piece], array.dtype)
         for chunk in chunks:
-            out[_within(chunk, piece)] = self._read_chunk(chunk)
+            out[_within(chunk, piece)] = self._read_chunk(array, chunk)
         return out
 
-    def _read_chunk(self, chunk: Spans) -> np.ndarray:
+    def _read_chunk(self, array: zarr.Array, chunk: Spans) -> np.ndarray:
         """The values of one chunk, or of a part of it."""
         position = self._chunk_position(chunk)
-        what = f"chunk {chunk_key(self.array, *position)}, {self._rows(chunk)}"
+        what = f"chunk {chunk_key(array, *position)}, {self._rows(chunk)}"
         try:
-            return retried(lambda: self._check_shard(chunk, self._values(chunk)), what, reread=True)
+            return retried(lambda: _values(array, chunk), what, reread=True)
+        except UnlikeListingError as error:
+            raise StoreError(
+                f"{what}, {error}. If that is a worker on another machine: give a path or URL under which all workers see the "
+                "same data. Else the data were changed meanwhile: start again when they no longer change."
+            ) from error
         except Exception as error:
             if not (is_damage(error) or isinstance(error, FileNotFoundError)):
                 raise
@@ -174,20 +192,13 @@ class ZarrPart:
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
 
-    def _check_shard(self, chunk: Spans, values: np.ndarray) -> np.ndarray:
-        """The values of a chunk; raises if it is a shard of no bytes, which zarr takes for one that was never written."""
-        if self.array.shards and _is_all(values, self.array.fill_value):
-            with suppress(FileNotFoundError):
-                if not stored_bytes(self.array, *self._chunk_position(chunk)):
-                    raise ValueError("the shard is empty")
-        return values
+    @property
+    def _first_chunk(self) -> tuple[int, ...]:
+        return tuple(self._chunk_position(self._bounds))
 
     def _chunk_position(self, chunk: Spans) -> list[int]:
         size = self.array.shards or self.array.chunks
         return [a // length for (a, _), length in zip(chunk, size, strict=True)]
-
-    def _values(self, spans: Spans) -> np.ndarray:
-        return np.asarray(self.array[tuple(slice(a, b) for a, b in spans)])
 
     def _rows(self, spans: Spans) -> str:
         a, b = spans[0]
@@ -199,6 +210,10 @@ class ZarrPart:
             out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
             del values
         return out
+
+
+def _values(array: zarr.Array, spans: Spans) -> np.ndarray:
+    return np.asarray(array[tuple(slice(a, b) for a, b in spans)])
 
 
 def _cut(array: zarr.Array, bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
@@ -215,12 +230,6 @@ def _position(cell: Spans, bounds: Spans) -> tuple[int, ...]:
 def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
     """A cell's place in an array of what lies within bounds."""
     return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(cell, bounds, strict=True))
-
-
-def _is_all(values: np.ndarray, value: Any) -> bool:
-    """Whether there is nothing but one value, which may be NaN."""
-    first = values.flat[0]
-    return bool((first == value and (values == value).all()) or (first != first and (values != values).all()))
 
 
 def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
@@ -270,33 +279,40 @@ class ArraySource(Source):
 
 
 class ZarrSource(Source):
-    """A zarr array, read by whoever needs it."""
+    """A zarr array, read by whoever needs it, as it was listed here."""
 
     def __init__(self, array: zarr.Array, name: str):
-        self.array = array
-        self.place = f"{name} ({_url(array)})"
+        self.array = with_absolute_path(array)
+        self.place = f"{name} ({_url(self.array)})"
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
         self.axes = axes_of(array)
         self.chunk_bytes = _chunk_bytes(self)
         # A store in memory exists in this process only: its parts are loaded before they travel.
-        self._near = isinstance(array.store, zarr.storage.MemoryStore)
-        self.copies = int(self._near)
+        self.is_near = is_in_memory(innermost(array.store))
+        self.copies = int(self.is_near)
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """What the store lists of the array: taken when it is first wanted."""
+        return Inventory(self.array, self.place)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        part = ZarrPart(self.array, self.place, start, stop, columns)
-        return part.load() if self._near else part
+        rest = [(0, length) for length in self.shape[1:]] if columns is None else [columns]
+        size = self.array.shards or self.array.chunks
+        cells = [
+            slice(a // chunk, -(-b // chunk))
+            for (a, b), chunk in zip([(start, stop), *rest], size, strict=True)
+        ]
+        part = ZarrPart(self.array, self.place, start, stop, columns, self.inventory.sizes[tuple(cells)])
+        return part.load() if self.is_near else part
 
     def missing_chunks(self) -> list[str]:
         """Keys of the chunks that were never written: zarr reads them as the fill value without a word."""
-        array = self.array
-        size = array.shards or array.chunks
-        grid = itertools.product(
-            *(range(-(-length // chunk)) for length, chunk in zip(array.shape, size, strict=True))
-        )
-        expected = [array.metadata.encode_chunk_key(position) for position in grid]
-        prefix = f"{array.path}/" if array.path else ""
-        present = listed(array.store, prefix)
-        return [key for key in expected if prefix + key not in present]
+        return self.inventory.missing()
+
+    def is_unchanged(self) -> bool:
+        """Whether the store lists what it listed before; asked anew."""
+        return Inventory(self.array, self.place).digest == self.inventory.digest
 
 
 def _url(array: zarr.Array) -> str:

@@ -16,11 +16,12 @@ from urllib.request import url2pathname
 
 import numpy as np
 import zarr
+from fsspec.implementations.memory import MemoryFileSystem
 from zarr.abc.store import Store
 from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.core.group import GroupMetadata
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore
+from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from distboost.data.retry import retried, retried_async, said
 from distboost.errors import DataError, DistboostError, StoreError
@@ -96,9 +97,16 @@ def local_path(url: str | os.PathLike) -> Path | None:
 def open_store(url: str | os.PathLike, read_only: bool = True) -> Store:
     """zarr's store at a path or URL."""
     path = local_path(url)
-    if path is not None:
-        return DurableStore(path, read_only=read_only)
+    if path is not None:  # absolute: whoever it travels to need not share our working directory
+        return DurableStore(path.absolute(), read_only=read_only)
     return RemoteStore.from_url(os.fspath(url), read_only=read_only)
+
+
+def is_in_memory(store: Store) -> bool:
+    """Whether a store is in this process's memory, where no other one sees it."""
+    if isinstance(store, FsspecStore):
+        return isinstance(getattr(store.fs, "sync_fs", store.fs), MemoryFileSystem)
+    return isinstance(store, MemoryStore)
 
 
 def write_array(url: str, values: np.ndarray) -> None:
@@ -118,7 +126,7 @@ def read_array(url: str) -> np.ndarray:
 
 def listed(store: Store, prefix: str) -> set[str]:
     """The keys that begin with a prefix."""
-    _forget_listings(store)
+    forget_listings(store)
     return retried(lambda: sync(_listed(store, prefix)), f"{store}/{prefix}", "listed")
 
 
@@ -126,7 +134,7 @@ async def _listed(store: Store, prefix: str) -> set[str]:
     return {key async for key in store.list_prefix(prefix)}
 
 
-def _forget_listings(store: Store) -> None:
+def forget_listings(store: Store) -> None:
     """fsspec keeps listings of folders: others may have written since."""
     if isinstance(store, FsspecStore):
         store.fs.invalidate_cache()

@@ -25,8 +25,9 @@ from zarr.errors import ContainsArrayError
 from distboost.data import ingest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.dataset import RawDataset
-from distboost.data.fingerprint import fingerprint, is_file_based
+from distboost.data.fingerprint import fingerprint
 from distboost.data.ingest import BinOptions, Workplace, joined_edges, split_edges
+from distboost.data.inventory import here
 from distboost.data.layout import (
     StoredBlocks,
     block_array,
@@ -154,7 +155,8 @@ def _write(
     if "weights" not in progress.checksums:
         write_labels(data.sources, binning, plan, progress)
     write_bins(data.sources.x, binning, plan, progress, group)
-    _check_unchanged(data, made_from)
+    data.check_unchanged()
+    _check_written(blocks)
     checksums = {name: progress.listed(name) for name in blocks.arrays}
     with writing(url, needed):
         remove_bands(group)
@@ -266,14 +268,14 @@ def _found(
     return Profile(data.n_rows, classes, scans, edges)
 
 
-def _check_unchanged(data: RawDataset, made_from: dict[str, Any]) -> None:
-    """Raises if arrays were written to while they were read."""
-    if not any(map(is_file_based, data.sources)) or fingerprint(data.sources) == made_from["source"]:
-        return
-    raise DataError(
-        f"{data.place}, or its labels or weights, was written to while it was being binned. Remove the unfinished store and bin "
-        "again when the data no longer change."
-    )
+def _check_written(blocks: StoredBlocks) -> None:
+    """Raises unless this process sees what workers say they have written."""
+    lacking = blocks.n_blocks - len(blocks.candidates(blocks.arrays))
+    if lacking:
+        raise StoreError(
+            f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, and are not there for {here()}: "
+            "some worker has another file system at that place. Give a path or URL that all workers share."
+        )
 
 
 def _described(profile: Profile) -> dict[str, Any]:
@@ -418,6 +420,9 @@ class BinnedStore:
         if len(found) != n:
             raise _damaged(self.url, f"it has {len(found)} checksums of array {name}, expected {n}")
         return found
+
+    def check_unchanged(self) -> None:
+        """Each block has a checksum."""
 
     def missing_chunks(self, policy: str) -> list[str]:
         """None to warn of: a chunk that is missing here is an error when it is read."""

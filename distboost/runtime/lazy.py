@@ -14,7 +14,7 @@ from distributed import futures_of
 from distributed.system import MEMORY_LIMIT
 
 from distboost.data.profile import as_numbers
-from distboost.data.sources import ZarrPart, as_source, is_dask, load, open_zarr, rows_at_once
+from distboost.data.sources import ZarrSource, as_source, is_dask, load, open_zarr, rows_at_once
 from distboost.errors import DataError
 
 BLOCK_BYTES = 2**26  # of the rows of a chunk, unless a chunk of the array is larger
@@ -56,27 +56,26 @@ def as_dask(X: Any) -> da.Array:
     """The dask array of a dask collection, a zarr array, or a path or URL of one."""
     if isinstance(X, (str, os.PathLike)):
         X = open_zarr(X, "X")
-    if isinstance(X, zarr.Array) and X.ndim == 2:
-        source = as_source(X, "X")
-        chunks = (rows_at_once(source, BLOCK_BYTES), -1)
-        return da.from_array(
-            _Chunkwise(X, source.place), chunks=chunks, lock=False, name=False, asarray=False
-        )
     if isinstance(X, zarr.Array):
-        return da.from_array(X, chunks=X.shards or X.chunks, lock=False, name=False)
+        source = ZarrSource(X, "X")
+        rows = rows_at_once(source, BLOCK_BYTES) if X.ndim == 2 else source.chunk_rows
+        chunks = (rows, *source.shape[1:])
+        return da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
     return X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)
 
 
 class _Chunkwise:
-    """A zarr array of which blocks are read chunk by chunk: zarr itself decodes many chunks at once."""
+    """A zarr array of which blocks of whole rows are read chunk by chunk: zarr itself decodes many chunks at once."""
 
-    def __init__(self, array: zarr.Array, place: str):
-        self.array, self.place = array, place
-        self.shape, self.dtype, self.ndim = array.shape, np.dtype(array.dtype), array.ndim
+    def __init__(self, source: ZarrSource):
+        source.inventory  # noqa: B018 (listed here, not by each who reads)
+        self.source = source
+        self.shape, self.dtype, self.ndim = source.shape, source.dtype, len(source.shape)
 
-    def __getitem__(self, key: tuple[slice, slice]) -> np.ndarray:
-        (a, b, _), (c, d, _) = (part.indices(n) for part, n in zip(key, self.shape, strict=True))
-        return ZarrPart(self.array, self.place, a, b, (c, d)).load()
+    def __getitem__(self, key: tuple[slice, ...]) -> np.ndarray:
+        rows, *rest = key
+        start, stop, _ = rows.indices(self.shape[0])
+        return load(self.source.part(start, stop))[(slice(None), *rest)]
 
 
 def _whole_rows(array: da.Array) -> Any:

@@ -1,0 +1,197 @@
+"""What a store lists of an array, and reading that is held to it.
+
+zarr answers a chunk that is not there with the fill value, without a word: on a worker that does not see what the client sees, an
+array is all fill value. So the client lists each array once; whoever reads a chunk compares what it finds with the listing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.array import AsyncArray
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.core.sync import sync
+from zarr.storage import FsspecStore, LocalStore, StorePath, WrapperStore, ZipStore
+
+from distboost.data.retry import retried
+from distboost.data.storage import forget_listings, listed
+
+ABSENT, UNKNOWN = (
+    -1,
+    -2,
+)  # in place of a chunk's bytes: it was never written; it is there, of a size that the listing lacks
+
+
+class Entry(NamedTuple):
+    """A file or object as a listing has it."""
+
+    size: int | None
+    version: str  # another one after it was written again; "" where that is not known
+
+
+class UnlikeListingError(Exception):
+    """A chunk is not what the listing says: gone, new, or of another size."""
+
+
+class Inventory:
+    """The chunks of an array that its store listed.
+
+    Parameters
+    ----------
+    array : zarr.Array
+    place : str
+        What to call it in a message.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64
+        Bytes of each chunk (of each shard, where there are shards) in the shape of their grid; or ABSENT, or UNKNOWN.
+    digest : str or None
+        Of the names, sizes and versions of all files: another one after something was written. None where the store tells names
+        alone.
+    """
+
+    def __init__(self, array: zarr.Array, place: str):
+        found = retried(lambda: _entries(array), place, "listed")
+        size = array.shards or array.chunks
+        self._encode = array.metadata.encode_chunk_key
+        self.sizes = np.full(
+            [-(-length // chunk) for length, chunk in zip(array.shape, size, strict=True)], ABSENT, np.int64
+        )
+        for position in np.ndindex(self.sizes.shape):
+            entry = found.get(self._encode(position))
+            if entry is not None:
+                self.sizes[position] = UNKNOWN if entry.size is None else entry.size
+        told = all(entry.size is not None for entry in found.values())
+        self.digest = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest() if told else None
+
+    def missing(self) -> list[str]:
+        """Keys of the chunks that were never written."""
+        return [self._encode(tuple(position)) for position in np.argwhere(self.sizes == ABSENT).tolist()]
+
+
+def _entries(array: zarr.Array) -> dict[str, Entry]:
+    """All files of an array, by their names within it."""
+    store, path = innermost(array.store), array.path
+    if isinstance(store, LocalStore):
+        return dict(_local_entries(os.path.join(store.root, path), ""))
+    prefix = f"{path}/" if path else ""
+    if isinstance(store, ZipStore):
+        with zipfile.ZipFile(store.path) as file:
+            members = [member for member in file.infolist() if member.filename.startswith(prefix)]
+        return {m.filename.removeprefix(prefix): Entry(m.file_size, str(m.CRC)) for m in members}
+    if isinstance(store, FsspecStore):
+        forget_listings(store)
+        folder = "/".join(filter(None, (store.path.strip("/"), path)))
+        found = sync(store.fs._find(folder, detail=True))
+        return {
+            name.strip("/").removeprefix(f"{folder}/"): Entry(info.get("size"), _version(info))
+            for name, info in found.items()
+        }
+    return {key.removeprefix(prefix): Entry(None, "") for key in listed(array.store, prefix)}
+
+
+def _local_entries(folder: str, prefix: str) -> Iterable[tuple[str, Entry]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _local_entries(entry.path, f"{prefix}{entry.name}/")
+            else:
+                status = entry.stat()
+                yield f"{prefix}{entry.name}", Entry(status.st_size, str(status.st_mtime_ns))
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    return next((str(info[name]) for name in ("ETag", "etag", "LastModified", "mtime") if info.get(name)), "")
+
+
+def innermost(store: Any) -> Any:
+    """The store that others are wrapped around."""
+    while hasattr(store, "_store"):
+        store = store._store
+    return store
+
+
+def over(array: zarr.Array, store: Store) -> zarr.Array:
+    """The same array, read through another store."""
+    inner = array.async_array
+    return zarr.Array(AsyncArray(inner.metadata, StorePath(store, array.path), inner.config))
+
+
+def with_absolute_path(array: zarr.Array) -> zarr.Array:
+    """The array at an absolute path: a worker need not share this process's working directory."""
+    store = _absolute(array.store)
+    return array if store is array.store else over(array, store)
+
+
+def _absolute(store: Store) -> Store:
+    if isinstance(store, WrapperStore):
+        inner = _absolute(store._store)
+        return store if inner is store._store else store._with_store(inner)
+    if isinstance(store, LocalStore) and not store.root.is_absolute():
+        return LocalStore(store.root.absolute(), read_only=store.read_only)
+    if isinstance(store, ZipStore) and not store.path.is_absolute():
+        return ZipStore(store.path.absolute(), mode="r")
+    return store
+
+
+def held_to(array: zarr.Array, first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array:
+    """The array, whose chunks from position `first` on must be as `sizes` has them: else a read raises UnlikeListingError."""
+    encode, prefix = array.metadata.encode_chunk_key, f"{array.path}/" if array.path else ""
+    expected = {
+        prefix + encode(tuple(a + i for a, i in zip(first, position, strict=True))): int(sizes[position])
+        for position in np.ndindex(sizes.shape)
+    }
+    return over(array, _HeldToListing(array.store, expected))
+
+
+class _HeldToListing(WrapperStore[Store]):
+    """A store whose chunks must be as they were listed."""
+
+    def __init__(self, store: Store, expected: Mapping[str, int]):
+        super().__init__(store)
+        self._expected = expected
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        try:
+            found = await self._store.get(key, prototype, byte_range)
+        except FileNotFoundError:  # not even the folder is there
+            found = None
+        if key in self._expected:
+            self._compare(self._expected[key], found, whole=byte_range is None)
+        return found
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
+
+    def _compare(self, size: int, found: Buffer | None, whole: bool) -> None:
+        if found is None:
+            if size != ABSENT:
+                raise UnlikeListingError(
+                    f"was in the store when it was listed, and is not there for {here()}"
+                )
+        elif size == ABSENT:
+            raise UnlikeListingError(f"was not in the store when it was listed, and is there for {here()}")
+        elif not len(found):
+            raise ValueError("it is empty")  # zarr takes an empty shard for one that was never written
+        elif whole and size >= 0 and len(found) != size:
+            raise UnlikeListingError(
+                f"had {size} bytes when the store was listed, and has {len(found)} for {here()}"
+            )
+
+
+def here() -> str:
+    """This process, in a message."""
+    return f"process {os.getpid()} on host {socket.gethostname()}"
