@@ -207,6 +207,7 @@ class RowCounts(NamedTuple):
     n_rows: int
     weight_units: int  # the total weight, in units of 1/ERROR_UNIT
     weighted: bool  # some row weighs other than 1
+    digest: tuple[int, int] = (0, 0)  # by content, and by number and content: see kernels/digest.py
 
     @property
     def weight(self) -> float:

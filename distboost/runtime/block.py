@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.kernels import partition
+from distboost.kernels.digest import digest_of
 from distboost.rows import Splits
 from distboost.runtime.scratch import Extent, Scratch
 
@@ -127,6 +128,11 @@ class Block:
         self.buffers[name] = kept
         self.changed.add(name)
         return kept
+
+    @cached_property
+    def digest(self) -> tuple[int, int]:
+        """Of the rows: see kernels/digest.py."""
+        return digest_of(self.bins, self.values, self.labels, self.weights, self.first)
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
         """All rows in use (of those `drawn`, a mask, if given) are in node 0."""

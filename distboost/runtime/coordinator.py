@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from distboost.errors import ClusterError, WorkerError
+from distboost.errors import ClusterError, StoreError, WorkerError
 from distboost.rows import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
 from distboost.runtime.block import Key
 from distboost.runtime.placement import excess, handed_out, total
@@ -68,7 +68,7 @@ class Crew(Protocol[T]):
         """The blocks as they are best given."""
 
     def give(self, term: int, keys: list[Key]) -> T:
-        """Has blocks read there."""
+        """Has blocks read there; the answer is a digest of each that is held in memory."""
 
     def ask(self, term: int, method: str, *arguments: Any) -> T:
         """Calls a method of that term's `Host`."""
@@ -118,6 +118,7 @@ class CrewRows(Rows):
         self._services: list[Service] = []
         self._unfit: set[str] = set()
         self._homeless = set(sizes)
+        self._digests: dict[Key, int] = {}  # of the blocks as they were first read
         self._terms = itertools.count(1)
         self._past = NO_PAST
         self.losses: Counter[str] = Counter()
@@ -265,10 +266,21 @@ class CrewRows(Rows):
         for service in queues:
             for _ in range(service.threads):
                 send(service)
-        for (service, parcel), _ in self._answers(under_way):
+        for (service, parcel), digests in self._answers(under_way):
+            self._compare(digests)
             service.keys.update(parcel)
             self._homeless.difference_update(parcel)
             send(service)
+
+    def _compare(self, digests: dict[Key, int]) -> None:
+        """Raises if blocks that were read again are not what they were."""
+        for key, digest in digests.items():
+            if self._digests.setdefault(key, digest) != digest:
+                raise StoreError(
+                    f"{key} has been read again, as a worker that held it was lost or others have joined, and has other rows than "
+                    f"before (round {self.round}): the data were changed during the training, or cannot be computed again. "
+                    "Restore them and go on from the checkpoint, or train again."
+                )
 
     def _rebalance(self) -> None:
         """Workers that leave hand over their blocks; those that have joined get their share."""

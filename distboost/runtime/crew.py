@@ -134,13 +134,13 @@ async def _answer(office: str, token: str, method: str, arguments: list) -> dict
     return {"value": to_serialize(value)}
 
 
-def give_rows(office: str, token: str, key: Key, function: Callable, *call: Any) -> None:
-    """A task that makes binned rows of what Dask has computed, and leaves them in the office."""
+def give_rows(office: str, token: str, key: Key, function: Callable, *call: Any) -> dict[Key, int]:
+    """A task that makes binned rows of what Dask has computed, and leaves them in the office; a digest of them."""
     found = _found(office, token)
     if found is None:
         raise LostError("its office was closed")
     try:
-        found.host.take([(key, function(*call))])
+        return found.host.take([(key, function(*call))])
     except Exception as error:
         if found.closed:
             raise LostError("its office was closed") from error
@@ -525,11 +525,11 @@ async def awaited(future: Any) -> Any:
     return await future.result()
 
 
-async def _taken(future: Any, key: Key, worker: str) -> None:
+async def _taken(future: Any, key: Key, worker: str) -> dict[Key, int]:
     """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
     try:
         with located(key):
-            await awaited(future)
+            return await awaited(future)
     except (DistboostError, LostError):
         raise
     except Exception as error:

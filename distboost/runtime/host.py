@@ -31,9 +31,10 @@ class Host:
         """What the rows that it takes from now on have gone through."""
         self._past = past
 
-    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> None:
-        self._shard.take(items, self._past)
+    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> dict[Key, int]:
+        digests = self._shard.take(items, self._past)
         give_back()
+        return digests
 
     def drop(self, keys: Collection[Key]) -> None:
         self._shard.drop(keys)

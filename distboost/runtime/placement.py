@@ -9,21 +9,25 @@ from typing import TypeVar
 import numpy as np
 
 from distboost.rows import ERROR_UNIT, RowCounts
-from distboost.runtime.block import Key
+from distboost.runtime.block import Block, Key
 
 Place = TypeVar("Place", bound=Hashable)
 
 
-def count_rows(weights: np.ndarray) -> RowCounts:
-    """The rows of weight above 0 and their total weight."""
-    weights = weights[weights > 0]
+def count_rows(block: Block) -> RowCounts:
+    """The rows of weight above 0, their total weight and their digests."""
+    weights = block.weights[block.weights > 0]
     units = np.rint(weights * ERROR_UNIT).astype(np.int64)
-    return RowCounts(len(weights), int(units.sum()), bool((weights != 1).any()))
+    return RowCounts(len(weights), int(units.sum()), bool((weights != 1).any()), block.digest)
 
 
 def total(counts: list[RowCounts]) -> RowCounts:
+    content, exact = (sum(c.digest[lane] for c in counts) % 2**64 for lane in (0, 1))
     return RowCounts(
-        sum(c.n_rows for c in counts), sum(c.weight_units for c in counts), any(c.weighted for c in counts)
+        sum(c.n_rows for c in counts),
+        sum(c.weight_units for c in counts),
+        any(c.weighted for c in counts),
+        (content, exact),
     )
 
 

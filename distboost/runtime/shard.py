@@ -178,8 +178,13 @@ class Shard:
         """The resident training rows, in their order: they were taken in any."""
         return [self._resident[key] for key in sorted(self._resident) if key.number == 0]
 
-    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST) -> None:
-        """Holds these rows too, as they are after all that is past. Several threads may do this at a time."""
+    def take(
+        self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST
+    ) -> dict[Key, int]:
+        """Holds these rows too, as they are after all that is past. Several threads may do this at a time.
+
+        The answer is a digest of each block that stays in memory. Streamed ones come from a store that has checksums.
+        """
         near, far = [], []
         with self._taking:
             for key, item in items:
@@ -192,11 +197,12 @@ class Shard:
         for question in past.questions:
             self._begin(question.root)
 
-        def hold(key: Key, item: BinnedRows | Reading) -> None:
+        def hold(key: Key, item: BinnedRows | Reading) -> tuple[Key, int]:
             with located(key):
                 block = self._block(item() if isinstance(item, Reading) else item)
                 self._replay(key, block, past)
             self._resident[key] = block
+            return key, block.digest[1]
 
         def park(key: Key, parked: ParkedBlock) -> None:
             if past is not NO_PAST:
@@ -206,8 +212,9 @@ class Shard:
                     parked.put_back(block)
             self._parked[key] = parked
 
-        self.threads.map(lambda item: hold(*item), near)
+        digests = dict(self.threads.map(lambda item: hold(*item), near))
         self.threads.map(lambda item: park(*item), far)
+        return digests
 
     def _has_room(self, n_rows: int) -> bool:
         return self._allotment is None or self._n_resident + n_rows <= self._allotment.resident
@@ -246,7 +253,7 @@ class Shard:
     def counts(self, only: Collection[Key] | None = None) -> tuple[RowCounts, ...]:
         """The rows of each set."""
         sets = range(self._n_sets)
-        items = self._visit(lambda key, block: (key.number, count_rows(block.weights)), sets, [], only=only)
+        items = self._visit(lambda key, block: (key.number, count_rows(block)), sets, [], only=only)
         return tuple(total([count for number, count in items if number == n]) for n in sets)
 
     # Questions. Each may be asked of some blocks only.

@@ -37,8 +37,8 @@ from distboost import GDMCBoostClassifier
 from distboost.data import ingest, retry
 from distboost.data.dataset import RawDataset
 from distboost.data.plan import least_memory
-from distboost.data.storage import DurableStore
 from distboost.data.sources import as_source
+from distboost.data.storage import DurableStore
 from distboost.data.store import BinnedStore
 from distboost.errors import BinnedStoreError, DataError, StoreError
 from distboost.runtime import plan as reckoning
