@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from abc import ABC
 from collections.abc import Iterator
@@ -33,7 +34,9 @@ from distboost.errors import DataError
 from distboost.model import new_ensemble
 from distboost.persistence import (
     Learned,
+    check_same_data,
     check_same_task,
+    data_digest,
     deciding_parameters,
     header_of,
     load_into,
@@ -324,9 +327,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         checkpoint: Checkpoint | None,
         scores: np.ndarray | None,
     ) -> None:
+        data = data_digest(profile, rows.counts[0], self.subsample < 1 or algorithm.needs_values)
         if earlier is None:
             ensemble = new_ensemble(algorithm, profile.n_features)
         else:
+            if scores is None:
+                check_same_data(earlier, data)
+            else:  # of other rows, by design
+                data = hashlib.sha256(f"{earlier.data} {data}".encode()).hexdigest()
             ensemble = earlier.ensemble.copy()  # until all went well, the model stays what it was
             if checkpoint is not None:
                 checkpoint.go_on_from(earlier)
@@ -334,7 +342,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         def keep(ensemble, history: History, best) -> None:
             if checkpoint is not None and checkpoint.is_due(len(ensemble)):
                 rewritten = algorithm.corrective and self.early_stopping_rounds is not None
-                learned = Learned(profile.classes, ensemble, history, best if rewritten else None)
+                learned = Learned(profile.classes, ensemble, history, best if rewritten else None, data)
                 self._write_checkpoint(checkpoint, learned)
 
         with ExitStack() as stack:
@@ -359,7 +367,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 keep=keep,
                 scores=scores,
             )
-        learned = Learned(profile.classes, ensemble, history)
+        learned = Learned(profile.classes, ensemble, history, data=data)
         self._set_learned(learned)
         if checkpoint is not None:
             self._write_checkpoint(checkpoint, learned)
@@ -396,7 +404,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _set_learned(self, learned: Learned) -> None:
         self._learned, self._learned_with = learned, deciding_parameters(self)
-        self.classes_, ensemble, history, _ = learned
+        self.classes_, ensemble, history = learned.classes, learned.ensemble, learned.history
         self._ensemble = ensemble
         for name, values in history.notes.items():
             setattr(self, f"{name}_", np.array(values, np.float64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import re
@@ -13,10 +14,12 @@ import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.checkpoint import Segment, read_checkpoint
+from distboost.data.ingest import joined_edges
 from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
 from distboost.files import read_file, write_file
 from distboost.model import Ensemble, new_ensemble, read_ensemble
+from distboost.rows import RowCounts
 from distboost.training import History
 
 _NOTE = "note "
@@ -41,12 +44,15 @@ class Learned(NamedTuple):
         Of as many rounds, or more: early stopping keeps the best.
     best : Ensemble or None
         As it was after the best round, if later rounds have rewritten it.
+    data : str or None
+        Which rows it was learned from (see `data_digest`); None: not known, as of files of earlier versions.
     """
 
     classes: np.ndarray
     ensemble: Ensemble
     history: History
     best: Ensemble | None = None
+    data: str | None = None
 
     @property
     def n_rounds(self) -> int:
@@ -89,6 +95,7 @@ def header_of(estimator: Any, learned: Learned) -> dict[str, Any]:
         "n_features": estimator.n_features_in_,
         "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
         "outcome": learned.history.outcome,
+        "data": learned.data,
     }
 
 
@@ -110,6 +117,27 @@ def _plain(name: str, value: Any) -> Any:
     except TypeError as error:
         raise DataError(f"the parameter {name}={value!r} cannot be kept in a model file: {error}.") from error
     return value
+
+
+def data_digest(profile: Profile, counts: RowCounts, by_number: bool) -> str:
+    """Which rows these are: the same for any chunks and any runtime, and another one for other values, labels or weights.
+
+    Rows of whole weight w count as w rows. The order of the rows counts only if `by_number`, as where rows are drawn by number.
+    """
+    edges, offsets = joined_edges(profile.edges)
+    digest = hashlib.sha256(f"{profile.classes.tolist()!r} {counts.digest[by_number]} ".encode())
+    for array in (edges, offsets):
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def check_same_data(earlier: Learned, data: str) -> None:
+    """Raises if the rows are known not to be those that `earlier` was learned from."""
+    if earlier.data not in (None, data):
+        raise DataError(
+            f"resume=True goes on with the rows that the model was trained on, but these are others: their digest is {data:.12}.., "
+            f"not {earlier.data:.12}... Values, labels, weights or the order of rows differ. Give the same data, or train anew."
+        )
 
 
 def check_same_task(earlier: Learned, profile: Profile) -> None:
@@ -238,12 +266,15 @@ def _learned(
         ensemble.extend(part)
     if len(history.eval_loss) not in (0, len(history.train_loss)):
         raise ModelFormatError("its histories have evaluations of some rounds only.")
+    data = header.get("data")  # files of earlier versions have none
+    if data is not None and not (type(data) is str and re.fullmatch(r"[0-9a-f]{64}", data)):
+        raise ModelFormatError(f"the digest of its data is {data!r:.100}.")
     last_part = parts[-1][1] if parts else {}
     best = _best(ensemble, history, last_part) if _BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
         kept = _whole(header["rounds"], "its number of rounds", 0, len(ensemble))
         ensemble = ensemble.copy(kept)
-    return Learned(classes, ensemble, history, best)
+    return Learned(classes, ensemble, history, best, data)
 
 
 def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:

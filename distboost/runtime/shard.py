@@ -178,9 +178,7 @@ class Shard:
         """The resident training rows, in their order: they were taken in any."""
         return [self._resident[key] for key in sorted(self._resident) if key.number == 0]
 
-    def take(
-        self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST
-    ) -> dict[Key, int]:
+    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST) -> dict[Key, int]:
         """Holds these rows too, as they are after all that is past. Several threads may do this at a time.
 
         The answer is a digest of each block that stays in memory. Streamed ones come from a store that has checksums.

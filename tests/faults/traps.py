@@ -53,13 +53,13 @@ class Trap:
         Of the call, from 1; 0: every one.
     after : bool
         When its work is done, but not answered; or before it is begun.
-    what : int or Exception
-        The signal that strikes the worker's process, or what is raised.
+    what : int, Exception or callable
+        The signal that strikes the worker's process, what is raised, or what is called there.
     """
 
     number: int
     after: bool = False
-    what: int | Exception = signal.SIGKILL
+    what: int | Exception | Callable[[], None] = signal.SIGKILL
 
 
 _undisturbed: list[tuple[Any, str, Callable]] = []
@@ -114,6 +114,9 @@ def _strike(trap: Trap, tally: Path) -> None:
         os.fsync(note.fileno())
     if isinstance(trap.what, Exception):
         raise trap.what
+    if callable(trap.what):
+        trap.what()
+        return
     os.kill(os.getpid(), trap.what)
 
 
