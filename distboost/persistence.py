@@ -135,8 +135,9 @@ def check_same_data(earlier: Learned, data: str) -> None:
     """Raises if the rows are known not to be those that `earlier` was learned from."""
     if earlier.data not in (None, data):
         raise DataError(
-            f"resume=True goes on with the rows that the model was trained on, but these are others: their digest is {data:.12}.., "
-            f"not {earlier.data:.12}... Values, labels, weights or the order of rows differ. Give the same data, or train anew."
+            "resume=True goes on with the rows that the model was trained on, but these are others (their digest is "
+            f"{data:.12}, not {earlier.data:.12}): values, labels, weights or the order of rows differ. Give the same data, or "
+            "train anew."
         )
 
 

@@ -71,11 +71,11 @@ class KeptScores:
         """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
         known = self._known(ensemble)
         if known.before != known.now:
-            if local_path(self._base) is not None:
-                os.makedirs(self._base, exist_ok=True)
-                where.check_shared(self._base)
-                check_space(known.now, n_rows * ensemble.n_scores * 8)
             _remove(known.now)  # of a query that failed
+            if local_path(self._base) is not None:
+                os.makedirs(known.now)
+                where.check_shared(known.now)
+                check_space(known.now, n_rows * ensemble.n_scores * 8)
         yield known
         self._ensemble = ensemble
         if known.before not in (None, known.now):

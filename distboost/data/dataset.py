@@ -100,8 +100,8 @@ class RawDataset:
         """Raises if an array was written to since it was listed: it has been read in two passes."""
         for place in changed(self.sources):
             raise DataError(
-                f"{place} was written to, or removed, while it was being read. Start again when the data no longer change (if this "
-                "was binning, remove the unfinished store first)."
+                f"{place} was written to, or removed, while it was being read. Start again when the data no longer change "
+                "(if this was binning, remove the unfinished store first)."
             )
 
     def binned(

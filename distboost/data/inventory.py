@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, StorePath, WrapperStore, ZipStore
 
 from distboost.data.retry import retried
-from distboost.data.storage import forget_listings, listed
+from distboost.data.storage import forget_listings, here, listed
 
 ABSENT, UNKNOWN = (
     -1,
@@ -190,8 +189,3 @@ class _HeldToListing(WrapperStore[Store]):
             raise UnlikeListingError(
                 f"had {size} bytes when the store was listed, and has {len(found)} for {here()}"
             )
-
-
-def here() -> str:
-    """This process, in a message."""
-    return f"process {os.getpid()} on host {socket.gethostname()}"

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import shutil
+import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,13 +40,41 @@ class DurableStore(LocalStore):
 
     Each is written beside its place, forced to disk and renamed; then the folder is forced to disk, and each new one above it.
     If any of that fails, it is begun anew: what could not be forced to disk may be lost, whatever is said of it later.
+
+    Parameters
+    ----------
+    root : Path
+    read_only : bool
+    must_exist : bool, default=False
+        Never make the folder: a process that does not see it would write where nobody else looks. So it is of each store that
+        has travelled to another process.
     """
+
+    def __init__(self, root: Path, *, read_only: bool = False, must_exist: bool = False):
+        super().__init__(root, read_only=read_only)
+        self._must_exist = must_exist
+
+    def __reduce__(self) -> tuple:
+        return _travelled, (self.root, self.read_only)
+
+    async def _open(self, **options: Any) -> None:
+        self._check_there()
+        await super()._open(**options)
+
+    def _check_there(self) -> None:
+        """Raises rather than make a folder."""
+        if self._must_exist and not self.read_only and not self.root.is_dir():
+            raise StoreError(
+                f"{self.root} is not there for {here()}. If that is a worker on another machine: give a path or URL that all "
+                "workers share."
+            )
 
     async def set(self, key: str, value: Buffer) -> None:
         await asyncio.to_thread(self.set_sync, key, value)
 
     def set_sync(self, key: str, value: Buffer) -> None:
         self._check_writable()
+        self._check_there()
         path = self.root / key
         retried(lambda: self._write(path, value), str(path), "written")
 
@@ -65,6 +94,10 @@ class DurableStore(LocalStore):
             raise
         for folder in (path.parent, *(folder.parent for folder in new)):
             force_names(folder)
+
+
+def _travelled(root: Path, read_only: bool) -> DurableStore:
+    return DurableStore(root, read_only=read_only, must_exist=True)
 
 
 class RemoteStore(FsspecStore):
@@ -94,11 +127,11 @@ def local_path(url: str | os.PathLike) -> Path | None:
     return None if "://" in url or "::" in url else Path(url)
 
 
-def open_store(url: str | os.PathLike, read_only: bool = True) -> Store:
-    """zarr's store at a path or URL."""
+def open_store(url: str | os.PathLike, read_only: bool = True, must_exist: bool = False) -> Store:
+    """zarr's store at a path or URL; a folder that `must_exist` is never made."""
     path = local_path(url)
     if path is not None:  # absolute: whoever it travels to need not share our working directory
-        return DurableStore(path.absolute(), read_only=read_only)
+        return DurableStore(path.absolute(), read_only=read_only, must_exist=must_exist)
     return RemoteStore.from_url(os.fspath(url), read_only=read_only)
 
 
@@ -110,18 +143,34 @@ def is_in_memory(store: Store) -> bool:
 
 
 def write_array(url: str, values: np.ndarray) -> None:
-    """Writes an array of its own, in one chunk, to a path or URL."""
-    store = open_store(url, read_only=False)
+    """Writes an array of its own, in one chunk, to a path or URL; raises StoreError if a local folder for it is not there."""
+    folder, _, name = url.rpartition("/")
     array = zarr.create_array(
-        store, shape=values.shape, chunks=values.shape, dtype=values.dtype, compressors=None
-    )
+        open_store(folder, read_only=False, must_exist=True), name=name, shape=values.shape, chunks=values.shape,
+        dtype=values.dtype, compressors=None, config={"write_empty_chunks": True},
+    )  # fmt: skip
     array[:] = values
 
 
 def read_array(url: str) -> np.ndarray:
-    """The array at a path or URL."""
-    array = zarr.open_array(open_store(url), mode="r")
+    """The array that `write_array` wrote; raises StoreError if it is not there."""
+    folder, _, name = url.rpartition("/")
+    try:
+        array = zarr.open_array(open_store(folder, must_exist=True), path=name, mode="r")
+        key = array.metadata.encode_chunk_key((0,) * array.ndim)
+        if not sync(array.store.exists(f"{name}/{key}")):  # zarr would read the fill value
+            raise FileNotFoundError(f"it has no chunk {key}")
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{url}, which was written before, is not there for {here()}: {said(error)}. Give a place that all workers share: "
+            "scratch=..."
+        ) from error
     return retried(lambda: np.asarray(array[:]), url)
+
+
+def here() -> str:
+    """This process, in a message."""
+    return f"process {os.getpid()} on host {socket.gethostname()}"
 
 
 def listed(store: Store, prefix: str) -> set[str]:

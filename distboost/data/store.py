@@ -27,7 +27,6 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.dataset import RawDataset
 from distboost.data.fingerprint import fingerprint
 from distboost.data.ingest import BinOptions, Workplace, joined_edges, split_edges
-from distboost.data.inventory import here
 from distboost.data.layout import (
     StoredBlocks,
     block_array,
@@ -45,6 +44,7 @@ from distboost.data.sources import ZarrSource
 from distboost.data.storage import (
     check_space,
     create_group,
+    here,
     listed,
     local_path,
     only_writer,

@@ -277,8 +277,8 @@ class CrewRows(Rows):
         for key, digest in digests.items():
             if self._digests.setdefault(key, digest) != digest:
                 raise StoreError(
-                    f"{key} has been read again, as a worker that held it was lost or others have joined, and has other rows than "
-                    f"before (round {self.round}): the data were changed during the training, or cannot be computed again. "
+                    f"{key} has been read again, as a worker that held it was lost or others have joined, and has other rows "
+                    f"than before (round {self.round}): the data were changed during the training, or cannot be computed again. "
                     "Restore them and go on from the checkpoint, or train again."
                 )
 

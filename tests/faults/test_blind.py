@@ -105,11 +105,6 @@ def fit_store(arrays: Arrays, client: Client | None, folder: Path) -> bytes:
     return (folder / "model").read_bytes()
 
 
-def fit_streaming(arrays: Arrays, client: Client | None, folder: Path) -> bytes:
-    limit = None if client is None else 170_000
-    return fit(arrays, client, folder, max_bins=16, memory_limit=limit, scratch=str(folder / "out"))
-
-
 def predict(arrays: Arrays, client: Client | None, folder: Path) -> list:
     found = model().fit(arrays["ex"], arrays["ey"]).predict(arrays["x"])
     return (found.compute() if client is None else client.compute(found).result(timeout=50)).tolist()
@@ -140,7 +135,6 @@ def query(arrays: Arrays, client: Client | None, folder: Path) -> list:
 JOBS: dict[str, Callable[[Arrays, Client | None, Path], Any]] = {
     "fit": fit,
     "fit of a store": fit_store,
-    "fit that streams": fit_streaming,
     "predict": predict,
     "predict into": predict_into,
     "evaluate": evaluate,
@@ -149,7 +143,6 @@ JOBS: dict[str, Callable[[Arrays, Client | None, Path], Any]] = {
 HIDDEN = {
     "fit": ["x", "y", "w", "ex", "ey"],
     "fit of a store": ["x", "y", "w", "out"],
-    "fit that streams": ["x", "y", "w", "out"],
     "predict": ["x"],
     "predict into": ["x", "out"],
     "evaluate": ["x", "y"],
@@ -191,7 +184,7 @@ def test_all_workers_are_blind(job, hidden, two, arrays, tmp_path, monkeypatch):
         assert re.search(r"on worker tcp://\S+\d", str(raised.value))
 
 
-@pytest.mark.parametrize("job", ["fit of a store", "fit that streams", "predict into", "query"])
+@pytest.mark.parametrize("job", ["fit of a store", "predict into", "query"])
 def test_workers_write_where_nobody_else_looks(job, two, arrays, tmp_path):
     (tmp_path / "out").mkdir()
     for name in two.alive():
@@ -303,7 +296,6 @@ STAGES = {
 MET = {
     "fit": ["scan", "sample", "bin", "histogram"],
     "fit of a store": ["scan", "sample", "write labels", "write block", "load", "histogram"],
-    "fit that streams": ["scan", "sample", "write labels", "write block", "load", "histogram"],
     "predict": ["predict"],
     "predict into": ["predict into"],
     "evaluate": ["count"],
