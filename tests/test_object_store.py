@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -355,3 +356,31 @@ def test_file_urls(blobs, tmp_path, saved):
         fitted, f"{url}/x", f"{url}/predicted", proba=False, overwrite=False, client=None
     )
     np.testing.assert_array_equal(array[:], fitted.predict(blobs[0]))
+
+
+@pytest.fixture
+def requests(monkeypatch):
+    """How often each method of S3 has been called."""
+    counts, call = Counter(), s3fs.S3FileSystem._call_s3
+
+    async def counted(self, method, *arguments, **options):
+        whole = (
+            method == "list_objects_v2" and not options["Delimiter"]
+        )  # not the look for another format's metadata
+        counts["listing" if whole else method] += 1
+        return await call(self, method, *arguments, **options)
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counted)
+    return counts
+
+
+def test_arrays_are_listed_once_before_they_are_read_and_once_after(arrays, requests, monkeypatch):
+    """However many chunks and blocks there are; and no chunk is asked for more often than it is read."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    model().fit(*arrays)
+    assert requests["listing"] == 2 * len(arrays)
+    few = requests["get_object"]
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 5)
+    model().fit(*arrays)
+    assert requests["get_object"] > 3 * few
+    assert requests["listing"] == 4 * len(arrays)
