@@ -40,7 +40,7 @@ def is_file_based(source: Source | None) -> bool:
 def _described(source: Source) -> tuple:
     kind = (source.shape, str(source.dtype))
     if isinstance(source, DaskSource):
-        return *kind, source.array.name
+        return *kind, source.token
     if is_file_based(source):
         assert isinstance(source, ZarrSource)
         store, path = _innermost(source.array.store), source.array.path

@@ -13,7 +13,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +23,7 @@ import zarr
 from zarr.errors import NodeTypeValidationError
 
 from distboost.data.chunks import chunk_key, found_and_expected, stored_bytes
+from distboost.data.graphs import part_of, set_apart
 from distboost.data.memory import returned_when_freed
 from distboost.data.retry import is_damage, retried, said
 from distboost.data.storage import listed, open_store
@@ -307,20 +308,32 @@ def _url(array: zarr.Array) -> str:
 
 
 class DaskSource(Source):
-    """A dask array: its rows are computed where they are needed, never all at once."""
+    """A dask array: its rows are computed where they are needed, never all at once.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+    place : str
+    given : dask.array.Array
+        What `array` was set apart from. As long as it is here, Dask keeps what was persisted of it.
+
+    Attributes
+    ----------
+    token : str
+        The same for equal arrays.
+    """
 
     copies = 3  # its chunks, their slices, and what is made of them
 
-    def __init__(self, array: Any, place: str):
-        if any(np.isnan(length) for length in array.shape):
-            array = array.compute_chunk_sizes()
+    def __init__(self, array: Any, place: str, given: Any):
         self.array, self.place = array, place
+        self._given, self.token = given, given.name
         self.shape, self.dtype = array.shape, array.dtype
         self.axes = tuple(_cut_axis(chunks) for chunks in array.chunks)
         self.chunk_bytes = _chunk_bytes(self)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        return self.array[start:stop] if columns is None else self.array[start:stop, slice(*columns)]
+        return part_of(self.array, (slice(start, stop), *(() if columns is None else [slice(*columns)])))
 
 
 def _cut_axis(chunks: tuple[int, ...]) -> Axis:
@@ -365,15 +378,27 @@ def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
 
 def as_source(data: Any, name: str) -> Source:
     """The source for anything that `fit` takes."""
+    return as_sources({name: data})[0]
+
+
+def as_sources(named: Mapping[str, Any]) -> list[Source]:
+    """Sources of arrays that are read together: what dask arrays among them have in common is computed once."""
+    lazy = {name: _as_array(data) for name, data in named.items() if is_dask(data)}
+    apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy), strict=True))
+    return [
+        DaskSource(apart[name], name, lazy[name]) if name in lazy else _source(data, name)
+        for name, data in named.items()
+    ]
+
+
+def _as_array(data: Any) -> Any:
+    return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)  # a data frame or series
+
+
+def _source(data: Any, name: str) -> Source:
     if isinstance(data, (str, os.PathLike)):
         data = open_zarr(data, name)
-    if isinstance(data, zarr.Array):
-        return ZarrSource(data, name)
-    if is_dask(data):
-        if not hasattr(data, "chunks"):  # a dask dataframe or series
-            data = data.to_dask_array(lengths=True)
-        return DaskSource(data, name)
-    return ArraySource(np.asarray(data), name)
+    return ZarrSource(data, name) if isinstance(data, zarr.Array) else ArraySource(np.asarray(data), name)
 
 
 def rows_at_once(source: Source, limit: int) -> int:

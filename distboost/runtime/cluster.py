@@ -182,7 +182,9 @@ class ClusterRuntime:
     def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         if is_dask(argument):
-            return self.client.compute(argument, workers=workers, allow_other_workers=workers is not None)
+            return self.client.compute(
+                argument, workers=workers, allow_other_workers=workers is not None, optimize_graph=False
+            )
         if isinstance(argument, Shared):
             if argument.future is None:
                 well = self._well(self.watch.members())

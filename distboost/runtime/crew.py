@@ -436,7 +436,7 @@ class DaskCrew:
         worker, token = self._terms[term].worker, self._terms[term].token
         [reading] = readings
         call = [
-            self._client.compute(argument, workers=[worker], allow_other_workers=True)
+            self._client.compute(argument, workers=[worker], allow_other_workers=True, optimize_graph=False)
             if is_dask(argument)
             else argument
             for argument in reading.call
