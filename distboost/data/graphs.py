@@ -67,8 +67,9 @@ def _measured(arrays: list[da.Array]) -> list[da.Array]:
     """The arrays, those whose chunks are of unknown sizes with known ones: all are computed at once."""
     unknown = [array for array in arrays if np.isnan(array.shape).any()]
     shapes = [
-        array.map_blocks(
+        da.map_blocks(
             _shape_of_chunk,
+            array,
             dtype=int,
             chunks=(*((1,) * len(sizes) for sizes in array.chunks), (array.ndim,)),
             new_axis=array.ndim,

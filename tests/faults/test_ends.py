@@ -11,7 +11,7 @@ import pytest
 from distributed import WorkerPlugin
 
 from distboost.errors import ClusterError, StoreError, WorkerError
-from distboost.runtime import coordinator, crew
+from distboost.runtime import coordinator, watch
 from distboost.runtime.block import Key
 from tests.faults import traps
 from tests.faults.crews import Workers
@@ -57,7 +57,7 @@ def test_the_scheduler_dies(lost, data, tmp_path):
 
 @pytest.mark.parametrize("when", ["in a round", "in the scan"])
 def test_all_workers_die(when, three, lost, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "WORKERS_DEADLINE", TIMEOUT)
+    monkeypatch.setattr(watch, "WORKERS_DEADLINE", TIMEOUT)
 
     def kill_all() -> None:
         for name in three.alive():
