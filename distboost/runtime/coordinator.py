@@ -26,8 +26,8 @@ from distboost.weak.splits import Histograms
 
 log = logging.getLogger("distboost")
 
-# That are not made good, beside one of each worker. A round makes good one of each worker: else rows that kill whoever takes them,
-# or workers that die faster than a round is done, would keep a training busy for ever.
+# That are not made good, beside one of each worker. A round makes good one of each worker: else rows that kill whoever takes
+# them, or workers that die faster than a round is done, would keep a training busy for ever.
 MOST_LOSSES = 10
 
 

@@ -40,7 +40,12 @@ class Link:
 
     def __init__(self, client: Client, timeout: float):
         self.client, self.timeout = client, timeout
-        self.address = str(client.scheduler.address) if client.scheduler else "?"
+        scheduler: Any = client.scheduler
+        if scheduler is None:
+            raise ClusterError(
+                f"the client given is {client.status}. Connect a new one: Client(<scheduler address>)."
+            )
+        self.address = str(scheduler.address)
 
     def check(self) -> None:
         """Raises if the connection is gone: Dask may make a new one, but has forgotten what was asked through this one."""

@@ -41,20 +41,6 @@ def lost():
     return Lost()
 
 
-def test_the_scheduler_dies(lost, data, tmp_path):
-    workers = Workers(tmp_path)
-    try:
-        workers.restore(2)
-        with pytest.raises(ClusterError, match=r"the scheduler at tcp://\S+ does not answer\. .*resume=True"):
-            fit(
-                TRAINING, data, workers.client, tmp_path,
-                callbacks=[at(10, lost(workers.scheduler.kill))], worker_timeout=TIMEOUT,
-            )  # fmt: skip
-        assert time.monotonic() - lost.when <= TIMEOUT + SLACK
-    finally:
-        workers.close()
-
-
 @pytest.mark.parametrize("when", ["in a round", "in the scan"])
 def test_all_workers_die(when, three, lost, data, tmp_path, monkeypatch):
     monkeypatch.setattr(watch, "WORKERS_DEADLINE", TIMEOUT)

@@ -54,12 +54,15 @@ class Trap:
     after : bool
         When its work is done, but not answered; or before it is begun.
     what : int or Exception
-        The signal that strikes the worker's process, or what is raised.
+        The signal that strikes a process, or what is raised.
+    whom : int or None
+        The process; None: the worker's own.
     """
 
     number: int
     after: bool = False
     what: int | Exception = signal.SIGKILL
+    whom: int | None = None
 
 
 _undisturbed: list[tuple[Any, str, Callable]] = []
@@ -114,7 +117,7 @@ def _strike(trap: Trap, tally: Path) -> None:
         os.fsync(note.fileno())
     if isinstance(trap.what, Exception):
         raise trap.what
-    os.kill(os.getpid(), trap.what)
+    os.kill(trap.whom or os.getpid(), trap.what)
 
 
 def counted(folder: Path, name: str) -> int:
