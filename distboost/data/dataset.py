@@ -10,7 +10,7 @@ from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
 from distboost.data.profile import Profile, WeightRule
-from distboost.data.sources import ZarrSource, as_source, check_chunks
+from distboost.data.sources import ZarrSource, as_sources, check_chunks
 from distboost.errors import DataError
 
 TALL = 4  # blocks to a chunk
@@ -62,8 +62,9 @@ class RawDataset:
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, prefix: str = "") -> RawDataset:
-        weights = None if sample_weight is None else as_source(sample_weight, f"{prefix}sample_weight")
-        return cls(Labelled(as_source(X, f"{prefix}X"), as_source(y, f"{prefix}y"), weights))
+        weights = {} if sample_weight is None else {f"{prefix}sample_weight": sample_weight}
+        x, y, *w = as_sources({f"{prefix}X": X, f"{prefix}y": y, **weights})
+        return cls(Labelled(x, y, w[0] if w else None))
 
     @property
     def weighted(self) -> bool:

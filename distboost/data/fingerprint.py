@@ -45,7 +45,7 @@ def _is_unchanged(source: ZarrSource) -> bool:
 def _described(source: Source) -> tuple:
     kind = (source.shape, str(source.dtype))
     if isinstance(source, DaskSource):
-        return *kind, source.array.name
+        return *kind, source.token
     if _is_listed(source):
         with _found(source):
             listed = source.inventory.digest

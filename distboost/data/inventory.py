@@ -20,8 +20,10 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, StorePath, WrapperStore, ZipStore
 
+from distboost.data.chunks import chunk_key
 from distboost.data.retry import retried
 from distboost.data.storage import forget_listings, here, listed
+from distboost.errors import StoreError
 
 ABSENT, UNKNOWN = (
     -1,
@@ -110,6 +112,30 @@ def _local_entries(folder: str, prefix: str) -> Iterable[tuple[str, Entry]]:
 
 def _version(info: Mapping[str, Any]) -> str:
     return next((str(info[name]) for name in ("ETag", "etag", "LastModified", "mtime") if info.get(name)), "")
+
+
+class Probe(NamedTuple):
+    """A chunk that whoever sees an array finds."""
+
+    store: Store
+    key: str
+    place: str
+
+    @classmethod
+    def of(cls, array: zarr.Array, position: tuple[int, ...], place: str) -> Probe:
+        return cls(array.store, chunk_key(array, *position), place)
+
+    def check(self) -> None:
+        """Raises StoreError unless the chunk is there."""
+        try:
+            there = retried(lambda: sync(self.store.exists(self.key)), self.place)
+        except FileNotFoundError:  # not even the folder
+            there = False
+        if not there:
+            raise StoreError(
+                f"chunk {self.key} of {self.place} is not there for {here()}. Give a path or URL under which all workers see the "
+                "same data."
+            )
 
 
 def innermost(store: Any) -> Any:

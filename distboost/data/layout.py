@@ -14,6 +14,7 @@ import zarr
 from zarr.codecs import Crc32cCodec
 
 from distboost.data.chunks import chunk_key
+from distboost.data.inventory import Probe
 from distboost.data.memory import returned_when_freed
 from distboost.data.retry import is_damage, retried, said
 from distboost.data.storage import listed, writing
@@ -87,6 +88,9 @@ class StoredBlocks:
         """What to call a block of an array in a message."""
         span, key = self.span(block), chunk_key(self.arrays[name], block)
         return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.url}"
+
+    def probe(self) -> Probe:
+        return Probe.of(self.arrays["labels"], (0,), f"the binned store {self.url}")
 
     def read(self, name: str, block: int) -> np.ndarray:
         return np.asarray(self.arrays[name][self.span(block)])

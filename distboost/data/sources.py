@@ -13,7 +13,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,16 @@ import zarr
 from zarr.errors import NodeTypeValidationError
 
 from distboost.data.chunks import chunk_key, found_and_expected
-from distboost.data.inventory import Inventory, UnlikeListingError, held_to, innermost, with_absolute_path
+from distboost.data.graphs import part_of, set_apart
+from distboost.data.inventory import (
+    ABSENT,
+    Inventory,
+    Probe,
+    UnlikeListingError,
+    held_to,
+    innermost,
+    with_absolute_path,
+)
 from distboost.data.memory import returned_when_freed
 from distboost.data.retry import is_damage, retried, said
 from distboost.data.storage import is_in_memory, open_store
@@ -192,6 +201,14 @@ class ZarrPart:
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
 
+    def probe(self) -> Probe | None:
+        """A chunk that was listed; None if the part has none."""
+        listed = np.argwhere(self.sizes != ABSENT)[:1]
+        if not len(listed):
+            return None
+        position = tuple(int(a + b) for a, b in zip(self._first_chunk, listed[0], strict=True))
+        return Probe.of(self.array, position, self.place)
+
     @property
     def _first_chunk(self) -> tuple[int, ...]:
         return tuple(self._chunk_position(self._bounds))
@@ -323,20 +340,32 @@ def _url(array: zarr.Array) -> str:
 
 
 class DaskSource(Source):
-    """A dask array: its rows are computed where they are needed, never all at once."""
+    """A dask array: its rows are computed where they are needed, never all at once.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+    place : str
+    given : dask.array.Array
+        What `array` was set apart from. As long as it is here, Dask keeps what was persisted of it.
+
+    Attributes
+    ----------
+    token : str
+        The same for equal arrays.
+    """
 
     copies = 3  # its chunks, their slices, and what is made of them
 
-    def __init__(self, array: Any, place: str):
-        if any(np.isnan(length) for length in array.shape):
-            array = array.compute_chunk_sizes()
+    def __init__(self, array: Any, place: str, given: Any):
         self.array, self.place = array, place
+        self._given, self.token = given, given.name
         self.shape, self.dtype = array.shape, array.dtype
         self.axes = tuple(_cut_axis(chunks) for chunks in array.chunks)
         self.chunk_bytes = _chunk_bytes(self)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        return self.array[start:stop] if columns is None else self.array[start:stop, slice(*columns)]
+        return part_of(self.array, (slice(start, stop), *(() if columns is None else [slice(*columns)])))
 
 
 def _cut_axis(chunks: tuple[int, ...]) -> Axis:
@@ -381,15 +410,27 @@ def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
 
 def as_source(data: Any, name: str) -> Source:
     """The source for anything that `fit` takes."""
+    return as_sources({name: data})[0]
+
+
+def as_sources(named: Mapping[str, Any]) -> list[Source]:
+    """Sources of arrays that are read together: what dask arrays among them have in common is computed once."""
+    lazy = {name: _as_array(data) for name, data in named.items() if is_dask(data)}
+    apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy), strict=True))
+    return [
+        DaskSource(apart[name], name, lazy[name]) if name in lazy else _source(data, name)
+        for name, data in named.items()
+    ]
+
+
+def _as_array(data: Any) -> Any:
+    return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)  # a data frame or series
+
+
+def _source(data: Any, name: str) -> Source:
     if isinstance(data, (str, os.PathLike)):
         data = open_zarr(data, name)
-    if isinstance(data, zarr.Array):
-        return ZarrSource(data, name)
-    if is_dask(data):
-        if not hasattr(data, "chunks"):  # a dask dataframe or series
-            data = data.to_dask_array(lengths=True)
-        return DaskSource(data, name)
-    return ArraySource(np.asarray(data), name)
+    return ZarrSource(data, name) if isinstance(data, zarr.Array) else ArraySource(np.asarray(data), name)
 
 
 def rows_at_once(source: Source, limit: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 import uuid
@@ -22,9 +21,12 @@ from distboost.errors import ClusterError, DistboostError
 from distboost.rows import Rows
 from distboost.runtime.block import Key
 from distboost.runtime.coordinator import CrewRows, LostError
-from distboost.runtime.crew import POLL, DaskCrew, Watch, awaited, is_of_the_cluster, start
+from distboost.runtime.crew import DaskCrew
+from distboost.runtime.link import POLL, Link
+from distboost.runtime.office import on_worker
 from distboost.runtime.shard import Allotment, Layout, readings
 from distboost.runtime.versions import check_versions
+from distboost.runtime.watch import Watch
 
 log = logging.getLogger("distboost")
 
@@ -67,6 +69,7 @@ class Call:
     arguments: tuple
     slot: str | None
     workers: list[str] | None  # that it was meant for; None: any
+    inputs: list[Any]  # futures among them, that Dask would let go of before the task is known
     future: Future
     since: float
 
@@ -82,12 +85,11 @@ class ClusterRuntime:
     """
 
     def __init__(self, client: Client, worker_timeout: float = WORKER_TIMEOUT):
-        self.client = client
-        self.address = client.scheduler.address if client.scheduler else "?"
-        self.watch = Watch(client, worker_timeout)
+        self.link = Link(client, worker_timeout)
+        self.watch = Watch(self.link)
         try:
             self.workers = self.watch.wait_for_members()
-            check_versions(client, self.workers, worker_timeout)
+            check_versions(self.link, self.workers)
         except BaseException:
             self.close()
             raise
@@ -113,7 +115,7 @@ class ClusterRuntime:
             )
 
     def __str__(self) -> str:
-        return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.address})"
+        return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.link.address})"
 
     # Tasks.
 
@@ -155,7 +157,7 @@ class ClusterRuntime:
             while window:
                 yield self._result(window.popleft())
         finally:
-            self.client.cancel([call.future for call in window])
+            self.link.release(call.future for call in window)
 
     def share(self, value: Any) -> Shared:
         return Shared(value)
@@ -165,15 +167,16 @@ class ClusterRuntime:
     ) -> Call:
         members = self.watch.members()
         workers = [slot] if slot in members else self._well(members)
-        future = self.client.submit(
+        inputs = [self._sent(argument, workers) for argument in arguments]
+        future = self.link.submit(
+            on_worker,
             function,
-            *(self._sent(argument, workers) for argument in arguments),
+            *inputs,
             workers=workers,
             allow_other_workers=workers is not None and not strictly,
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
-            pure=False,
         )
-        return Call(function, arguments, slot, workers, future, time.monotonic())
+        return Call(function, arguments, slot, workers, inputs, future, time.monotonic())
 
     def _well(self, members: dict[str, int]) -> list[str] | None:
         """Any worker, unless Dask knows some that give no sign of life."""
@@ -182,17 +185,16 @@ class ClusterRuntime:
     def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         if is_dask(argument):
-            return self.client.compute(argument, workers=workers, allow_other_workers=workers is not None)
+            return self.link.compute(argument, workers)
         if isinstance(argument, Shared):
             if argument.future is None:
                 well = self._well(self.watch.members())
-                argument.future = self.client.submit(
+                argument.future = self.link.submit(
                     _itself,
                     argument.value,
                     workers=well,
                     allow_other_workers=well is not None,
                     key=f"{self.name}-shared-{uuid.uuid4().hex}",
-                    pure=False,
                 )
             return argument.future
         if isinstance(argument, np.ndarray):
@@ -200,12 +202,9 @@ class ClusterRuntime:
         return argument
 
     def _scattered(self, array: np.ndarray, workers: list[str] | None) -> Any:
-        async def scatter() -> Any:
-            return await self.client.scatter(array, workers=workers, hash=False, asynchronous=True)
-
         try:
-            return start(self.client, scatter()).result(timeout=self.watch.timeout)
-        except (OSError, TimeoutError):  # that worker is gone: the scheduler finds another
+            return self.link.answer(self.link.scattered(array, workers), self.watch.check)
+        except LostError:  # that worker is gone: the scheduler finds another
             return array
 
     def _result(self, call: Call) -> Any:
@@ -214,7 +213,7 @@ class ClusterRuntime:
             try:
                 return self._awaited(call)
             except LostError as lost:
-                self.client.cancel([call.future])
+                self.link.release([call.future])
                 if attempt == ATTEMPTS - 1:
                     raise ClusterError(
                         f"{call.future.key} was lost {ATTEMPTS} times with its workers, at last by {lost}. Look at the workers' "
@@ -225,27 +224,29 @@ class ClusterRuntime:
                     if isinstance(argument, Shared):
                         argument.future = None
                 again = self._call(call.function, call.arguments, None)
-                call.workers, call.future, call.since = again.workers, again.future, again.since
+                call.workers, call.inputs = again.workers, again.inputs
+                call.future, call.since = again.future, again.since
         raise AssertionError
 
     def _awaited(self, call: Call) -> Any:
-        answer = start(self.client, awaited(call.future))
+        answer = self.link.start(self.link.result(call.future))
         while not wait([answer], timeout=POLL).done:
             self._check(call)
         try:
             return answer.result()
         except (DistboostError, ValueError, TypeError):
             raise
-        except (Exception, asyncio.CancelledError) as error:
-            told = f"{type(error).__name__}: {error}"
-            if isinstance(error, KilledWorker):  # Dask has had several workers try it
+        except LostError as lost:
+            if isinstance(lost.__cause__, KilledWorker):  # Dask has had several workers try it
                 raise ClusterError(
-                    f"{call.future.key} was lost with each worker that took it ({told}). Look at the workers' logs: they may run "
+                    f"{call.future.key} was lost with each worker that took it ({lost}). Look at the workers' logs: they may run "
                     "out of memory."
-                ) from error
-            if is_of_the_cluster(error):
-                raise LostError(told) from error
-            raise ClusterError(f"{call.future.key} failed on the cluster: {told}") from error
+                ) from lost
+            raise
+        except Exception as error:
+            raise ClusterError(
+                f"{call.future.key} failed on the cluster: {type(error).__name__}: {error}"
+            ) from error
 
     def _check(self, call: Call) -> None:
         """Raises if a call that is not done will never be."""
@@ -270,7 +271,7 @@ class ClusterRuntime:
         }
         sizes = {key: reading.n_rows for key, reading in items.items()}
         name = f"{self.name}-{uuid.uuid4().hex[:4]}"
-        crew = DaskCrew(self.client, self.watch, items, layout, len(sets), allotment, name)
+        crew = DaskCrew(self.link, self.watch, items, layout, len(sets), allotment, name)
         try:
             return CrewRows(crew, sizes, layout, len(sets))
         except BaseException:

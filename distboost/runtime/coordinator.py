@@ -26,9 +26,9 @@ from distboost.weak.splits import Histograms
 
 log = logging.getLogger("distboost")
 
-MOST_LOSSES = (
-    10  # during one question, beside one of each worker: rows that kill whoever takes them would never end
-)
+# That are not made good, beside one of each worker. A round makes good one of each worker: else rows that kill whoever takes
+# them, or workers that die faster than a round is done, would keep a training busy for ever.
+MOST_LOSSES = 10
 
 
 class LostError(Exception):
@@ -122,7 +122,7 @@ class CrewRows(Rows):
         self._terms = itertools.count(1)
         self._past = NO_PAST
         self.losses: Counter[str] = Counter()
-        self._doing, self._lost_now, self._most_losses = "place", 0, MOST_LOSSES
+        self._doing, self._not_made_good, self._most_losses = "place", 0, MOST_LOSSES
         self.round = 0
         found = list(self._ask("counts"))
         counts = tuple(total([each[number] for each in found]) for number in range(n_sets))
@@ -158,6 +158,7 @@ class CrewRows(Rows):
             if histograms is not None:
                 histograms.add(slots, root)
         self._past = self._past.then(question)
+        self._not_made_good = max(self._not_made_good - len(self._services), 0)
         return reduce(Partial.combined, found), np.sum(totals, axis=0)
 
     def passes(self) -> dict[str, int]:
@@ -171,7 +172,7 @@ class CrewRows(Rows):
 
     def _ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
         """The answers of all blocks, each block in one of them, whatever happens to the workers meanwhile."""
-        self._doing, self._lost_now = method, 0
+        self._doing = method
         self._most_losses = MOST_LOSSES + len(self._services)
         self._rebalance()
         todo = set(self._sizes)
@@ -233,7 +234,7 @@ class CrewRows(Rows):
                     ticket.result()
                 except LostError as lost:
                     self._lose(service, lost)
-                except WorkerError as error:
+                except (WorkerError, StoreError) as error:
                     if not self._services and not asked:  # there is nobody else
                         raise
                     log.warning("worker %s takes no part: %s", service.worker, error)
@@ -310,18 +311,18 @@ class CrewRows(Rows):
 
     def _lose(self, service: Service, lost: LostError) -> None:
         self.losses[self._doing] += 1
-        self._lost_now += 1
+        self._not_made_good += 1
         log.warning(
             "worker %s is lost at '%s' of round %d (%s): its %d blocks are read again elsewhere",
             service.worker, self._doing, self.round, lost, len(service.keys),
         )  # fmt: skip
         self._end(service, lost=True)
-        if self._lost_now > self._most_losses:
+        if self._not_made_good > self._most_losses:
             raise ClusterError(
-                f"{self._lost_now} workers were lost one after another at '{self._doing}' of round {self.round}, the last one "
-                f"{service.worker} ({lost}). Look at the workers' logs: they may run out of memory. "
-                "Then go on from the checkpoint."
-            )
+                f"{self._not_made_good} workers were lost one after another with too few rounds between, the last one "
+                f"{service.worker} at '{self._doing}' of round {self.round} ({lost}). Look at the workers' logs: they may run "
+                "out of memory. Then go on from the checkpoint."
+            ) from lost
 
     def _end(self, service: Service, lost: bool) -> None:
         if service in self._services:

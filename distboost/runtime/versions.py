@@ -7,12 +7,11 @@ import platform
 import warnings
 from collections.abc import Iterable
 from importlib.metadata import version
-from typing import Any
-
-from distributed import Client
 
 import distboost
 from distboost.errors import ClusterError
+from distboost.runtime.coordinator import LostError
+from distboost.runtime.link import Link
 
 REQUIRED = ("python", "distboost")  # questions and answers may not be understood by another one
 LIBRARIES = ("numpy", "scipy", "numba", "dask", "distributed", "zarr")
@@ -21,12 +20,12 @@ NAMED = 3  # places that a message names, of each version
 REMEDY = "Install the same everywhere, from one lock file or image."
 
 
-def check_versions(client: Client, workers: Iterable[str], timeout: float) -> None:
+def check_versions(link: Link, workers: Iterable[str]) -> None:
     """Raises if a worker or the scheduler has another distboost or Python, or none; warns of other versions of libraries.
 
-    Workers that do not answer within `timeout` seconds are passed over: they are given up anyway.
+    Who does not answer in time is passed over: it is given up anyway.
     """
-    found = {"this process": installed(), **_asked(client, list(workers), timeout)}
+    found = {"this process": installed(), **_asked(link, list(workers))}
     if different := _different(found, REQUIRED):
         raise ClusterError(f"versions differ: {different}. {REMEDY}")
     if different := _different(found, LIBRARIES):
@@ -48,25 +47,21 @@ def installed() -> dict[str, str]:
     }
 
 
-def _asked(client: Client, workers: list[str], timeout: float) -> dict[str, dict[str, str]]:
+def _asked(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
     """The versions of the scheduler and each worker, by the names that messages give them; asked all at once."""
-
-    async def of_scheduler() -> Any:
-        return await client.run_on_scheduler(installed)
-
-    async def of_worker(address: str) -> Any:
-        return (await client.run(installed, workers=[address], on_error="return"))[address]
+    asked = {
+        "the scheduler": link.run_on_scheduler(installed),
+        **{f"worker {address}": link.run_on(address, installed) for address in workers},
+    }
 
     async def ask() -> list:
-        asked = [of_scheduler(), *map(of_worker, workers)]
         return await asyncio.gather(
-            *(asyncio.wait_for(one, timeout) for one in asked), return_exceptions=True
+            *(asyncio.wait_for(one, link.timeout) for one in asked.values()), return_exceptions=True
         )
 
     found = {}
-    places = ["the scheduler", *(f"worker {address}" for address in workers)]
-    for place, answer in zip(places, client.sync(ask, callback_timeout=2 * timeout), strict=True):
-        if isinstance(answer, OSError):  # no answer
+    for place, answer in zip(asked, link.answer(ask(), within=2 * link.timeout), strict=True):
+        if isinstance(answer, LostError | TimeoutError):  # no answer
             continue
         if isinstance(answer, BaseException):
             raise ClusterError(_reason(place, answer)) from answer

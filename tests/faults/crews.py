@@ -121,6 +121,7 @@ class Workers:
         return process.exitcode
 
     def close(self) -> None:
+        self.scheduler.kill()  # it may be stopped: then the client would wait for it
         self.client.close(timeout=5)
         for process in [*self._processes.values(), self.scheduler]:
             process.kill()

@@ -11,7 +11,7 @@ import pytest
 from distributed import WorkerPlugin
 
 from distboost.errors import ClusterError, StoreError, WorkerError
-from distboost.runtime import coordinator, crew
+from distboost.runtime import coordinator, watch
 from distboost.runtime.block import Key
 from tests.faults import traps
 from tests.faults.crews import Workers
@@ -41,23 +41,9 @@ def lost():
     return Lost()
 
 
-def test_the_scheduler_dies(lost, data, tmp_path):
-    workers = Workers(tmp_path)
-    try:
-        workers.restore(2)
-        with pytest.raises(ClusterError, match=r"the scheduler at tcp://\S+ does not answer\. .*resume=True"):
-            fit(
-                TRAINING, data, workers.client, tmp_path,
-                callbacks=[at(10, lost(workers.scheduler.kill))], worker_timeout=TIMEOUT,
-            )  # fmt: skip
-        assert time.monotonic() - lost.when <= TIMEOUT + SLACK
-    finally:
-        workers.close()
-
-
 @pytest.mark.parametrize("when", ["in a round", "in the scan"])
 def test_all_workers_die(when, three, lost, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew, "WORKERS_DEADLINE", TIMEOUT)
+    monkeypatch.setattr(watch, "WORKERS_DEADLINE", TIMEOUT)
 
     def kill_all() -> None:
         for name in three.alive():

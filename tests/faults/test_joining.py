@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from distboost.runtime.crew import LOOK
+from distboost.runtime.watch import LOOK
 from tests.faults.rounds import Slowly, at, blocks_held
 from tests.faults.trainings import TRAININGS, fit
 

@@ -54,12 +54,15 @@ class Trap:
     after : bool
         When its work is done, but not answered; or before it is begun.
     what : int, Exception or callable
-        The signal that strikes the worker's process, what is raised, or what is called there.
+        The signal that strikes a process, what is raised, or what is called on the worker.
+    whom : int or None
+        The process; None: the worker's own.
     """
 
     number: int
     after: bool = False
     what: int | Exception | Callable[[], None] = signal.SIGKILL
+    whom: int | None = None
 
 
 _undisturbed: list[tuple[Any, str, Callable]] = []
@@ -117,7 +120,7 @@ def _strike(trap: Trap, tally: Path) -> None:
     if callable(trap.what):
         trap.what()
         return
-    os.kill(os.getpid(), trap.what)
+    os.kill(trap.whom or os.getpid(), trap.what)
 
 
 def counted(folder: Path, name: str) -> int:

@@ -14,15 +14,15 @@ from distributed import Client, LocalCluster
 
 from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
-from distboost.runtime import crew
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import ClusterRuntime
+from distboost.runtime.office import offices
 
 BACK = 40.0  # seconds until the next process has taken the address
 
 
 def offices_of():
-    return os.getpid(), len(crew._offices)
+    return os.getpid(), len(offices())
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
-from distboost.runtime import crew
+from distboost.runtime.office import offices
 from distboost.runtime.plan import MemoryPlan
 from distboost.runtime.shard import Allotment
 from distboost.threads import single_blas
@@ -119,9 +119,7 @@ def held() -> Held:
     gc.collect()
     process = psutil.Process()
     own = [thread.name for thread in threading.enumerate() if thread.name.startswith("distboost")]
-    return Held(
-        len(own), len(crew._offices), process.num_threads(), process.num_fds(), process.memory_info().rss
-    )
+    return Held(len(own), len(offices()), process.num_threads(), process.num_fds(), process.memory_info().rss)
 
 
 def everywhere(client) -> list[Held]:

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import random
+import re
 from collections import Counter
 from contextlib import nullcontext
 
@@ -18,7 +19,7 @@ from distboost import baselines, boosting
 from distboost.errors import ClusterError
 from distboost.runtime.coordinator import MOST_LOSSES
 from distboost.runtime.local import LocalRuntime
-from tests.runtime.simulated import SimulatedRuntime, Trouble
+from tests.runtime.simulated import MOST_MACHINES, SimulatedRuntime, Trouble
 
 REPLAYED = "SCHEDULE"  # environment variable: the seed of the only schedule to run
 STORY = 40  # events told of a schedule that fails
@@ -120,10 +121,30 @@ def test_a_seed_is_a_schedule(trained):
 def test_losses_without_end_end_the_training(trained, model, first):
     """From one request on, every worker is lost that is asked: it is not tried for ever."""
     where = SimulatedRuntime(first, Trouble(doomed=first))
-    with pytest.raises(ClusterError, match=r"(\d+) workers were lost one after another at") as caught:
+    with pytest.raises(ClusterError, match=r"(\d+) workers were lost one after another") as caught:
         trained(model, where)
     assert MOST_LOSSES < int(str(caught.value).split()[0]) <= 2 * MOST_LOSSES
     assert where.crew.n_requests <= first + 10 * MOST_LOSSES
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_constant_loss_ends_the_training(trained, caplog, seed):
+    """Though each question by itself would be answered in the end: no more is lost than rounds have made good."""
+    model = MODELS[3]  # many questions a round
+    where = SimulatedRuntime(seed, Trouble(losses=10**9, chance=0.04, bustle=0.2))
+    with pytest.raises(ClusterError, match="with too few rounds between"):
+        trained(model, where)
+    rounds = int(re.findall(r"of round (\d+)", caplog.text)[-1])
+    assert caplog.text.count("is lost at") <= MOST_LOSSES + 1 + MOST_MACHINES * rounds
+
+
+def test_losses_that_rounds_make_good(trained):
+    """A training of many rounds survives many times as many losses as a short one may have."""
+    model = clone(MODELS[2]).set_params(n_estimators=150)
+    expected = trained(model, LocalRuntime(1))
+    where = SimulatedRuntime(2, Trouble(losses=10**9, chance=0.03))
+    assert trained(model, where) == expected
+    assert sum(event.what in LOSSES for event in where.crew.story) > 3 * MOST_LOSSES
 
 
 @pytest.mark.parametrize("doomed", [math.inf, 12])

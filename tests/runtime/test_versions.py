@@ -17,6 +17,7 @@ from distributed import Client
 import distboost
 from distboost.errors import ClusterError
 from distboost.runtime import versions
+from distboost.runtime.link import Link
 from distboost.runtime.versions import check_versions, installed
 
 ROOT = Path(__file__).parents[2]
@@ -109,16 +110,16 @@ def cluster(tmp_path_factory):
 
 def fails(client, *workers) -> str:
     with pytest.raises(ClusterError) as caught:
-        check_versions(client, workers, 20.0)
+        check_versions(Link(client, 20.0), workers)
     return str(caught.value)
 
 
 def test_same_versions_are_quiet_and_quick(cluster):
     client, addresses, _ = cluster
-    check_versions(client, [addresses["same"]], 20.0)  # a warning would be an error
+    check_versions(Link(client, 20.0), [addresses["same"]])  # a warning would be an error
     started = time.perf_counter()
     for _ in range(20):
-        check_versions(client, [addresses["same"]], 20.0)
+        check_versions(Link(client, 20.0), [addresses["same"]])
     assert (time.perf_counter() - started) / 20 < 0.2
 
 
@@ -162,7 +163,7 @@ def test_scheduler_without_distboost(tmp_path):
 def test_another_library_is_a_warning(cluster):
     client, addresses, _ = cluster
     with pytest.warns(UserWarning, match="bit for bit") as caught:
-        check_versions(client, [addresses["same"], addresses["zarr"]], 20.0)
+        check_versions(Link(client, 20.0), [addresses["same"], addresses["zarr"]])
     [warning] = caught
     assert f"zarr {zarr.__version__} (this process, the scheduler, worker {addresses['same']}) and " in str(
         warning.message
@@ -190,13 +191,13 @@ def test_worker_that_does_not_answer_is_passed_over(cluster):
     client, addresses, processes = cluster
     processes["same"].send_signal(signal.SIGSTOP)
     try:
-        check_versions(client, [addresses["same"]], 1.0)
+        check_versions(Link(client, 1.0), [addresses["same"]])
         with pytest.raises(ClusterError, match=r"9\.9\.9"):
-            check_versions(client, [addresses["same"], addresses["distboost"]], 1.0)
+            check_versions(Link(client, 1.0), [addresses["same"], addresses["distboost"]])
     finally:
         processes["same"].send_signal(signal.SIGCONT)
 
 
 def test_worker_that_is_gone_is_passed_over(cluster):
     client, addresses, _ = cluster
-    check_versions(client, [addresses["same"], "tcp://127.0.0.1:9"], 5.0)
+    check_versions(Link(client, 5.0), [addresses["same"], "tcp://127.0.0.1:9"])

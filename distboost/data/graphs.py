@@ -1,0 +1,92 @@
+"""Dask arrays whose parts are computed one by one.
+
+A scheduler knows a task by its name. What several parts of an array share, optimised for each of them, or for what its owner
+computes beside, is different tasks of one name: the scheduler fails at them, and goes on failing. So a graph is optimised once,
+and its tasks get names that nobody else has.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask._task_spec import Alias, GraphNode, convert_legacy_graph
+from dask.core import flatten
+from dask.utils import ensure_dict
+from distributed.shuffle._core import P2PBarrierTask
+
+from distboost.errors import DataError
+
+
+def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
+    """The same arrays, with chunks of known sizes, in one graph of their own: what they have in common is there once.
+
+    Futures among the tasks keep their names: whoever holds the arrays as they were has the data kept.
+    """
+    if not arrays:
+        return []
+    optimized = dask.optimize(*arrays)
+    graph = convert_legacy_graph(ensure_dict(optimized[0].__dask_graph__()))
+    if any(isinstance(task, P2PBarrierTask) for task in graph.values()):
+        raise DataError(
+            f"{' or '.join(places)} is rechunked or shuffled peer to peer, which computes the whole array for any part of it. "
+            "Rechunk with method='tasks', or persist it."
+        )
+    mark = uuid.uuid4().hex
+    names = {key: _named(key, mark) for key in graph}
+    tasks = {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
+    for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
+        tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: persisted before
+    return _measured(
+        [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
+    )
+
+
+def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
+    """Some of an array that was set apart, with those tasks alone that it takes."""
+    part = array[index]
+    graph, todo = part.__dask_graph__(), list(flatten(part.__dask_keys__()))
+    tasks: dict[Any, GraphNode] = {}
+    while todo:
+        key = todo.pop()
+        if key not in tasks and key in graph:
+            tasks[key] = graph[key]
+            todo += tasks[key].dependencies
+    return da.Array(tasks, part.name, part.chunks, meta=part._meta)
+
+
+def _named(key: Any, mark: str) -> Any:
+    return (_named(key[0], mark), *key[1:]) if isinstance(key, tuple) else f"{key}-{mark}"
+
+
+def _measured(arrays: list[da.Array]) -> list[da.Array]:
+    """The arrays, those whose chunks are of unknown sizes with known ones: all are computed at once."""
+    unknown = [array for array in arrays if np.isnan(array.shape).any()]
+    shapes = [
+        da.map_blocks(
+            _shape_of_chunk,
+            array,
+            dtype=int,
+            chunks=(*((1,) * len(sizes) for sizes in array.chunks), (array.ndim,)),
+            new_axis=array.ndim,
+        )
+        for array in unknown
+    ]
+    sizes = [[_along(shape, axis) for axis in range(shape.ndim - 1)] for shape in shapes]
+    for array, found in zip(unknown, dask.compute(sizes, optimize_graph=False)[0], strict=True):
+        array._chunks = tuple(tuple(map(int, lengths)) for lengths in found)
+    return arrays
+
+
+def _shape_of_chunk(chunk: Any) -> np.ndarray:
+    return np.array(chunk.shape).reshape((1,) * chunk.ndim + (-1,))
+
+
+def _along(shapes: da.Array, axis: int) -> da.Array:
+    """The lengths, along an axis, of those chunks that are the first along the others."""
+    index = [0] * (shapes.ndim - 1)
+    return shapes[(*index[:axis], slice(None), *index[axis + 1 :], axis)]

@@ -1,0 +1,150 @@
+"""The scheduler dies, or freezes: whatever goes on, it ends with one error that says so, as soon as that can be known."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+import zarr
+
+import distboost
+from distboost.cli import stream
+from distboost.errors import ClusterError
+from tests.active.sessions import committee, learner
+from tests.faults import traps
+from tests.faults.crews import Workers
+from tests.faults.trainings import TRAININGS, fit
+from tests.faults.traps import Stage, Trap
+
+pytestmark = pytest.mark.timeout(60)
+
+TIMEOUT = 3.0
+AT_ONCE = 3.0  # seconds, on a machine that is busy
+SLACK = 5.0  # seconds beside the timeout
+SILENT = r"the scheduler at tcp://\S+ does not answer\. .*resume=True"
+
+STAGES = {
+    "versions": Stage("distboost.runtime.versions:installed"),
+    "limits": Stage("distboost.runtime.cluster:_allowance"),
+    "scan": Stage("distboost.data.profile:scan_labels"),
+    "bin": Stage("distboost.data.ingest:bin_rows"),
+    "round": Stage("distboost.runtime.shard:Shard.update"),
+    "write block": Stage("distboost.data.layout:StoredBlocks.write"),
+    "query": Stage("distboost.active.scoring:best_of_block"),
+    "predict into": Stage("distboost.cli.stream:_predict_into"),
+    "evaluate": Stage("distboost.cli.stream:_count"),
+}
+
+
+def train(data, client, folder):
+    fit(TRAININGS["long"], data, client, folder, worker_timeout=TIMEOUT)
+
+
+def train_on_dask(data, client, folder):
+    fit(TRAININGS["corrective"], data, client, folder, worker_timeout=TIMEOUT)
+
+
+def train_on_numpy(data, client, folder):
+    fit(TRAININGS["mm"], data, client, folder, worker_timeout=TIMEOUT)
+
+
+def bin_into_store(data, client, folder):
+    distboost.bin(data.x_url, data.y_url, str(folder / "binned"), client=client)
+
+
+def query(data, client, folder):
+    pool = zarr.open_array(data.x_url, mode="r")
+    asked = learner(pool, committee(client=client, worker_timeout=TIMEOUT), strategy="entropy")
+    asked.teach(range(40), data.y[:40])
+    asked.query()
+
+
+def predict_into(data, client, folder):
+    stream.write_predictions(
+        data.model, data.x_url, str(folder / "out"), proba=True, overwrite=False, client=client
+    )
+
+
+def evaluate(data, client, folder):
+    stream.confusion(data.model, data.x_url, data.y_url, client)
+
+
+CASES = [
+    (train, "versions"),
+    (train, "limits"),
+    (train, "scan"),
+    (train, "bin"),
+    (train, "round"),
+    (train_on_dask, "scan"),
+    (train_on_dask, "bin"),
+    (train_on_numpy, "scan"),
+    (bin_into_store, "write block"),
+    (query, "query"),
+    (predict_into, "predict into"),
+    (evaluate, "evaluate"),
+]
+FREEZES = [(train, "versions"), (train, "scan"), (train, "round"), (train_on_numpy, "scan"), (query, "query")]
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two workers and a scheduler, which are not needed afterwards."""
+    workers = Workers(tmp_path)
+    workers.restore(2)
+    yield workers
+    workers.close()
+
+
+def ends(job, stage, what, two, data, folder) -> float:
+    """The seconds from the scheduler's end to the error."""
+    trap = Trap(2 if stage == "round" else 1, what=what, whom=two.scheduler.pid)
+    two.client.run(traps.set_up, str(folder), STAGES, {stage: trap})
+    with pytest.raises(ClusterError, match=SILENT):
+        job(data, two.client, folder)
+    ended = time.time()
+    return ended - os.stat((folder / stage).with_suffix(".struck")).st_mtime
+
+
+@pytest.mark.parametrize(("job", "stage"), CASES, ids=lambda each: getattr(each, "__name__", each))
+def test_killed(job, stage, two, data, tmp_path):
+    assert ends(job, stage, signal.SIGKILL, two, data, tmp_path) <= AT_ONCE
+
+
+@pytest.mark.parametrize(("job", "stage"), FREEZES, ids=lambda each: getattr(each, "__name__", each))
+def test_stopped(job, stage, two, data, tmp_path):
+    assert ends(job, stage, signal.SIGSTOP, two, data, tmp_path) <= TIMEOUT + SLACK
+
+
+@pytest.mark.parametrize(
+    ("what", "job"),
+    [
+        (signal.SIGKILL, train),
+        (signal.SIGKILL, bin_into_store),
+        (signal.SIGKILL, query),
+        (signal.SIGSTOP, train),
+        (signal.SIGSTOP, query),
+    ],
+)
+def test_gone_before(what, job, two, data, tmp_path):
+    os.kill(two.scheduler.pid, what)
+    began = time.monotonic()
+    with pytest.raises(ClusterError, match=SILENT):
+        job(data, two.client, tmp_path)
+    assert time.monotonic() - began <= TIMEOUT + SLACK
+
+
+def test_a_closed_client(two, data, tmp_path):
+    two.client.close()
+    with pytest.raises(ClusterError, match=r"the client given is closed\. Connect a new one"):
+        train(data, two.client, tmp_path)
+
+
+def test_a_client_that_is_closed_meanwhile(two, data, tmp_path):
+    def close(progress):
+        if progress.round == 3:
+            two.client.close()
+
+    with pytest.raises(ClusterError, match=SILENT):
+        fit(TRAININGS["long"], data, two.client, tmp_path, callbacks=[close])
