@@ -19,7 +19,7 @@ from distboost.errors import ClusterError, DistboostError, WorkerError
 from distboost.runtime.block import Key, located
 from distboost.runtime.coordinator import LostError
 from distboost.runtime.link import POLL, Link
-from distboost.runtime.office import HANDLER, give_rows, open_office, told
+from distboost.runtime.office import HANDLER, give_rows, on_worker, open_office, told
 from distboost.runtime.shard import Allotment, Layout, Reading
 from distboost.runtime.watch import Watch
 
@@ -122,7 +122,9 @@ class DaskCrew:
 
     def hire(self, worker: str, term: int) -> DaskTicket:
         key = self._office(term)
-        future = self._link.submit(open_office, key, *self._host, workers=[worker], key=key, retries=0)
+        future = self._link.submit(
+            on_worker, open_office, key, *self._host, workers=[worker], key=key, retries=0
+        )
         self._terms[term] = begun = Term(worker, future)
 
         async def opened() -> None:

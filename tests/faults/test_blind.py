@@ -30,7 +30,7 @@ from tests.faults.traps import Stage, Trap
 pytestmark = pytest.mark.timeout(100)
 
 N = 12 * BLOCK
-NOT_THERE = r"chunk c/\d+(/0)?, rows \d+ to \d+ of {} \(file://{}\), was in the store when it was listed, and is not there"
+NOT_THERE = r"chunk c/\d+(/0)?(, rows \d+ to \d+)? of {} \(file://{}\).* is not there"
 
 
 class Arrays:
