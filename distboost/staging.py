@@ -6,9 +6,10 @@ import logging
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import fsspec
@@ -21,8 +22,9 @@ from distboost.data.memory import give_back
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
 from distboost.data.store import BinnedStore, write_store
+from distboost.errors import LimitError
 from distboost.rows import Rows
-from distboost.runtime.plan import MemoryPlan, Task, parse_limit, reckon
+from distboost.runtime.plan import MemoryPlan, Task, beyond_memory, parse_limit, reckon
 from distboost.runtime.shard import Layout
 from distboost.threads import available_cores
 from distboost.units import megabytes
@@ -50,6 +52,8 @@ class Staging:
         Bytes that one process may take.
     scratch : str or None
         Directory, or URL, for what does not fit in memory.
+    warned : list of str
+        What the user was warned of.
     """
 
     where: Any
@@ -62,9 +66,34 @@ class Staging:
     weighted: bool
     memory_limit: int | None
     scratch: str | None
+    warned: list[str] = field(default_factory=list)
 
-    def plan(self, algorithm: Algorithm, n_bins: int | None = None) -> MemoryPlan:
+    def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
+        """What the training takes, before a row is read: `algorithm` is told a number of classes, and there are 2 or more."""
+        n_classes = self.data.n_classes
+        try:
+            found = self.plan(algorithm(2), may_have_more_classes=n_classes is None)
+        except LimitError:
+            self.plan(
+                algorithm(n_classes or 2), may_have_more_classes=n_classes is None
+            )  # names what all take
+            raise
+        self._warn(found)
+        return found
+
+    def _warn(self, found: MemoryPlan) -> None:
+        """Once, if this process has not the memory that it will take."""
+        message = None if self.warned else beyond_memory(found)
+        if message is not None:
+            self.warned.append(message)
+            warnings.warn(message, stacklevel=5)
+
+    def plan(
+        self, algorithm: Algorithm, n_bins: int | None = None, may_have_more_classes: bool = False
+    ) -> MemoryPlan:
         """What the training takes; raises LimitError if that is more than the limit whatever streams."""
+        where, keep = self.where, algorithm.needs_values
+        raw = [data for data in (self.data, self.evaluation) if isinstance(data, RawDataset)]
         task = Task(
             algorithm,
             self.limits,
@@ -74,8 +103,9 @@ class Staging:
             np.dtype(self.score_dtype).itemsize,
             self.weighted,
             n_bins,
+            max((data.least_ingest(self.max_bins, where, keep) for data in raw), default=0),
+            may_have_more_classes,
         )
-        where = self.where
         n_threads = max(where.n_parallel // where.n_processes, 1)
         return reckon(
             task,
@@ -96,6 +126,7 @@ class Staging:
     ) -> Iterator[tuple[Rows, MemoryPlan]]:
         """The rows where the training runs: in memory, or as much of them as may be there."""
         found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
+        self._warn(found)
         log.info("memory: %s", _summary(found))
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
         layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
