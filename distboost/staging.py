@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import fsspec
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
@@ -22,6 +20,7 @@ from distboost.data.memory import give_back
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
 from distboost.data.store import BinnedStore, write_store
+from distboost.data.temporary import temporary_folder
 from distboost.errors import LimitError
 from distboost.rows import Rows
 from distboost.runtime.plan import MemoryPlan, Task, beyond_memory, parse_limit, reckon
@@ -149,7 +148,7 @@ class Staging:
         """The blocks of one set; of raw rows that are to stream, or that are costly to read, those of a binned store."""
         keep = algorithm.needs_values
         if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
-            url = f"{stack.enter_context(self._folder(found))}/{name}"
+            url = f"{stack.enter_context(self._folder())}/{name}"
             data = write_store(
                 data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
             )
@@ -160,19 +159,12 @@ class Staging:
         return data.is_tall and not (self.where.on_cluster and self.scratch is None)
 
     @contextmanager
-    def _folder(self, found: MemoryPlan) -> Iterator[str]:
+    def _folder(self) -> Iterator[str]:
         """A new folder for binned stores, that all workers see; it is removed in the end."""
-        base = self.scratch or tempfile.gettempdir()
-        url = f"{base.rstrip('/')}/distboost-{uuid.uuid4().hex[:12]}"
-        filesystem, path = fsspec.core.url_to_fs(url)
-        filesystem.makedirs(path, exist_ok=True)
-        try:
+        with temporary_folder(self.scratch or tempfile.gettempdir()) as url:
             self.where.check_shared(url)
             log.info("binning into %s", url)
             yield url
-        finally:
-            with suppress(FileNotFoundError):
-                filesystem.rm(path, recursive=True)
 
     def _local_scratch(self) -> str | None:
         """Where scores of streamed rows go: workers have directories of their own."""
