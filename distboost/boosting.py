@@ -211,7 +211,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as where:
             staging = self._staging(data, evaluation, where)
-            least = staging.plan(self._algorithm(2))  # before a row is read, and again with all classes
+            least = staging.first_plan(self._algorithm)
             profile = staging.profile(least)
             if earlier is not None:
                 check_same_task(earlier, profile)

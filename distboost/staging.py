@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
-import fsspec
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
@@ -21,8 +20,10 @@ from distboost.data.memory import give_back
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
 from distboost.data.store import BinnedStore, write_store
+from distboost.data.temporary import temporary_folder
+from distboost.errors import LimitError
 from distboost.rows import Rows
-from distboost.runtime.plan import MemoryPlan, Task, parse_limit, reckon
+from distboost.runtime.plan import MemoryPlan, Task, beyond_memory, parse_limit, reckon
 from distboost.runtime.shard import Layout
 from distboost.threads import available_cores
 from distboost.units import megabytes
@@ -50,6 +51,8 @@ class Staging:
         Bytes that one process may take.
     scratch : str or None
         Directory, or URL, for what does not fit in memory.
+    warned : list of str
+        What the user was warned of.
     """
 
     where: Any
@@ -62,9 +65,34 @@ class Staging:
     weighted: bool
     memory_limit: int | None
     scratch: str | None
+    warned: list[str] = field(default_factory=list)
 
-    def plan(self, algorithm: Algorithm, n_bins: int | None = None) -> MemoryPlan:
+    def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
+        """What the training takes, before a row is read: `algorithm` is told a number of classes, and there are 2 or more."""
+        n_classes = self.data.n_classes
+        try:
+            found = self.plan(algorithm(2), may_have_more_classes=n_classes is None)
+        except LimitError:
+            self.plan(
+                algorithm(n_classes or 2), may_have_more_classes=n_classes is None
+            )  # names what all take
+            raise
+        self._warn(found)
+        return found
+
+    def _warn(self, found: MemoryPlan) -> None:
+        """Once, if this process has not the memory that it will take."""
+        message = None if self.warned else beyond_memory(found)
+        if message is not None:
+            self.warned.append(message)
+            warnings.warn(message, stacklevel=5)
+
+    def plan(
+        self, algorithm: Algorithm, n_bins: int | None = None, may_have_more_classes: bool = False
+    ) -> MemoryPlan:
         """What the training takes; raises LimitError if that is more than the limit whatever streams."""
+        where, keep = self.where, algorithm.needs_values
+        raw = [data for data in (self.data, self.evaluation) if isinstance(data, RawDataset)]
         task = Task(
             algorithm,
             self.limits,
@@ -74,8 +102,9 @@ class Staging:
             np.dtype(self.score_dtype).itemsize,
             self.weighted,
             n_bins,
+            max((data.least_ingest(self.max_bins, where, keep) for data in raw), default=0),
+            may_have_more_classes,
         )
-        where = self.where
         n_threads = max(where.n_parallel // where.n_processes, 1)
         return reckon(
             task,
@@ -96,6 +125,7 @@ class Staging:
     ) -> Iterator[tuple[Rows, MemoryPlan]]:
         """The rows where the training runs: in memory, or as much of them as may be there."""
         found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
+        self._warn(found)
         log.info("memory: %s", _summary(found))
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
         layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
@@ -120,7 +150,7 @@ class Staging:
         """The blocks of one set; of raw rows that are to stream, or that are costly to read, those of a binned store."""
         keep = algorithm.needs_values
         if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
-            url = f"{stack.enter_context(self._folder(found))}/{name}"
+            url = f"{stack.enter_context(self._folder())}/{name}"
             data = write_store(
                 data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
             )
@@ -131,19 +161,12 @@ class Staging:
         return data.is_tall and not (self.where.on_cluster and self.scratch is None)
 
     @contextmanager
-    def _folder(self, found: MemoryPlan) -> Iterator[str]:
+    def _folder(self) -> Iterator[str]:
         """A new folder for binned stores, that all workers see; it is removed in the end."""
-        base = self.scratch or tempfile.gettempdir()
-        url = f"{base.rstrip('/')}/distboost-{uuid.uuid4().hex[:12]}"
-        filesystem, path = fsspec.core.url_to_fs(url)
-        filesystem.makedirs(path, exist_ok=True)
-        try:
+        with temporary_folder(self.scratch or tempfile.gettempdir()) as url:
             self.where.check_shared(url)
             log.info("binning into %s", url)
             yield url
-        finally:
-            with suppress(FileNotFoundError):
-                filesystem.rm(path, recursive=True)
 
     def _local_scratch(self) -> str | None:
         """Where scores of streamed rows go: workers have directories of their own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -10,12 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from dask.system import cpu_count
 from threadpoolctl import threadpool_limits
 
 
 def available_cores() -> int:
-    """The number of cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The number of cores this process may use: of those it may run on, as many as its container has time on."""
+    return cpu_count()
 
 
 class _SingleBlas:
@@ -56,12 +56,46 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.n - 1, "distboost") if self.n > 1 else None
 
     def map(self, function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
+        """function(item) for all items, in their order: each thread takes the next item as soon as it is free.
+
+        If any fails, no other is begun, those that run are waited for, and the error of the first item that failed is raised.
+        `function` may map, too.
+        """
         items = list(items)
         if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
-        futures = [self._pool.submit(function, item) for item in items[1:]]
-        # The first item runs here: no thread is woken for it.
-        return [function(items[0]), *(future.result() for future in futures)]
+        results: list[Any] = [None] * len(items)
+        failures: dict[int, BaseException] = {}
+        waiting = deque(enumerate(items))
+
+        def work() -> None:
+            while waiting:
+                try:
+                    number, item = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                try:
+                    results[number] = function(item)
+                except BaseException as error:
+                    waiting.clear()
+                    failures[number] = error
+
+        helpers: list[Future] = []
+        try:
+            for _ in range(min(self.n, len(items)) - 1):
+                helpers.append(self._pool.submit(work))
+            work()
+            _wait_for_running(helpers)
+        except BaseException:  # an interrupt of this thread
+            waiting.clear()
+            _wait_for_running(helpers)
+            raise
+        try:
+            if failures:
+                raise failures[min(failures, key=lambda n: (isinstance(failures[n], Exception), n))]
+        finally:
+            failures.clear()  # their tracebacks lead back to it
+        return results
 
     def each(
         self, function: Callable[..., Any], items: Iterable[Any], at_once: int | None = None
@@ -93,3 +127,10 @@ class Threads:
 
     def __exit__(self, *exception) -> None:
         self.close()
+
+
+def _wait_for_running(helpers: list[Future]) -> None:
+    """Helpers that no thread was free for have nothing left to do: to wait for them could be to wait for ourselves."""
+    for helper in helpers:
+        if not helper.cancel():
+            helper.exception()

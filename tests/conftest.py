@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +68,36 @@ def assert_same_model():
         np.testing.assert_array_equal(a.train_error_, b.train_error_)
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def with_mounts() -> Callable[..., subprocess.CompletedProcess]:
+    """with_mounts(commands, program): runs a Python program after shell commands, whose mounts it alone sees."""
+    private = ["unshare", "--mount"]
+    if subprocess.run([*private, "true"], capture_output=True, timeout=20, check=False).returncode:
+        pytest.skip("mounting is not permitted here")
+
+    def run(commands: Iterable[str], program: str, **environment: str) -> subprocess.CompletedProcess:
+        script = " && ".join([*commands, f'exec {sys.executable} -c "$0"'])
+        done = subprocess.run(
+            [*private, "sh", "-c", script, program],
+            env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def in_container(with_mounts) -> Callable[..., subprocess.CompletedProcess]:
+    """in_container(files, program): runs a Python program where the control groups' files hold this."""
+
+    def run(files: Mapping[str, object], program: str) -> subprocess.CompletedProcess:
+        root = Path("/sys/fs/cgroup")
+        commands = [f"mount -t tmpfs tmpfs {root}"]
+        for name, content in files.items():
+            commands.append(f"mkdir -p {(root / name).parent} && echo {content} > {root / name}")
+        return with_mounts(commands, program)
+
+    return run

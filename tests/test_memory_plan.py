@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import zarr
 from click.testing import CliRunner
+from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
+from hypothesis import given
+from hypothesis import strategies as st
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
@@ -20,6 +23,7 @@ from distboost.errors import LimitError, StoreError
 from distboost.runtime import plan as reckoning
 from distboost.runtime.cluster import ClusterRuntime
 from distboost.units import megabytes
+from distboost.weak.tree import GrowthLimits
 
 LARGE = {"n_rows": 4_200_000, "n_features": 256, "n_classes": 5}
 
@@ -59,6 +63,105 @@ def test_the_limit_that_would_do_is_told():
     assert distboost.plan(gd(memory_limit=f"{enough}MB"), **LARGE, n_threads=2).resident < 10_000
     with pytest.raises(LimitError, match=f"take {enough} MB"):
         distboost.plan(gd(memory_limit=f"{enough - 1}MB"), **LARGE, n_threads=2)
+
+
+def named(refused) -> str:
+    """The limit that a refusal asks for."""
+    return re.search(r"take ([\d,]+ MB)", str(refused.value))[1].replace(",", "")
+
+
+@given(
+    n_rows=st.integers(2, 10**7),
+    n_features=st.integers(1, 3000),
+    n_classes=st.integers(2, 60),
+    max_bins=st.integers(2, 255),
+    depth=st.integers(1, 12),
+    weighted=st.booleans(),
+    n_bins=st.none() | st.integers(1, 10**5),
+    ingest=st.integers(0, 10**9),
+    processes=st.integers(1, 5),
+    threads=st.integers(1, 8),
+)
+def test_the_limit_that_is_named_will_do(
+    n_rows, n_features, n_classes, max_bins, depth, weighted, n_bins, ingest, processes, threads
+):
+    algorithm = GDMCBoostClassifier()._algorithm(n_classes)
+    task = reckoning.Task(
+        algorithm, GrowthLimits(max_depth=depth), n_rows, n_features, max_bins, 8, weighted, n_bins, ingest
+    )
+    where = {"n_processes": processes, "n_threads": threads, "on_cluster": processes > 1}
+    with pytest.raises(LimitError) as refused:
+        reckoning.reckon(task, 1, **where)
+    found = reckoning.reckon(task, parse_bytes(named(refused)), **where)
+    assert found.n_bytes <= found.limit
+    assert found.for_ingest >= ingest
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("n_classes", [2, 26])
+@pytest.mark.parametrize("shape", [(3000, 5), (100_000, 20)], ids=str)
+@pytest.mark.parametrize("kind", ["numpy", "zarr"])
+def test_a_training_is_refused_once(kind, shape, n_classes, weighted, tmp_path):
+    """Whatever decides: the trees of all classes, the rows that stream, or how the arrays are read and binned."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=shape), np.arange(shape[0]) % n_classes
+    weights = rng.random(shape[0]) if weighted else None
+    if kind == "zarr":
+        zarr.create_array(str(tmp_path / "x"), data=X, chunks=(shape[0], 1))
+        X = str(tmp_path / "x")
+
+    def fit(limit):
+        model = GDMCBoostClassifier(n_estimators=1, memory_limit=limit, scratch=tmp_path / "scratch")
+        return model.fit(X, y, weights)
+
+    with pytest.raises(LimitError) as refused:
+        fit("10MB")
+    found = fit(named(refused)).memory_plan_
+    assert found.n_bytes <= found.limit
+
+
+def test_classes_that_nobody_has_counted_may_take_more(blobs, tmp_path):
+    zarr.create_array(str(tmp_path / "y"), data=blobs[1], chunks=(100,))
+    with pytest.raises(LimitError, match=r"at least 2 classes take [\d,]+ MB or more.* to that or more;"):
+        GDMCBoostClassifier(memory_limit="10MB", max_depth=12).fit(np.zeros((240, 3000)), str(tmp_path / "y"))
+
+
+def test_more_than_the_machine_has_is_warned_of_before_a_row_is_read(in_container):
+    """The rows would be refused, if they were read."""
+    program = """
+import warnings
+import numpy as np
+from distboost import GDMCBoostClassifier
+warnings.simplefilter("error", UserWarning)
+X = np.full((400, 20_000), np.inf)
+try:
+    GDMCBoostClassifier(n_estimators=1, max_depth=6).fit(X, np.arange(400) % 3)
+except UserWarning as warning:
+    print(warning)
+"""
+    for file in ("memory/memory.limit_in_bytes", "memory.max"):
+        said = in_container({file: 10**9}, program).stdout
+        assert re.match(r"this process may take [\d,]+ MB, but there are 1,000 MB of memory here", said)
+        for word in ("histograms", "memory_limit", "max_depth", "max_bins"):
+            assert word in said
+
+
+def test_a_training_that_fits_or_has_a_limit_is_not_warned_of(blobs, monkeypatch):
+    GDMCBoostClassifier(n_estimators=1).fit(*blobs)  # warnings are errors
+    monkeypatch.setattr(reckoning, "memory_limit", lambda: 10**8)
+    GDMCBoostClassifier(n_estimators=1, memory_limit="1GB").fit(*blobs)
+    with pytest.warns(UserWarning, match="100 MB of memory here") as warned:
+        GDMCBoostClassifier(n_estimators=1).fit(*blobs)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+
+
+def test_the_process_that_leads_may_lack_memory_too(blobs, clients, monkeypatch):
+    monkeypatch.setattr(reckoning, "memory_limit", lambda: 10**8)
+    model = GDMCBoostClassifier(n_estimators=1, memory_limit="1GB")
+    model.client = clients[2]
+    with pytest.warns(UserWarning, match="this process may take 4.*, but there are 100 MB"):
+        model.fit(*blobs)
 
 
 def test_workers_share_the_rows_and_the_caller_has_a_plan_of_its_own():

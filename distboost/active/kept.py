@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-import uuid
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import fsspec
 import numpy as np
 
 from distboost.active.strategies import Committee
 from distboost.data.storage import check_space, local_path, read_array, write_array
+from distboost.data.temporary import own, release, remove, temporary_url
 from distboost.model import Ensemble
 
 
@@ -62,39 +60,31 @@ class KeptScores:
         self._base = (
             base if path is None else str(path.absolute())
         )  # workers need not share our working directory
-        self._url = f"{self._base}/distboost-scores-{uuid.uuid4().hex[:12]}"
+        self._url = temporary_url(self._base, "distboost-scores")
         self._ensemble: Ensemble | None = None  # that the scores are of
-        self._removed = weakref.finalize(self, _remove, self._url)
+        self._removed = weakref.finalize(self, release, self._url)
 
     @contextmanager
     def renewed(self, ensemble: Ensemble, n_rows: int, where: Any) -> Iterator[Known]:
         """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
         known = self._known(ensemble)
         if known.before != known.now:
-            _remove(known.now)  # of a query that failed
-            if local_path(self._base) is not None:
-                os.makedirs(known.now)
+            remove(known.now)  # of a query that failed
+            folder = local_path(self._url)
+            if folder is not None:
+                own(folder)
+                os.makedirs(known.now, exist_ok=True)
                 where.check_shared(known.now)
                 check_space(known.now, n_rows * ensemble.n_scores * 8)
         yield known
         self._ensemble = ensemble
         if known.before not in (None, known.now):
-            _remove(known.before)
+            remove(known.before)
 
     def _known(self, ensemble: Ensemble) -> Known:
         now = f"{self._url}/{len(ensemble)}"
         if self._ensemble is None or not ensemble.begins_with(self._ensemble):
-            _remove(self._url)
+            remove(self._url)
             return Known(None, 0, now)
         n_rounds = len(self._ensemble)
         return Known(f"{self._url}/{n_rounds}", n_rounds, now)
-
-
-def _remove(url: str) -> None:
-    path = local_path(url)
-    if path is not None:
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    filesystem, place = fsspec.core.url_to_fs(url)
-    if filesystem.exists(place):
-        filesystem.rm(place, recursive=True)

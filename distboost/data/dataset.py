@@ -9,8 +9,9 @@ import numpy as np
 from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
+from distboost.data.plan import least_memory
 from distboost.data.profile import Profile, WeightRule
-from distboost.data.sources import ZarrSource, as_sources, check_chunks
+from distboost.data.sources import ArraySource, ZarrSource, as_sources, check_chunks
 from distboost.errors import DataError
 
 TALL = 4  # blocks to a chunk
@@ -24,6 +25,10 @@ class Dataset(Protocol):
 
     @property
     def n_features(self) -> int: ...
+
+    @property
+    def n_classes(self) -> int | None:
+        """The most classes that there may be, if that is known before the labels are read."""
 
     @property
     def weighted(self) -> bool:
@@ -89,6 +94,21 @@ class RawDataset:
         """Bytes that so many threads take while they bin, a block each."""
         rows = min(block_rows(self.n_features), self.n_rows)
         return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
+
+    def least_ingest(self, max_bins: int, work: Workplace, keep_values: bool) -> int:
+        """The smallest limit, in bytes of each process, that these rows can be scanned and binned within."""
+        return least_memory(
+            *self.sources, max_bins, block_rows(self.n_features), keep_values, work.on_cluster
+        )
+
+    @property
+    def n_classes(self) -> int | None:
+        """The most classes that there may be; None where the labels are not in memory."""
+        y = self.sources.y
+        try:
+            return len(np.unique(y.array)) if isinstance(y, ArraySource) else None
+        except TypeError:  # mixed types, which the scan will refuse
+            return None
 
     def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
         return take_profile(self.sources, max_bins, seed, work, memory)

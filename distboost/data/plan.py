@@ -105,10 +105,16 @@ def plan_ingest(
 
 
 def least_memory(
-    x: Source, y: Source, weights: Source | None, max_bins: int, block: int, keep_values: bool = False
+    x: Source,
+    y: Source,
+    weights: Source | None,
+    max_bins: int,
+    block: int,
+    keep_values: bool = False,
+    caller_apart: bool = False,
 ) -> int:
     """The smallest limit that these rows can be scanned and binned within."""
-    return _Planner(x, y, weights, max_bins, block, 1, 1, keep_values).plan(0).least
+    return _Planner(x, y, weights, max_bins, block, 1, 1, keep_values, caller_apart).plan(0).least
 
 
 def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:

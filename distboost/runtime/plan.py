@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dask.utils import parse_bytes
+from distributed.system import memory_limit
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.ingest import block_rows
@@ -49,6 +50,10 @@ class Task:
         Rows may weigh other than 1.
     n_bins : int or None
         Of all features together. None, before they are known: the most there may be.
+    ingest : int
+        Bytes that reading and binning the raw rows take at the least, while there are no others in memory.
+    may_have_more_classes : bool
+        The labels have not been read.
     """
 
     algorithm: Algorithm
@@ -59,6 +64,8 @@ class Task:
     score_bytes: int
     weighted: bool = True
     n_bins: int | None = None
+    ingest: int = 0
+    may_have_more_classes: bool = False
 
     @property
     def row_bytes(self) -> int:
@@ -76,7 +83,8 @@ class Task:
     @property
     def histogram_bytes(self) -> int:
         """Bytes of one node's histogram."""
-        n_bins = self.n_features * (self.max_bins + 1) if self.n_bins is None else self.n_bins
+        distinct = min(self.max_bins, self.n_rows)
+        n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
         n_channels = lanes.padded(self.algorithm.histogram_sums + 1 + self.weighted)
         return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
 
@@ -141,15 +149,15 @@ class MemoryPlan:
         return Allotment(self.room, max(self.window, LEAST_WINDOW), scratch, self.scratch_bytes)
 
 
-def parse_limit(memory_limit: int | str | None) -> int | None:
+def parse_limit(given: int | str | None) -> int | None:
     """Bytes, from a number or a text such as "2GB"."""
-    if memory_limit is None:
+    if given is None:
         return None
     try:
-        return parse_bytes(memory_limit)
+        return parse_bytes(given)
     except ValueError as error:
         raise LimitError(
-            f"memory_limit is {memory_limit!r}, expected a number of bytes or a text such as '2GB'."
+            f"memory_limit is {given!r}, expected a number of bytes or a text such as '2GB'."
         ) from error
 
 
@@ -189,6 +197,7 @@ def reckon(
     )
     fixed = libraries.n_bytes + histograms.n_bytes
     needed = libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes
+    _check_limit(task, limit, libraries.n_bytes, fixed, needed)
     resident, room, window = _parted(task, limit, fixed, needed, share, n_threads)
     streamed = share - resident
     parts = [
@@ -232,10 +241,7 @@ def _parted(
         return share, max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share), 0
     n_blocks = -(-share // min(block_rows(task.n_features), share))
     window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
-    left = limit - fixed - window * block
-    if left < 0:
-        raise _too_small(task, limit, fixed + window * block)
-    resident = min(left // task.row_bytes, share)
+    resident = min((limit - fixed - window * block) // task.row_bytes, share)
     return resident, resident, window
 
 
@@ -265,14 +271,50 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
     )
 
 
-def _too_small(task: Task, limit: int, needed: int) -> LimitError:
+def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:
+    """Raises LimitError for a limit that is too small even if all rows stream; one of the bytes that it names is not."""
+    streaming = fixed + LEAST_WINDOW * task.streamed_block_bytes
+    training, reading = min(needed, streaming), libraries + task.ingest
+    if limit is None or limit >= max(training, reading):
+        return
+    enough = megabytes(math.ceil(max(training, reading) / 1e6) * 1e6)
+    begun = f"memory_limit is {megabytes(limit)} per process, but "
+    if reading > training:
+        raise LimitError(
+            f"{begun}reading the arrays and binning them take {enough} with the libraries, the fewest rows at a time that their "
+            "chunks allow. Raise the limit to that; or rechunk the arrays into smaller chunks."
+        )
+    classes, more = (" at least", " or more") if task.may_have_more_classes else ("", "")
+    stays = "" if needed < streaming else ", though no row stays in memory"
+    raise LimitError(
+        f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
+        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}; or {_smaller(task)} may do (distboost plan "
+        "shows what takes it)."
+    )
+
+
+def _smaller(task: Task) -> str:
     wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
-    smaller = "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
-    enough = megabytes(math.ceil(needed / 1e6) * 1e6)
-    return LimitError(
-        f"memory_limit is {megabytes(limit)} per process, but {task.n_rows} rows of {task.n_features} features and "
-        f"{task.algorithm.n_classes} classes take {enough} with {task.algorithm.name}, though no row stays in "
-        f"memory. Raise the limit to that; or {smaller} may do (distboost plan shows what takes it)."
+    return "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
+
+
+def beyond_memory(found: MemoryPlan) -> str | None:
+    """A warning of a plan that nothing limits and that takes more than this machine, or this container, has."""
+    there = memory_limit()
+    parts = found.leader if found.leader else found.parts if found.limit is None else ()
+    needed = sum(part.n_bytes for part in parts)
+    if needed <= there:
+        return None
+    most = max(parts, key=lambda part: part.n_bytes)
+    remedy = (
+        "Train smaller trees (max_depth, max_leaf_nodes) or with fewer bins (max_bins)"
+        if found.leader
+        else "Give a memory_limit, within which rows stream from disk; smaller trees (max_depth, max_leaf_nodes) and fewer bins "
+        "(max_bins) take less"
+    )
+    return (
+        f"this process may take {megabytes(needed)}, but there are {megabytes(there)} of memory here: it may be ended by the "
+        f"system. Most of it, {megabytes(most.n_bytes)}, is for {most.name} ({most.what}). {remedy}."
     )
 
 

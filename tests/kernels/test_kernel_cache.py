@@ -1,0 +1,147 @@
+"""Where compiled kernels are kept, and what is done without such a place: each time in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import distboost
+
+PACKAGE = Path(distboost.__file__).parent
+TOLD = "compiled kernels cannot be read or kept"
+
+# What ends the programs below: how many kernels were loaded, and how many compiled.
+_COUNT = """
+import gc, json
+from numba.core.dispatcher import Dispatcher
+kernels = [k for k in gc.get_objects() if isinstance(k, Dispatcher) and k.py_func.__module__.startswith("distboost")]
+found["loaded"] = sum(sum(k.stats.cache_hits.values()) for k in kernels)
+found["compiled"] = sum(len(k.overloads) for k in kernels) - found["loaded"]
+print(json.dumps(found))
+"""
+FIT = f"""
+import hashlib, sys
+import numpy as np
+from distboost import AdaBoostMMClassifier, load
+X = np.random.default_rng(0).normal(size=(200, 4))
+model = AdaBoostMMClassifier(n_estimators=2, n_jobs=1).fit(X, np.arange(200) % 4)
+model.save(sys.argv[1])
+found = {{"model": hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), "right": load(sys.argv[1]).score(X, X[:, 0] > 0)}}
+{_COUNT}
+"""
+WEIGHTS = f"""
+import numpy as np
+from distboost.kernels.response import response_weights
+out = np.zeros(1, np.int64)
+zero = np.zeros(1, np.int32)
+response_weights(np.zeros((1, 2)), zero, np.ones(1), zero, 1.0, 0.0, 1.0, out)
+found = {{"weight": int(out[0])}}
+{_COUNT}
+"""
+
+
+def run(program: str, cache: Path, *arguments: object, package: Path = PACKAGE) -> tuple[dict, str]:
+    """What the program found, and what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], cwd=package.parent,
+        capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(package.parent)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """(cache, what was found): of a training that began without a cache."""
+    place = tmp_path_factory.mktemp("first")
+    found, said = run(FIT, place / "cache", place / "model")
+    assert said == ""
+    assert found["loaded"] == 0 < found["compiled"]
+    return place / "cache", found
+
+
+def test_a_second_process_compiles_nothing(first, tmp_path):
+    """This fails, too, where another version of Numba has no more use for our cache."""
+    cache, before = first
+    found, said = run(FIT, cache, tmp_path / "model")
+    assert said == ""
+    assert found["compiled"] == 0 < found["loaded"]
+    assert found["model"] == before["model"]
+
+
+def test_an_installation_and_a_home_that_nobody_can_write_to(first, with_mounts, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    commands = [
+        f"mount --bind {PACKAGE} {PACKAGE}",
+        f"mount -o remount,bind,ro {PACKAGE}",
+        f"mount -t tmpfs -o ro tmpfs {home}",
+        "unset NUMBA_CACHE_DIR XDG_CACHE_HOME",
+    ]
+    program = FIT.replace("sys.argv[1]", repr(str(tmp_path / "model")))
+    done = with_mounts(commands, program, HOME=str(home), PYTHONPATH=str(PACKAGE.parent))
+    found = json.loads(done.stdout)
+    assert found["model"] == first[1]["model"]
+    assert found["loaded"] == 0 < found["compiled"]
+    assert done.stderr.count(TOLD) == 1
+    assert "Set NUMBA_CACHE_DIR" in done.stderr
+
+
+def test_a_full_disk(first, with_mounts, tmp_path):
+    """There is room for a few kernels."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    program = FIT.replace("sys.argv[1]", repr(str(tmp_path / "model")))
+    done = with_mounts(
+        [f"mount -t tmpfs -o size=200k tmpfs {cache}"],
+        program,
+        NUMBA_CACHE_DIR=str(cache),
+        PYTHONPATH=str(PACKAGE.parent),
+    )
+    found = json.loads(done.stdout)
+    assert found["model"] == first[1]["model"]
+    assert done.stderr.count(TOLD) == 1
+    assert "No space left on device" in done.stderr
+
+
+def altered(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: b"", lambda content: content[:-100], altered],
+    ids=["empty", "cut off", "altered"],
+)
+def test_a_damaged_file_is_compiled_anew(damage, tmp_path):
+    run(WEIGHTS, tmp_path)
+    (file,) = (path for path in tmp_path.rglob("*.nbc") if "response_weights" in path.name)
+    file.write_bytes(damage(file.read_bytes()))
+    found, said = run(WEIGHTS, tmp_path)
+    assert (found["weight"], found["compiled"] > 0) == (1, True)
+    assert said.count(TOLD) == 1
+    found, said = run(WEIGHTS, tmp_path)
+    assert (found["weight"], found["compiled"], said) == (1, 0, "")
+
+
+def test_code_of_other_sources_is_not_used(tmp_path):
+    """What a kernel calls is in another file: both are of the version that is installed."""
+    package = tmp_path / "distboost"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    cache = tmp_path / "cache"
+    assert run(WEIGHTS, cache, package=package)[0]["weight"] == 1
+    exponential = package / "kernels" / "exponential.py"
+    exponential.write_text(exponential.read_text().replace("return e_r * ", "return 3.0 * e_r * "))
+    before = {path.name for path in cache.rglob("*.nbc")}
+    assert run(WEIGHTS, cache, package=package)[0]["weight"] == 3
+    after = {path.name for path in cache.rglob("*.nbc")}
+    assert len(before) == len(after)  # what nobody will read again is gone
+    assert not before & after
