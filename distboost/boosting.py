@@ -164,7 +164,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
             May hold NaN for missing values. The path or URL of a binned store (see `distboost.bin`) needs no y.
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
-            Labels of any sortable type.
+            Labels: whole numbers, flags, text, bytes, or dates or durations of NumPy.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
             Weights >= 0. A row of weight 2 counts as the row twice, a row of weight 0 is not there
             (though its values must be valid).
@@ -204,6 +204,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"early_stopping_rounds={self.early_stopping_rounds} needs an eval_set to measure. "
                 "Call fit(..., eval_set=(X, y))."
             )
+        deciding_parameters(self)  # raises now, rather than after the training, if one cannot be kept
         data = self._dataset(X, y, sample_weight)
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as where:
