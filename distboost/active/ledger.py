@@ -20,6 +20,7 @@ from sklearn.utils.validation import column_or_1d
 from distboost.data.retry import said
 from distboost.data.storage import force_names, local_path
 from distboost.errors import DataError, StoreError
+from distboost.files import read_local
 
 try:
     import fcntl
@@ -289,9 +290,11 @@ def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
 def _content(path: Path) -> tuple[bytes, int]:
     """What is in a log, and where its last line ends: the process may have ended while it wrote another."""
     try:
-        content = path.read_bytes()
+        content = read_local(path, kind=StoreError)
     except FileNotFoundError:
         return b"", 0
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(f"the log {path} cannot be read: {said(error)}. Give a file.") from error
     return content, content.rfind(b"\n") + 1

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from distboost.files import check_replaceable
+
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
 
@@ -141,5 +143,4 @@ def check_folder(path: str) -> None:
         raise click.ClickException(
             f"cannot write {path}: the folder {folder} does not exist or is read-only."
         )
-    if os.path.isdir(path):
-        raise click.ClickException(f"cannot write {path}: it is a folder. Give the path of a file.")
+    check_replaceable(path)

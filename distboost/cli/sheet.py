@@ -42,7 +42,7 @@ def _cell(value: np.floating) -> str:
 def read_sheet(url: str) -> dict[int, str]:
     """The label of each row as it is written, "" if it is empty; raises DataError for any other kind of file."""
     try:
-        text = read(url).decode("utf-8-sig")
+        text = read(url, kind=DataError).decode("utf-8-sig")
         first, _, _ = text.partition("\n")
         delimiter = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
         lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
