@@ -119,7 +119,7 @@ def check_same_task(earlier: Learned, profile: Profile) -> None:
 def load_into(url: str, find: Callable[[str], type]) -> Any:
     """The estimator in a model file or a checkpoint; `find` gives the class of an algorithm's name, or raises KeyError."""
     header, parts = _content(url)
-    with _damage_told(url):
+    with damage_told(url):
         estimator = estimator_of(header, find)
         classes = _classes(header)
         n_features = _whole(header["n_features"], "its number of features", 1, MOST_FEATURES)
@@ -150,7 +150,7 @@ def _content(url: str) -> tuple[dict[str, Any], list[tuple[Segment | None, dict[
 
 
 @contextmanager
-def _damage_told(url: str) -> Iterator[None]:
+def damage_told(url: str) -> Iterator[None]:
     """What does not fit is the file's fault: the error names it."""
     try:
         yield
