@@ -29,7 +29,7 @@ from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
 from distboost.data.sources import is_lazy, warn_all
 from distboost.data.store import BinnedStore
-from distboost.errors import DataError
+from distboost.errors import DataError, LimitError
 from distboost.model import new_ensemble
 from distboost.persistence import (
     Learned,
@@ -50,6 +50,7 @@ from distboost.weak.tree import GrowthLimits
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _FRACTION = Interval(Real, 0, 1, closed="right")
+MOST_IMPORTANCES = 2**24  # numbers in one array, whatever a file says
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -468,8 +469,18 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Total gain of the splits on each feature, as fractions of the sum, shape (n_features,)."""
-        gains = self._fitted()._ensemble.feature_gains()
+        """Total gain of the splits on each feature, as fractions of the sum, shape (n_features,).
+
+        Of at most 2^24 features: a model file may tell of any number of them.
+        """
+        if self._fitted().n_features_in_ > MOST_IMPORTANCES:
+            raise LimitError(
+                f"the model has {self.n_features_in_} features, and feature_importances_ has a number for each; the limit is "
+                f"{MOST_IMPORTANCES}. 'distboost inspect' shows the most important ones."
+            )
+        gains = np.zeros(self.n_features_in_)
+        features, gains_of_them = self._ensemble.gains()
+        gains[features] = gains_of_them
         total = gains.sum()
         return gains / total if total > 0 else gains
 

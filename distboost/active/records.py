@@ -176,8 +176,16 @@ def _check_whole(labels: np.ndarray) -> None:
 
 
 def check_kind(label: Any, earlier: Any) -> None:
-    """Raises if of two labels one is a number, and the other is text."""
-    if isinstance(label, str) != isinstance(earlier, str):
+    """Raises if of two labels one is text, a flag or a number, and the other is not."""
+    kinds = {_kind(label), _kind(earlier)}
+    if len(kinds) > 1:
+        one, other = sorted(kinds, reverse=True)
         raise DataError(
-            f"of the labels {earlier!r:.100} and {label!r:.100}, one is text and one a number. Give all labels in the same way."
+            f"of the labels {earlier!r:.100} and {label!r:.100}, one is {one} and one {other}. Give all labels in the same way."
         )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    return "a flag" if isinstance(label, (bool, np.bool_)) else "a number"

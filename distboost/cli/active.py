@@ -244,6 +244,7 @@ def tell(
     """
     from distboost.active.ledger import Ledger
     from distboost.cli.sheet import as_labels, read_sheet
+    from distboost.cli.text import visible
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
@@ -254,7 +255,7 @@ def tell(
     ledger.teach(list(new), list(new.values()))
     said = f"{len(new)} labels told, {len(ledger.labels)} in all; {len(ledger.asked)} rows are open."
     if unseen:
-        said += f" New classes: {', '.join(map(str, unseen))}."
+        said += f" New classes: {', '.join(map(visible, unseen))}."
     click.echo(said)
     if eval_x is not None and eval_y is not None:
         _say_error(log, eval_x, eval_y, scheduler, workers, tls)

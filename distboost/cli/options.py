@@ -40,7 +40,7 @@ class Command(click.Command):
             except (DistboostError, *EXPECTED) as error:
                 if ctx.meta.get("debug"):
                     raise
-                raise click.ClickException(" ".join(str(error).split()) or type(error).__name__) from error
+                raise click.ClickException(_said(error) or type(error).__name__) from error
 
 
 class Group(click.Group):
@@ -55,7 +55,14 @@ def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    click.echo(f"Warning: {message}", err=True)
+    click.echo(f"Warning: {_said(message)}", err=True)
+
+
+def _said(message: Any) -> str:
+    """A message in one line. It may quote a file of somebody's."""
+    from distboost.cli.text import visible
+
+    return visible(" ".join(str(message).split()))
 
 
 class Location(click.ParamType):
