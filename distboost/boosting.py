@@ -30,7 +30,7 @@ from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
 from distboost.data.sources import is_lazy, warn_all
 from distboost.data.store import BinnedStore
-from distboost.errors import DataError
+from distboost.errors import DataError, LimitError
 from distboost.model import new_ensemble
 from distboost.persistence import (
     Learned,
@@ -53,6 +53,7 @@ from distboost.weak.tree import GrowthLimits
 
 POSITIVE = Interval(Integral, 1, None, closed="left")
 _FRACTION = Interval(Real, 0, 1, closed="right")
+MOST_IMPORTANCES = 2**24  # numbers in one array, whatever a file says
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -167,7 +168,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
             May hold NaN for missing values. The path or URL of a binned store (see `distboost.bin`) needs no y.
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
-            Labels of any sortable type.
+            Labels: whole numbers, flags, text, bytes, or dates or durations of NumPy.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
             Weights >= 0. A row of weight 2 counts as the row twice, a row of weight 0 is not there
             (though its values must be valid).
@@ -207,6 +208,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"early_stopping_rounds={self.early_stopping_rounds} needs an eval_set to measure. "
                 "Call fit(..., eval_set=(X, y))."
             )
+        deciding_parameters(self)  # raises now, rather than after the training, if one cannot be kept
         data = self._dataset(X, y, sample_weight)
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as where:
@@ -475,8 +477,18 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Total gain of the splits on each feature, as fractions of the sum, shape (n_features,)."""
-        gains = self._fitted()._ensemble.feature_gains()
+        """Total gain of the splits on each feature, as fractions of the sum, shape (n_features,).
+
+        Of at most 2^24 features: a model file may tell of any number of them.
+        """
+        if self._fitted().n_features_in_ > MOST_IMPORTANCES:
+            raise LimitError(
+                f"the model has {self.n_features_in_} features, and feature_importances_ has a number for each; the limit is "
+                f"{MOST_IMPORTANCES}. 'distboost inspect' shows the most important ones."
+            )
+        gains = np.zeros(self.n_features_in_)
+        features, gains_of_them = self._ensemble.gains()
+        gains[features] = gains_of_them
         total = gains.sum()
         return gains / total if total > 0 else gains
 

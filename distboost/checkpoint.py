@@ -2,7 +2,8 @@
 
 A folder holds segments, each with the rounds since the one before, and a manifest with the model's header and the names, sizes
 and digests of all segments. The manifest is published last: a reader sees the last complete checkpoint, wherever its writer was
-stopped. A segment's name tells its content, so that none is ever replaced by another.
+stopped. A segment's name tells its content, so that none is ever replaced by another. What others remove meanwhile is written
+again: all that was learned is in memory.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fsspec
@@ -34,6 +35,7 @@ MANIFEST = "checkpoint.json"
 _SEGMENT = r"rounds-\d+-\d+-[0-9a-f]{16}\.safetensors"
 _OURS = re.compile(rf"{_SEGMENT}|({_SEGMENT}|{re.escape(MANIFEST)})\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
 _READINGS = 20  # of a checkpoint whose writer replaces its segments meanwhile
+_WRITINGS = 5  # of one whose files are removed meanwhile
 
 
 class Segment(NamedTuple):
@@ -98,8 +100,9 @@ class Manifest(NamedTuple):
 def _segment(name: str, first: int, last: int, n_bytes: int, sha256: str) -> Segment:
     """A segment as a manifest lists it: never of another name, which might lead out of the folder."""
     segment = Segment(first, last, n_bytes, sha256)
-    if not (type(first) is type(last) is int and 0 <= first < last and re.fullmatch(r"[0-9a-f]{64}", sha256)):
-        raise ValueError("a segment has no rounds or no digest")
+    whole = type(first) is type(last) is type(n_bytes) is int and 0 <= first < last and n_bytes > 0
+    if not (whole and re.fullmatch(r"[0-9a-f]{64}", sha256)):
+        raise ValueError("a segment has no rounds, no size or no digest")
     if name != segment.name:
         raise ValueError(f"the name of a segment is {name!r}, not {segment.name!r}")
     return segment
@@ -119,7 +122,7 @@ def manifest_url(url: str) -> str:
 def is_checkpoint(url: str) -> bool:
     """Whether a checkpoint was completed there."""
     try:
-        read(manifest_url(url))
+        _read(manifest_url(url))
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
@@ -129,7 +132,7 @@ def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[
     """The model's header and the segments' arrays of the last complete checkpoint."""
     seen = b""
     for _ in range(_READINGS):
-        content = read(manifest_url(url))
+        content = _read(manifest_url(url))
         manifest = Manifest.decoded(content, manifest_url(url))
         try:
             return manifest.header, [(segment, _arrays(url, segment)) for segment in manifest.segments]
@@ -144,12 +147,20 @@ def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[
     ) from missing
 
 
+def _read(place: str, most: int | None = None) -> bytes:
+    try:
+        return read(place, most)
+    except IsADirectoryError as error:
+        raise ModelFormatError(f"{place} is a folder, not a file of a checkpoint.") from error
+
+
 def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
     place = f"{url.rstrip('/')}/{segment.name}"
-    content = read(place)
+    content = _read(place, segment.n_bytes)
     if not segment.holds(content):
+        size = f"{len(content)} bytes" if len(content) <= segment.n_bytes else "more bytes than that"
         raise ModelFormatError(
-            f"{place} ({len(content)} bytes) is truncated or was altered: its size and digest are not those of the manifest "
+            f"{place} ({size}) is truncated or was altered: its size and digest are not those of the manifest "
             f"({segment.n_bytes} bytes). Train anew, without resume."
         )
     return decoded(content, place)[1]
@@ -165,8 +176,8 @@ def opened(url: str | os.PathLike | None, every: int | str) -> Iterator[Checkpoi
     if url is None:
         yield None
         return
-    with only_writer(os.fspath(url)):
-        yield Checkpoint(os.fspath(url), interval)
+    with ExitStack() as locks:
+        yield Checkpoint(os.fspath(url), interval, lambda: locks.enter_context(only_writer(os.fspath(url))))
 
 
 class Interval(NamedTuple):
@@ -199,11 +210,16 @@ class Checkpoint:
     url : str
         Of the folder.
     every : Interval
+    lock : callable
+        Makes the folder, if there is none, and keeps other processes of this machine from writing there.
     """
 
-    def __init__(self, url: str, every: Interval):
+    def __init__(self, url: str, every: Interval, lock: Callable[[], None]):
         self.url = url
         self._every = every
+        self._lock = lock
+        lock()
+        self._folder = _identity(url)
         self._segments: tuple[Segment, ...] = ()
         self._rounds = 0  # that are kept
         self._time = time.monotonic()  # of the last write
@@ -212,7 +228,7 @@ class Checkpoint:
     def go_on_from(self, learned: Learned) -> None:
         """Keeps the segments that are there as far as they hold what was learned: the others follow from there."""
         with suppress(FileNotFoundError, ModelFormatError):  # what is damaged is replaced as a whole
-            listed = Manifest.decoded(read(manifest_url(self.url)), manifest_url(self.url)).segments
+            listed = Manifest.decoded(_read(manifest_url(self.url)), manifest_url(self.url)).segments
             same = itertools.takewhile(
                 lambda s: s.last <= len(learned.ensemble) and s.holds(_content(learned, s.first, s.last)),
                 listed,
@@ -225,21 +241,58 @@ class Checkpoint:
         return self._every.is_over(n_rounds - self._rounds, time.monotonic() - self._time)
 
     def write(self, header: dict[str, Any], learned: Learned, whole: bool) -> None:
-        """Adds a segment with the rounds since the last one, or, `whole`, replaces all by one; then publishes the manifest."""
-        before = self._segments
-        kept = () if whole else before
-        first, last = kept[-1].last if kept else 0, learned.n_rounds
-        if first < last:
-            content = _content(learned, first, last)
-            segment = Segment.of(first, last, content)
-            self._publish(segment.name, content)
-            kept = (*kept, segment)
-        self._publish(MANIFEST, Manifest(header, kept).encoded())
-        self._segments, self._rounds, self._time = kept, last, time.monotonic()
+        """Adds a segment with the rounds since the last one, or, `whole`, replaces all by one; then publishes the manifest.
+
+        Rounds whose segments are gone, and the folder if it is, are written again.
+        """
+        before, kept = self._segments, () if whole else self._segments
+        for _ in range(_WRITINGS):
+            self._go_back_to_the_folder()
+            kept = self._with_the_rest(kept, learned)
+            self._publish(MANIFEST, Manifest(header, kept).encoded())
+            if self._is_complete(kept):
+                break
+        else:
+            raise CheckpointError(
+                f"the checkpoint {self.url} is incomplete: {_WRITINGS} times, files were removed as soon as they were written. "
+                "Stop whatever removes them, or give another place."
+            )
+        self._segments, self._rounds, self._time = kept, learned.n_rounds, time.monotonic()
         with self._explained("removing what it does not need any more"):
             _remove(
                 self.url, ({segment.name for segment in before} | self._strays()) - {s.name for s in kept}
             )
+
+    def _go_back_to_the_folder(self) -> None:
+        """Makes and locks the folder again if it was removed or replaced: the lock was that of the one before."""
+        if _identity(self.url) != self._folder:
+            with self._explained("its folder was removed"):
+                self._lock()
+            self._folder = _identity(self.url)
+
+    def _with_the_rest(self, kept: tuple[Segment, ...], learned: Learned) -> tuple[Segment, ...]:
+        """The segments up to the first that is gone, and one with the rounds since, which is written."""
+        sizes = self._sizes()
+        kept = tuple(itertools.takewhile(lambda segment: sizes.get(segment.name) == segment.n_bytes, kept))
+        first, last = kept[-1].last if kept else 0, learned.n_rounds
+        if first == last:
+            return kept
+        content = _content(learned, first, last)
+        segment = Segment.of(first, last, content)
+        self._publish(segment.name, content)
+        return (*kept, segment)
+
+    def _is_complete(self, kept: tuple[Segment, ...]) -> bool:
+        """Whether the manifest and all segments are there now."""
+        sizes = self._sizes()
+        return MANIFEST in sizes and all(sizes.get(segment.name) == segment.n_bytes for segment in kept)
+
+    def _sizes(self) -> dict[str, int]:
+        """The files that are there, and their sizes."""
+        with self._explained("listing what is there"):
+            return {
+                name: found["size"] for name, found in _listed(self.url).items() if found["type"] == "file"
+            }
 
     def _publish(self, name: str, content: bytes) -> None:
         with self._explained(f"{len(content)} bytes to {name}"):
@@ -286,13 +339,25 @@ def remove(url: str) -> None:
 
 def _ours(url: str) -> set[str]:
     """The names of segments, and of files that were never finished, in the folder."""
+    return {name for name in _listed(url) if _OURS.fullmatch(name)}
+
+
+def _listed(url: str) -> dict[str, dict[str, Any]]:
+    """What fsspec knows of each entry of the folder, by its name."""
     filesystem, path = fsspec.core.url_to_fs(url)
     filesystem.invalidate_cache()
-    try:
-        names = {os.path.basename(found) for found in filesystem.ls(path, detail=False)}
-    except (FileNotFoundError, NotADirectoryError):
-        return set()
-    return {name for name in names if _OURS.fullmatch(name)}
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return {os.path.basename(found["name"]): found for found in filesystem.ls(path, detail=True)}
+    return {}
+
+
+def _identity(url: str) -> tuple[int, int] | None:
+    """What tells a local folder from one that took its place; None: there is none."""
+    path = local_path(url)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        found = None if path is None else path.stat()
+        return None if found is None else (found.st_dev, found.st_ino)
+    return None
 
 
 def _reason(error: Exception, url: str) -> str:

@@ -15,7 +15,7 @@ from distboost import registry
 from distboost.algorithms.base import Algorithm
 from distboost.boosting import BoostingClassifier
 from distboost.errors import DataError
-from distboost.persistence import estimator_of, load_into
+from distboost.persistence import damage_told, estimator_of, load_into
 
 _made: dict[str, type[BoostingClassifier]] = {}
 
@@ -161,9 +161,10 @@ def load(url: str) -> BoostingClassifier:
     return load_into(os.fspath(url), _known)
 
 
-def described(header: dict[str, Any]) -> BoostingClassifier:
-    """The estimator, not fitted, of the algorithm and the deciding parameters that are kept in a header."""
-    return estimator_of(header, _known)
+def described(header: dict[str, Any], place: str) -> BoostingClassifier:
+    """The estimator, not fitted, of the algorithm and the deciding parameters that are kept in a header at a place."""
+    with damage_told(place):
+        return estimator_of(header, _known)
 
 
 def _known(name: str) -> type[BoostingClassifier]:

@@ -2,13 +2,17 @@
 
 safetensors (arrays only) whose one metadata entry is the header. Nothing in it is run, and every size is checked against the
 file's own before anything is made of it.
+
+On a local disk only regular files are read and replaced. A pipe would never end, and a device is nothing to be replaced.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import uuid
 from contextlib import suppress
 from typing import Any
@@ -19,7 +23,7 @@ import safetensors
 import safetensors.numpy
 from fsspec.implementations.local import LocalFileSystem
 
-from distboost.errors import ModelFormatError
+from distboost.errors import ModelFormatError, StoreError
 
 FORMAT_VERSION = 1
 PARTIAL = ".part"
@@ -87,16 +91,64 @@ def _checksum(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def read(url: str) -> bytes:
-    """The bytes of a file as it is now."""
+def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatError) -> bytes:
+    """The bytes of a file as it is now; of one with more than `most` bytes, one more than that.
+
+    Raises an error of this kind if something else is at a local path. A folder is an IsADirectoryError.
+    """
     filesystem, path = fsspec.core.url_to_fs(url)
-    return filesystem.cat_file(path)
+    end = None if most is None else most + 1
+    if isinstance(filesystem, LocalFileSystem):
+        return read_local(path, end, kind)
+    return filesystem.cat_file(path, end=end)
+
+
+def read_local(
+    path: str | os.PathLike, end: int | None = None, kind: type[Exception] = ModelFormatError
+) -> bytes:
+    """The bytes of a local file, or the first `end` of them."""
+    _check_regular(os.stat(path).st_mode, path, kind)  # to open a device or a pipe may do something already
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)  # it may be another one by now
+        _check_regular(found.st_mode, path, kind)
+        return file.read(found.st_size if end is None else min(end, found.st_size))
+
+
+def _check_regular(mode: int, path: str | os.PathLike, kind: type[Exception]) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if not stat.S_ISREG(mode):
+        raise kind(
+            f"{os.fspath(path)} is {_named(mode)}, not a file: it is not read. Give the path of a file."
+        )
+
+
+def _named(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def check_replaceable(path: str | os.PathLike) -> None:
+    """Raises StoreError if a local path leads to anything but a file. A link to a file is replaced, what it leads to stays."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise StoreError(
+            f"cannot write {os.fspath(path)}: it is {_named(mode)}, which is not replaced. Give the path of a file."
+        )
 
 
 def publish(url: str, content: bytes) -> None:
     """Writes a file: whoever reads sees the old one or the new one, never a part."""
     filesystem, path = fsspec.core.url_to_fs(url)
     if isinstance(filesystem, LocalFileSystem):
+        check_replaceable(path)
         _publish(path, content)
     else:
         filesystem.pipe_file(path, content)  # an object store shows an object when it is whole

@@ -145,13 +145,6 @@ class TreeEnsemble:
         features, place = np.unique(a["feature"], return_inverse=True)
         return features, np.bincount(place, weights=a["gain"], minlength=len(features))
 
-    def feature_gains(self) -> np.ndarray:
-        """Total gain of the splits on each feature, shape (n_features,)."""
-        total = np.zeros(self.n_features)
-        features, gains = self.gains()
-        total[features] = gains
-        return total
-
     def arrays(self) -> dict[str, np.ndarray]:
         """All trees, one after another."""
         if self._joined is None:
@@ -215,6 +208,8 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
     require(bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()), "a feature number")
     require(not np.isnan(arrays["threshold"]).any(), "a threshold is NaN")
     require(bool(np.isfinite(values).all()), "a leaf value is not finite")
+    with np.errstate(over="ignore", invalid="ignore"):
+        require(bool(np.isfinite(np.abs(arrays["gain"]).sum())), "a gain is not finite")
     number = np.arange(n_nodes) - np.repeat(roots[:-1], inner)
     size = np.repeat(inner, inner)
     for child in (arrays["left"].astype(np.int64), arrays["right"].astype(np.int64)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from distboost.data.ingest import joined_edges
 from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
 from distboost.files import read_file, write_file
+from distboost.labels import plain, restored
 from distboost.model import Ensemble, new_ensemble, read_ensemble
 from distboost.rows import RowCounts
 from distboost.training import History
@@ -27,10 +27,6 @@ _HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
 _BEST = "best values"
 
 MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
-_SCALARS = (bool, int, float, str)
-
-# Labels of text take as much as the longest, each: so much more than their letters, and so many bytes, they may take.
-_PADDING, _FREE_BYTES = 64, 2**24
 
 
 class Learned(NamedTuple):
@@ -85,12 +81,10 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
 
 def header_of(estimator: Any, learned: Learned) -> dict[str, Any]:
     """What a model is, beside its arrays: the parameters that decide it, nothing of where or how it ran."""
-    labels = learned.classes.tolist()
-    _check_labels(labels, learned.classes.dtype, DataError)
     return {
         "algorithm": estimator.algorithm_name,
         "parameters": deciding_parameters(estimator),
-        "classes": [_plain("classes", label) for label in labels],
+        "classes": plain(learned.classes),
         "class_dtype": learned.classes.dtype.str,
         "n_features": estimator.n_features_in_,
         "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
@@ -154,7 +148,7 @@ def check_same_task(earlier: Learned, profile: Profile) -> None:
 def load_into(url: str, find: Callable[[str], type]) -> Any:
     """The estimator in a model file or a checkpoint; `find` gives the class of an algorithm's name, or raises KeyError."""
     header, parts = _content(url)
-    with _damage_told(url):
+    with damage_told(url):
         estimator = estimator_of(header, find)
         classes = _classes(header)
         n_features = _whole(header["n_features"], "its number of features", 1, MOST_FEATURES)
@@ -185,7 +179,7 @@ def _content(url: str) -> tuple[dict[str, Any], list[tuple[Segment | None, dict[
 
 
 @contextmanager
-def _damage_told(url: str) -> Iterator[None]:
+def damage_told(url: str) -> Iterator[None]:
     """What does not fit is the file's fault: the error names it."""
     try:
         yield
@@ -213,31 +207,10 @@ def estimator_of(header: dict[str, Any], find: Callable[[str], type]) -> Any:
 
 def _classes(header: dict[str, Any]) -> np.ndarray:
     """The sorted labels, in the type that the training's had."""
-    labels, dtype = header["classes"], header["class_dtype"]
-    if type(labels) is not list or any(type(label) not in _SCALARS for label in labels):
-        raise ModelFormatError("its classes are not a list of labels.")
-    if not re.fullmatch(r"[<>|][biufUO]\d{0,9}", dtype):
-        raise ModelFormatError(f"the type of its classes is {dtype!r:.100}.")
-    dtype = np.dtype(dtype)
-    longest = max((len(label) for label in labels if type(label) is str), default=0)
-    if dtype.kind == "U" and dtype.itemsize != 4 * max(longest, 1):
-        raise ModelFormatError(f"its classes are not of type {dtype}.")
-    _check_labels(labels, dtype, ModelFormatError)
-    with np.errstate(all="ignore"):
-        classes = np.array(labels, dtype=object).astype(dtype)
-    if len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(classes.tolist())):
+    classes = restored(header["classes"], header["class_dtype"], ModelFormatError)
+    if len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(header["classes"])):
         raise ModelFormatError("its classes are not a sorted list of at least 2.")
     return classes
-
-
-def _check_labels(labels: list, dtype: np.dtype, kind: type[Exception]) -> None:
-    """Raises an error of this kind unless labels of text take about as much as their letters."""
-    n_bytes, letters = dtype.itemsize * len(labels), len("".join(map(str, labels)))
-    if dtype.kind == "U" and n_bytes > _FREE_BYTES + _PADDING * letters:
-        raise kind(
-            f"{len(labels)} classes of type {dtype} take {n_bytes} bytes for {letters} letters: too many for a model file. "
-            "Shorten the longest names, or make the labels objects."
-        )
 
 
 def _whole(value: Any, what: str, least: int, most: int) -> int:

@@ -15,10 +15,10 @@ from distboost.training import Callback, Progress
 def bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """A function that draws how much is done: draw(completed, text beside the bar, total)."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[beside]}"),
+        TextColumn("{task.fields[beside]}", markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )

@@ -112,10 +112,6 @@ class SimilarityEnsemble:
         """No features: a similarity has no gain on one."""
         return np.zeros(0, np.int32), np.zeros(0)
 
-    def feature_gains(self) -> np.ndarray:
-        """Zeros, shape (n_features,): a similarity has no gain on one feature."""
-        return np.zeros(self.n_features)
-
     def arrays(self) -> dict[str, np.ndarray]:
         """All similarities, one after another."""
         if self._joined is None:

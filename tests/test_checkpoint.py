@@ -17,7 +17,7 @@ from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifie
 from distboost.baselines import MultiBoostClassifier
 from distboost.checkpoint import MANIFEST, _checksum, is_checkpoint, remove
 from distboost.data.storage import only_writer
-from distboost.errors import CheckpointError, DataError, DistboostError, ModelFormatError
+from distboost.errors import CheckpointError, DataError, ModelFormatError
 from distboost.estimators import estimator
 from tests.forked import Forks
 
@@ -388,20 +388,6 @@ def test_nothing_to_go_on_from(problem, tmp_path):
         fitted(made("notes", checkpoint=tmp_path / "c"), problem, resume=True)
     with pytest.raises(ModelFormatError, match="is a folder without a complete checkpoint"):
         distboost.load(tmp_path / "c")
-
-
-def test_a_folder_that_goes_away(problem, tmp_path):
-    def spoil(progress):
-        if progress.round == 6:
-            shutil.rmtree(tmp_path / "c")
-
-    model = made("notes", checkpoint=tmp_path / "c", checkpoint_every=3, callbacks=[spoil])
-    with pytest.raises(
-        CheckpointError, match=rf"cannot write the checkpoint {tmp_path}/c: \d+ bytes to rounds-6-9-"
-    ):
-        fitted(model, problem)
-    assert issubclass(CheckpointError, OSError)
-    assert issubclass(CheckpointError, DistboostError)
 
 
 @pytest.fixture

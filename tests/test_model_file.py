@@ -10,7 +10,7 @@ import pytest
 import distboost
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.baselines import OneVsAllAdaBoostClassifier
-from distboost.errors import DataError, ModelFormatError
+from distboost.errors import ModelFormatError
 from distboost.files import read_file, write_file
 
 MODELS = {
@@ -77,15 +77,6 @@ def test_round_trip(make, blobs, tmp_path):
 )
 def test_round_trip_of_classes(make, labels, blobs, tmp_path):
     assert_round_trip(make().fit(blobs[0], labels[blobs[1]]), blobs[0], tmp_path)
-
-
-def test_dates_as_classes_are_refused(blobs, tmp_path):
-    """A model file has numbers, flags and text."""
-    X, y = blobs
-    model = GDMCBoostClassifier(n_estimators=2).fit(X, np.array(["2020", "2021", "2022"], "datetime64[D]")[y])
-    with pytest.raises(DataError, match=r"classes.* cannot be kept in a model file"):
-        model.save(tmp_path / "m")
-    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import distboost
 from distboost.checkpoint import MANIFEST, Manifest, Segment
 from distboost.cli import main
-from distboost.errors import ModelFormatError
+from distboost.errors import LimitError, ModelFormatError
 from distboost.estimators import estimator
 from distboost.files import decoded, encoded
 
@@ -332,7 +332,22 @@ def names_that_pad(header, arrays):
     header["class_dtype"] = "<U100000"
 
 
+def classes_of_vast_codes(header, arrays):
+    """A column for every way to part them in two."""
+    no_rounds(header, arrays)
+    header["classes"] = list(range(27))
+
+
+def gains_past_the_largest(header, arrays):
+    """Each of them is a number, their sum is none."""
+    arrays["gain"][:2] = 1.7e308
+
+
 STRANGERS = {
+    "classes of vast codes": (False, "every partition", classes_of_vast_codes),
+    "a gain that is no number": (False, "direction", lambda h, a: a["gain"].put(0, np.nan)),
+    "an infinite gain": (False, "direction", lambda h, a: a["gain"].put(0, np.inf)),
+    "gains past the largest": (False, "direction", gains_past_the_largest),
     "many classes of which no tree tells": (True, "one-vs-all", no_rounds),
     "offsets that overflow": (False, "direction", offsets_that_overflow),
     "names as long as the longest": (False, "direction", names_that_pad),
@@ -362,6 +377,25 @@ def test_inspecting_a_model_of_many_features(files, tmp_path):
     assert done.exit_code == 0, done.output
     assert "2147483647" in done.output
     assert taken < CONSTANT
+    with pytest.raises(
+        LimitError,
+        match=r"has 2147483647 features, and feature_importances_ has a number for each; the limit",
+    ):
+        distboost.load(tmp_path / "model").feature_importances_  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["direction", "similarities"])
+def test_a_model_of_a_million_features(name, tmp_path):
+    """One tree, which knows two of them: a small file, and all that models can."""
+    X = np.zeros((4, 10**6), np.float32)
+    X[2:, [7, 10**6 - 1]] = [[1, 2], [1, 3]]
+    algorithm, parameters = MODELS[name]
+    model = estimator(algorithm)(n_estimators=1, n_jobs=1, **parameters).fit(X, [0, 0, 1, 1])
+    model.save(tmp_path / "model")
+    again = distboost.load(tmp_path / "model")
+    assert again.n_features_in_ == len(again.feature_importances_) == 10**6
+    assert again.feature_importances_.tolist() == model.feature_importances_.tolist()
+    assert again.predict(X).tolist() == [0, 0, 1, 1]
 
 
 # Checkpoints.

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
 
+from distboost.active import records
+from distboost.active.records import check_kind, checked_labels
 from distboost.data.retry import said
 from distboost.data.storage import force_names, local_path
 from distboost.errors import DataError, StoreError
+from distboost.files import read_local
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-
-VERSION = 1
 
 
 class Ledger:
@@ -56,7 +55,7 @@ class Ledger:
 
     def __init__(self, n_rows: int, header: dict[str, Any], log: str | os.PathLike | None):
         self.n_rows = n_rows
-        self.header = {"distboost": "labels", "version": VERSION, **header}
+        self.header = {"distboost": "labels", "version": records.VERSION, **header}
         self.rows: list[int] = []
         self.labels: list[Any] = []
         self.asked: list[int] = []
@@ -66,8 +65,11 @@ class Ledger:
         self._taught: set[int] = set()
         self._records: list[dict[str, Any]] = []
         self._log = None if log is None else LabelLog(log, self.header)
-        for record in self._log.records() if self._log else ():
-            self._take(record)
+        if self._log is not None:
+            for number, record in enumerate(self._log.records(), 2):
+                with _damage_told(self._log.path, number):
+                    self._check(record)
+                self._take(record)
 
     @classmethod
     def of(cls, log: str | os.PathLike) -> Ledger:
@@ -79,6 +81,12 @@ class Ledger:
             )
         return cls(header["pool"][0], header, log)
 
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The labels that there are; None: whatever is taught."""
+        declared = self.header["classes"]
+        return None if declared is None else np.array(declared)
+
     def seen(self) -> np.ndarray:
         """The rows that are not to be asked for any more, ascending."""
         return np.sort(np.array([*self.rows, *self.asked], np.int64))
@@ -86,21 +94,26 @@ class Ledger:
     def ask(self, rows: np.ndarray) -> None:
         self._add({"asked": rows.tolist()})
 
-    def teach(self, rows: Any, labels: Any, classes: np.ndarray | None) -> None:
+    def teach(self, rows: Any, labels: Any) -> None:
         """Keeps labels; raises DataError, and keeps none, if one cannot be right."""
-        checked, known = self._checked_rows(rows), checked_labels(labels)
+        checked, known = self._checked(rows, labels)
+        if len(checked):
+            self._add({"taught": {"rows": checked, "labels": known.tolist()}})
+
+    def _checked(self, rows: Any, labels: Any) -> tuple[list[int], np.ndarray]:
+        """Rows and their labels, if they can be taught now."""
+        checked, known, classes = self._checked_rows(rows), checked_labels(labels), self.classes
         if len(checked) != len(known):
             raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
         if self.labels and len(known):
-            _check_kind(known[0].item(), self.labels[0])
+            check_kind(known[0].item(), self.labels[0])
         if classes is not None and not np.isin(known, classes).all():
             place = int(np.flatnonzero(~np.isin(known, classes))[0])
             raise DataError(
                 f"the label {known[place].item()!r} of row {checked[place]} is none of the classes {classes.tolist()}. Correct "
                 "it, or declare that class: classes=..."
             )
-        if len(checked):
-            self._add({"taught": {"rows": checked, "labels": known.tolist()}})
+        return checked, known
 
     def train(self) -> None:
         """The committee is trained with all rows taught so far."""
@@ -113,12 +126,29 @@ class Ledger:
 
     def text(self) -> str:
         """What a log says by now."""
-        return "".join(map(_line, [self.header, *self._records]))
+        return "".join(map(records.line, [self.header, *self._records]))
 
     def _add(self, record: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.append(record)
         self._take(record)
+
+    def _check(self, record: dict[str, Any]) -> None:
+        """Raises ValueError unless this can have happened now."""
+        records.check_record(record)
+        if "asked" in record:
+            rows = self._checked_rows(record["asked"])
+            again = set(self.asked).intersection(rows)
+            if again:
+                raise ValueError(f"it asks for row {min(again)}, which was asked for before")
+        elif "taught" in record:
+            self._checked(record["taught"]["rows"], record["taught"]["labels"])
+        elif "trained" in record:
+            last, n = self.trained[-1] if self.trained else 0, record["trained"]
+            if not (
+                self.header["warm_start"] and last < n <= len(self.rows) and len(set(self.labels[:n])) > 1
+            ):
+                raise ValueError(f"it says that the committee was trained with {n} of {len(self.rows)} rows")
 
     def _take(self, record: dict[str, Any]) -> None:
         self._records.append(record)
@@ -157,48 +187,6 @@ class Ledger:
         return listed
 
 
-def checked_labels(labels: Any) -> np.ndarray:
-    """Labels as an array (n,) of numbers or text; raises if one is missing, or is nothing that can be trained on."""
-    try:
-        listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
-    except ValueError as error:
-        raise DataError(f"labels of shape {np.shape(labels)}: give a list, one for each row.") from error
-    for label in listed:
-        if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
-            raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
-        if not np.isscalar(label):
-            raise DataError(f"a label is {label!r}: give numbers or text.")
-        _check_kind(label, listed[0])
-    found = np.array(listed)
-    if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
-        raise DataError(
-            f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r}: give numbers or text."
-        )
-    _check_whole(found)
-    return found
-
-
-def _check_whole(labels: np.ndarray) -> None:
-    """Raises if a label is a number that is no class label: with it kept, nothing could be trained any more."""
-    if labels.dtype.kind == "f":
-        broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
-        if len(broken):
-            raise DataError(f"a label is {broken[0].item()!r}: give whole numbers, or text.")
-
-
-def _check_kind(label: Any, earlier: Any) -> None:
-    """Raises if of two labels one is a number, and the other is text."""
-    if isinstance(label, str) != isinstance(earlier, str):
-        raise DataError(
-            f"of the labels {earlier!r} and {label!r}, one is text and one a number. Give all labels in the same way."
-        )
-
-
-def _line(record: dict[str, Any]) -> str:
-    text = json.dumps(record, sort_keys=True)
-    return f"{zlib.crc32(text.encode()):08x} {text}\n"
-
-
 class LabelLog:
     """The file of a log.
 
@@ -223,13 +211,15 @@ class LabelLog:
     def records(self) -> Iterator[dict[str, Any]]:
         """What has happened so far, in its order; a new log is begun."""
         content, end = _content(self.path)
-        if not end and _line(self.header).encode().startswith(content):  # not even the header was written
+        if not end and records.line(self.header).encode().startswith(
+            content
+        ):  # not even the header was written
             self.append(self.header)
             return
-        records = _records(self.path, content[:end] or content)
+        header, *others = _records(self.path, content[:end] or content)
         self._end = end
-        self._check_header(records[0])
-        yield from records[1:]
+        self._check_header(header)
+        yield from others
 
     def _check_header(self, found: dict[str, Any]) -> None:
         ours = json.loads(json.dumps(self.header))
@@ -242,7 +232,7 @@ class LabelLog:
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds a line; it is on disk when this returns, or the log is what it was."""
-        line = _line(record).encode()
+        line = records.line(record).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists()
@@ -278,47 +268,59 @@ def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
     content, end = (b"", 0) if path is None else _content(path)
     if path is None or not end:
         return None
-    header = _records(path, content[: content.index(b"\n")])[0]
-    if header.get("version") != VERSION:
-        raise StoreError(
-            f"{path} is a log of version {header.get('version')!r}, not {VERSION}: install a newer distboost."
-        )
-    return header
+    return _records(path, content[: content.index(b"\n")])[0]
 
 
 def _content(path: Path) -> tuple[bytes, int]:
     """What is in a log, and where its last line ends: the process may have ended while it wrote another."""
     try:
-        content = path.read_bytes()
+        content = read_local(path, kind=StoreError)
     except FileNotFoundError:
         return b"", 0
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(f"the log {path} cannot be read: {said(error)}. Give a file.") from error
     return content, content.rfind(b"\n") + 1
 
 
 def _records(path: Path, lines: bytes) -> list[dict[str, Any]]:
-    return [_parsed(path, line, number) for number, line in enumerate(lines.splitlines(), 1)]
+    """The records of these lines, of which the first is the header."""
+    found = []
+    for number, line in enumerate(lines.splitlines(), 1):
+        with _damage_told(path, number):
+            found.append(records.parsed(line))
+            if number == 1:
+                _check_version(path, found[0])
+                records.check_header(found[0])
+    return found
 
 
-def _parsed(path: Path, line: bytes, number: int) -> dict[str, Any]:
+def _check_version(path: Path, header: dict[str, Any]) -> None:
+    if header.get("distboost") == "labels" and header.get("version") != records.VERSION:
+        raise StoreError(
+            f"{path} is a log of version {header.get('version')!r:.100}, not {records.VERSION}: install a newer distboost."
+        )
+
+
+@contextmanager
+def _damage_told(path: Path, number: int) -> Iterator[None]:
+    """What cannot have been written there is damage: the error names the line."""
     try:
-        checksum, _, text = line.partition(b" ")
-        if int(checksum, 16) != zlib.crc32(text):
-            raise ValueError("its checksum is another one")
-        return json.loads(text)
+        yield
     except ValueError as error:
         raise StoreError(
-            f"line {number} of {path} is damaged, or this is no log of labels: {error}. Restore it from a copy, or remove that "
-            "line to go on without what it says."
+            f"line {number} of {path} is damaged, or this is no log of labels: {str(error).removesuffix('.')}. Restore it from a "
+            "copy, or remove that line to go on without what it says."
         ) from error
 
 
 def _difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
     """The first entry in which two headers differ, or of their parameters: its name, and what it is in each."""
-    name = next(name for name in ours | found if found.get(name) != ours.get(name))
-    theirs, own = found.get(name), ours.get(name)
-    return _difference(theirs, own) if name == "parameters" and theirs and own else (name, theirs, own)
+    none = "not there"
+    name = next(name for name in ours | found if found.get(name, none) != ours.get(name, none))
+    theirs, own = found.get(name, none), ours.get(name, none)
+    return _difference(theirs, own) if name == "parameters" else (name, theirs, own)
 
 
 @contextmanager

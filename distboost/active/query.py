@@ -19,21 +19,22 @@ from copy import copy
 from operator import index
 from typing import Any
 
-import fsspec
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from distboost.active.curve import LearningCurve
 from distboost.active.kept import KeptScores, Known
-from distboost.active.ledger import Ledger, checked_labels
+from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
+from distboost.active.records import checked_labels
 from distboost.active.scoring import Question, best_of_block, random_rows, seen_within
 from distboost.active.selection import Candidates, spread
 from distboost.active.session import Goals, run
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.boosting import BoostingClassifier
 from distboost.errors import DataError
+from distboost.files import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
 from distboost.persistence import deciding_parameters
 from distboost.runtime.choose import IN_PROCESS
@@ -241,7 +242,7 @@ class QueryByCommittee:
         distboost.errors.StoreError
             If the log cannot be written. Nothing is taught then.
         """
-        self._ledger.teach(rows, labels, self.classes)
+        self._ledger.teach(rows, labels)
         return self
 
     def _can_train(self) -> bool:
@@ -436,8 +437,7 @@ class QueryByCommittee:
 
     def save(self, url: str | os.PathLike) -> None:
         """Writes what was asked and taught to a file; give its path as `log` to go on from it."""
-        with fsspec.open(os.fspath(url), "w") as file:
-            file.write(self._ledger.text())
+        publish(os.fspath(url), self._ledger.text().encode())
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

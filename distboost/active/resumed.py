@@ -83,16 +83,32 @@ def resume(
     if pool is None:
         raise DataError(f"the log {os.fspath(log)} does not say where its pool is. Give the pool, too.")
     try:
-        estimator = described(header)
+        estimator = described(header, f"the log {os.fspath(log)}")
     except ModelFormatError as error:
-        raise DataError(f"the log {os.fspath(log)}: {error}") from error
-    estimator.set_params(**{**notes.get("parameters", {}), **(parameters or {})})
+        raise DataError(str(error)) from error
+    _set_run_parameters(estimator, notes.get("parameters", {}), log)
+    estimator.set_params(**(parameters or {}))
     estimator.client = client
     kept = {name: value for name, value in header.items() if name not in NOT_SETTINGS}
     learner = QueryByCommittee(estimator, pool, log=log, **{**kept, **settings})
     if isinstance(pool, str):
         _note(learner, pool)
     return learner
+
+
+def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.PathLike) -> None:
+    """How the estimator runs, as the log says; raises DataError if it cannot."""
+    unknown = told.keys() - estimator._RUN_PARAMETERS
+    if unknown:
+        raise DataError(
+            f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which does not say how to run. Begin a new log."
+        )
+    try:
+        estimator.set_params(**told)._validate_params()
+    except ValueError as error:
+        raise DataError(
+            f"the log {os.fspath(log)} notes parameters that cannot be: {error} Begin a new log."
+        ) from error
 
 
 def _note(learner: QueryByCommittee, pool: str) -> None:

@@ -209,8 +209,13 @@ def _learner(
 
 def _new(algorithm: str, parameters: dict[str, Any]) -> Any:
     """An estimator with these parameters; raises if one cannot be."""
+    from distboost.errors import DataError
     from distboost.estimators import estimator
 
+    if algorithm not in ALGORITHMS:
+        raise DataError(
+            f"the log is of the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
+        )
     made = estimator(algorithm)()
     check_known(made, parameters)
     made.set_params(**parameters)._validate_params()
@@ -239,6 +244,7 @@ def tell(
     """
     from distboost.active.ledger import Ledger
     from distboost.cli.sheet import as_labels, read_sheet
+    from distboost.cli.text import visible
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
@@ -246,20 +252,13 @@ def tell(
     known = as_labels(_filled(read_sheet(labels)), _earlier(ledger), labels)
     new = _new_labels(ledger, known, labels)
     unseen = sorted(set(new.values()) - set(ledger.labels)) if ledger.labels else []
-    ledger.teach(list(new), list(new.values()), _classes(ledger))
+    ledger.teach(list(new), list(new.values()))
     said = f"{len(new)} labels told, {len(ledger.labels)} in all; {len(ledger.asked)} rows are open."
     if unseen:
-        said += f" New classes: {', '.join(map(str, unseen))}."
+        said += f" New classes: {', '.join(map(visible, unseen))}."
     click.echo(said)
     if eval_x is not None and eval_y is not None:
         _say_error(log, eval_x, eval_y, scheduler, workers, tls)
-
-
-def _classes(ledger: Any) -> Any:
-    import numpy as np
-
-    classes = ledger.header["classes"]
-    return None if classes is None else np.array(classes)
 
 
 def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from distboost.files import check_replaceable
+
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
 
@@ -38,7 +40,7 @@ class Command(click.Command):
             except (DistboostError, *EXPECTED) as error:
                 if ctx.meta.get("debug"):
                     raise
-                raise click.ClickException(" ".join(str(error).split()) or type(error).__name__) from error
+                raise click.ClickException(_said(error) or type(error).__name__) from error
 
 
 class Group(click.Group):
@@ -53,7 +55,14 @@ def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    click.echo(f"Warning: {message}", err=True)
+    click.echo(f"Warning: {_said(message)}", err=True)
+
+
+def _said(message: Any) -> str:
+    """A message in one line. It may quote a file of somebody's."""
+    from distboost.cli.text import visible
+
+    return visible(" ".join(str(message).split()))
 
 
 class Location(click.ParamType):
@@ -141,5 +150,4 @@ def check_folder(path: str) -> None:
         raise click.ClickException(
             f"cannot write {path}: the folder {folder} does not exist or is read-only."
         )
-    if os.path.isdir(path):
-        raise click.ClickException(f"cannot write {path}: it is a folder. Give the path of a file.")
+    check_replaceable(path)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from html import escape
+import html
 from typing import Any
 
-import fsspec
 import numpy as np
 
 from distboost.cli.stream import Confusion
+from distboost.cli.text import visible
+from distboost.files import publish
 
 MOST_CLASSES = 60  # of a confusion matrix that is drawn whole
 WIDTH, HEIGHT, MARGIN = 640, 240, 50
@@ -40,8 +41,12 @@ def write_report(url: str, model: Any, found: Confusion, title: str) -> None:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
-    with fsspec.open(url, "w", encoding="utf-8") as file:
-        file.write(page)
+    publish(url, page.encode())
+
+
+def escape(value: Any) -> str:
+    """The text of a value as HTML: every character is seen."""
+    return html.escape(visible(value))
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -71,7 +76,7 @@ def _mistakes(found: Confusion) -> str:
 
 def _heat_map(found: Confusion) -> str:
     """Each row's share in each cell as a shade: blue on the diagonal, red off it."""
-    names = [escape(str(label)) for label in found.classes]
+    names = [escape(label) for label in found.classes]
     if len(names) > MOST_CLASSES:
         return f"<p>Not drawn: {len(names)} classes. The most frequent mistakes are below.</p>"
     lines = ["<tr><th>true \\ predicted</th>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]

@@ -2,6 +2,9 @@
 
 A CSV file holds text, so what a label is has to be decided. As the classes and the labels before are: whole numbers, other
 numbers or text. If there are none yet, labels are whole numbers if all of the file are, and else text.
+
+Names come with the pool, from whoever made it. A spreadsheet takes a cell that begins with = or the like for a formula, which
+may run something: such names are written with an apostrophe before it.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ import csv
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from distboost.cli.text import visible
 from distboost.errors import DataError
 from distboost.files import publish, read
 
@@ -22,16 +27,24 @@ ROW, LABEL = "row", "label"
 _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)
 # Spreadsheets write 3.0 where a column has gaps. 007 is no number, but somebody's name of something.
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})(\.0+)?", re.ASCII)
+_DELIMITERS = ",;\t"  # spreadsheets of some countries write semicolons, and take both for the ends of cells
+_MOST_LETTERS = 1000  # of a name: readers of CSV files have limits
+_FORMULA = re.compile(r"(^|[,;])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def write_sheet(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
     """Writes the rows with empty labels, and their values if there are any: (rows, names)."""
     text = io.StringIO(newline="")
     sheet = csv.writer(text, lineterminator="\n")
-    sheet.writerow([ROW, LABEL, *(names if values is not None else ())])
+    sheet.writerow([ROW, LABEL, *(map(_name, names) if values is not None else ())])
     for place, row in enumerate(rows):
         sheet.writerow([row, "", *(() if values is None else map(_cell, values[place]))])
     publish(url, text.getvalue().encode())
+
+
+def _name(name: str) -> str:
+    """A name that is no formula, in one line."""
+    return _FORMULA.sub(r"\1\2'", visible(name)[:_MOST_LETTERS])
 
 
 def _cell(value: np.floating) -> str:
@@ -42,13 +55,11 @@ def _cell(value: np.floating) -> str:
 def read_sheet(url: str) -> dict[int, str]:
     """The label of each row as it is written, "" if it is empty; raises DataError for any other kind of file."""
     try:
-        text = read(url).decode("utf-8-sig")
-        first, _, _ = text.partition("\n")
-        delimiter = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        text = read(url, kind=DataError).decode("utf-8-sig")
+        lines = list(_records(text, _delimiter(text)))
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{url} is no CSV file in UTF-8: {error}. Save it as one.") from error
-    header = [name.strip().lower() for name in lines[0]] if lines else []
+    header = _columns(lines[0]) if lines else []
     if ROW not in header or LABEL not in header:
         raise DataError(
             f"{url} has the columns {header[:10]}, expected {ROW!r} and {LABEL!r}, as 'distboost active ask' writes them."
@@ -60,6 +71,27 @@ def read_sheet(url: str) -> dict[int, str]:
             row, label = (line[column].strip() if column < len(line) else "" for column in columns)
             _keep(found, row, label, f"line {number} of {url}")
     return found
+
+
+def _records(text: str, delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def _columns(line: list[str]) -> list[str]:
+    return [name.strip().lower() for name in line]
+
+
+def _delimiter(text: str) -> str:
+    """The one that tells the columns row and label apart, the sooner the better: names may have any of them."""
+    places = {}
+    for delimiter in _DELIMITERS:
+        with suppress(csv.Error):
+            header = _columns(next(_records(text, delimiter), []))
+            if ROW in header and LABEL in header:
+                places[delimiter] = header.index(ROW) + header.index(LABEL)
+    return (
+        min(places, key=places.__getitem__) if places else max(_DELIMITERS, key=text.partition("\n")[0].count)
+    )
 
 
 def _keep(found: dict[int, str], row: str, label: str, place: str) -> None:

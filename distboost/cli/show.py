@@ -6,11 +6,12 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Column, Table
+from rich.text import Text
 
 from distboost.checkpoint import is_checkpoint, manifest_url
 from distboost.cli.stream import Confusion
+from distboost.cli.text import console, visible
 from distboost.files import read
 from distboost.runtime.plan import MemoryPlan, Part
 from distboost.units import megabytes
@@ -27,32 +28,30 @@ def digest(url: str) -> str:
 
 def print_evaluation(found: Confusion) -> None:
     """Accuracy, the metrics of each class, and the confusion matrix (its worst cells, if there are many classes)."""
-    console = Console()
+    out = console()
     n = int(found.counts.sum())
-    console.print(f"accuracy {found.accuracy:.4f} ({n} rows, {len(found.classes)} classes)", highlight=False)
+    out.print(f"accuracy {found.accuracy:.4f} ({n} rows, {len(found.classes)} classes)", highlight=False)
     if found.n_unknown:
-        console.print(
-            f"{found.n_unknown} rows have labels that the model does not know; they count as mistakes."
-        )
+        out.print(f"{found.n_unknown} rows have labels that the model does not know; they count as mistakes.")
     table = Table("class", *(_right(name) for name in ("precision", "recall", "F1", "rows")))
     metrics = found.per_class()
     for label, p, r, f, rows in zip(found.classes, *metrics.values(), strict=True):
-        table.add_row(str(label), f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(int(rows)))
-    console.print(table)
+        table.add_row(visible(label), f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(int(rows)))
+    out.print(table)
     if len(found.classes) <= MOST_CLASSES:
-        console.print(_matrix(found))
+        out.print(_matrix(found))
     elif found.worst(1):
         worst = Table("true class", "predicted as", _right("rows"), title="most frequent mistakes")
         for true, predicted, count in found.worst(10):
-            worst.add_row(true, predicted, str(count))
-        console.print(worst)
+            worst.add_row(visible(true), visible(predicted), str(count))
+        out.print(worst)
 
 
 def _matrix(found: Confusion) -> Table:
-    names = [str(label) for label in found.classes]
+    names = [visible(label) for label in found.classes]
     table = Table("true \\ predicted", *(_right(name) for name in names), title="confusion matrix")
     for i, row in enumerate(np.asarray(found.counts.toarray())[: len(names)]):
-        cells = [f"[bold]{count}[/bold]" if i == j else str(count) for j, count in enumerate(row.tolist())]
+        cells = [Text(str(count), "bold" if i == j else "") for j, count in enumerate(row.tolist())]
         table.add_row(names[i], *cells)
     return table
 
@@ -65,8 +64,8 @@ def print_model(model: Any, url: str) -> None:
     """What is in a model file."""
     table = Table(show_header=False, box=None)
     for name, value in _facts(model, url):
-        table.add_row(name, value)
-    Console().print(table)
+        table.add_row(name, visible(value))
+    console().print(table)
 
 
 def _facts(model: Any, url: str) -> list[tuple[str, str]]:
@@ -99,19 +98,19 @@ def _top_features(model: Any) -> str:
 
 def print_plan(plan: MemoryPlan) -> None:
     """What takes how much memory, of each kind of process."""
-    console = Console()
+    out = console()
     holds = "each worker" if plan.leader else "this process"
-    console.print(_parts(holds, plan.parts))
+    out.print(_parts(holds, plan.parts))
     if plan.leader:
-        console.print(_parts("the process that calls fit", plan.leader))
+        out.print(_parts("the process that calls fit", plan.leader))
     limit = "no memory_limit" if plan.limit is None else f"memory_limit {megabytes(plan.limit)}"
     rows = f"{plan.resident:,} of {plan.resident + plan.streamed:,} rows stay in memory"
-    console.print(
+    out.print(
         f"{limit}: {rows}" + (", the others stream from disk." if plan.streamed else "."), highlight=False
     )
     if plan.streamed:
         bins, scores = megabytes(plan.store_bytes), megabytes(plan.scratch_bytes)
-        console.print(
+        out.print(
             f"On disk: {bins} of bins, unless they come from a binned store, and {scores} of scores in each process.",
             highlight=False,
             soft_wrap=True,

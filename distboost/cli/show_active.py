@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Column, Table
 
 from distboost.active.curve import LearningCurve
 from distboost.active.ledger import Ledger
 from distboost.active.resumed import NOT_SETTINGS
+from distboost.cli.text import console, visible
 
 
 def print_ledger(ledger: Ledger, log: str) -> None:
     """What a log says, and how many labels there are of each class."""
     facts = Table(show_header=False, box=None)
     for name, value in _facts(ledger, log):
-        facts.add_row(name, value)
-    console = Console()
-    console.print(facts)
+        facts.add_row(name, visible(value))
+    out = console()
+    out.print(facts)
     counts = Counter(ledger.labels)
     classes = ledger.header["classes"] or sorted(counts)
     if classes:
         table = Table("class", Column("labels", justify="right"))
         for label in classes:
-            table.add_row(str(label), str(counts[label]))
-        console.print(table)
+            table.add_row(visible(label), str(counts[label]))
+        out.print(table)
 
 
 def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
@@ -67,9 +67,9 @@ def print_curves(curves: Mapping[str, Sequence[LearningCurve]], target_error: fl
             needed = [n for curve in repeats if (n := curve.labels_to(target_error)) is not None]
             cells += [f"{len(needed)} of {len(repeats)}", _spread(needed, "{:.0f}") if needed else "-"]
         table.add_row(strategy, *cells)
-    console = Console()
-    console.print(table)
-    console.print("At the end of each run: mean ± standard deviation over the repeats.", highlight=False)
+    out = console()
+    out.print(table)
+    out.print("At the end of each run: mean ± standard deviation over the repeats.", highlight=False)
 
 
 def _spread(values: Sequence[float], form: str) -> str:

@@ -17,6 +17,7 @@ from distboost.data.profile import load_labels
 from distboost.data.sources import Source, as_source, check_chunks, load, rows_at_once
 from distboost.data.storage import open_store
 from distboost.errors import DataError
+from distboost.labels import plain
 from distboost.runtime.choose import runtime
 
 TASK_BYTES = 2**26  # of the rows that one task holds, unless a single chunk is larger
@@ -44,7 +45,7 @@ def write_predictions(
     calls = ((source.part(a, b), a, b, array, proba) for a, b in _spans(source.n_rows, step))
     for _ in _each(_predict_into, model, calls, client):
         pass
-    array.attrs["distboost"] = {"classes": model.classes_.tolist(), "complete": True}
+    array.attrs["distboost"] = {"classes": plain(model.classes_), "complete": True}
     return array
 
 

@@ -163,9 +163,8 @@ def scan_classes(
     calls = ((*data.labels(a, b), a, options) for a, b in data.label_spans(plan.labels.rows))
     found: dict[Any, ClassScan] = {}
     for scan in work.each(scan_labels, calls, plan.at_once(plan.labels)):
-        found = merged_classes(found, scan)
-    dtype = np.dtype(data.y.dtype)
-    classes = sorted_classes(found, np.dtype(str) if dtype.kind in "TU" else dtype, data.x.n_rows, options)
+        found = merged_classes(found, scan, options)
+    classes = sorted_classes(found, np.dtype(data.y.dtype), data.x.n_rows, options)
     return classes, [found[label] for label in sorted(found)]
 
 

@@ -18,6 +18,7 @@ from distboost.data.memory import returned_when_freed
 from distboost.data.sources import load, pieces
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random
+from distboost.labels import check, check_same_type, check_type, made, plain
 from distboost.weighting.base import WEIGHT_BITS
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
@@ -62,30 +63,31 @@ def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[
     w = load_weights(weights, len(labels), options.weight_place, first)
     classes: dict[Any, ClassScan] = {}
     for a in range(0, len(labels), SCAN_ROWS):
-        classes = merged_classes(classes, _classes(labels[a : a + SCAN_ROWS], w[a : a + SCAN_ROWS], options))
+        found = _classes(labels[a : a + SCAN_ROWS], w[a : a + SCAN_ROWS], options)
+        classes = merged_classes(classes, found, options)
     return classes
 
 
 def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[Any, ClassScan]:
-    try:
-        found, index = np.unique(labels[w > 0], return_inverse=True)
-    except TypeError as error:
-        raise _mixed_types(options, error) from error
-    w = w[w > 0]
+    labels, w = labels[w > 0], w[w > 0]
+    check_type(labels, options.y_place)
+    found, index = np.unique(labels, return_inverse=True)
     largest = np.zeros(len(found))
     np.maximum.at(largest, index, w)
     whole = np.bincount(index, weights=w != np.floor(w), minlength=len(found)) == 0
     counts = np.bincount(index, minlength=len(found))
     return {
         label: ClassScan(*scan)
-        for label, *scan in zip(
-            found.tolist(), counts.tolist(), largest.tolist(), whole.tolist(), strict=True
-        )
+        for label, *scan in zip(plain(found), counts.tolist(), largest.tolist(), whole.tolist(), strict=True)
     }
 
 
-def merged_classes(a: dict[Any, ClassScan], b: dict[Any, ClassScan]) -> dict[Any, ClassScan]:
+def merged_classes(
+    a: dict[Any, ClassScan], b: dict[Any, ClassScan], options: ScanOptions
+) -> dict[Any, ClassScan]:
     """The classes of the rows of both."""
+    if a and b:  # 1 and 1.0 would be the same key, whichever came first
+        check_same_type(next(iter(a)), next(iter(b)), options.y_place)
     merged = dict(a)
     for label, scan in b.items():
         merged[label] = merged[label].merged(scan) if label in merged else scan
@@ -237,11 +239,9 @@ def sorted_classes(
     """The classes in ascending order, if they can be trained on."""
     if not scans:
         raise DataError(f"every row of {options.weight_place} has weight 0: nothing is left to train on.")
-    try:
-        labels = sorted(scans)
-    except TypeError as error:
-        raise _mixed_types(options, error) from error
-    classes = np.array(labels, dtype=dtype)
+    labels = sorted(scans)
+    check(labels, dtype, options.y_place)
+    classes = made(labels, dtype)
     if dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise DataError(
             f"Unknown label type: continuous. {options.y_place} holds {labels[0]!r} and others that are not whole: class labels "
@@ -257,10 +257,6 @@ def sorted_classes(
             f"{options.y_place} holds {len(classes)} classes, the limit is {MAX_CLASSES}. Are these class labels?"
         )
     return classes
-
-
-def _mixed_types(options: ScanOptions, error: TypeError) -> DataError:
-    return DataError(f"{options.y_place} mixes labels of types that cannot be sorted: {error}. Use one type.")
 
 
 def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
@@ -356,8 +352,9 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
         y = y[:, 0]
     if y.ndim != 1:
         raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).")
-    if y.dtype.kind == "T":
-        y = np.array(y.tolist(), dtype=str)
+    is_text = y.dtype.kind == "T"
+    if is_text:
+        y = y.astype(object)  # a missing one stays one
     if y.dtype.kind == "f" and np.isinf(y).any():
         row = int(np.flatnonzero(np.isinf(y))[0])
         raise DataError(
@@ -369,17 +366,35 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
         raise DataError(
             f"{place} has a missing label (NaN) in row {first + row}, {missing.sum()} in this block. Leave unlabelled rows out."
         )
-    return y
+    return _text(y, place, first) if is_text else y
+
+
+def _text(y: np.ndarray, place: str, first: int) -> np.ndarray:
+    """Text of any length as text of one length, which cannot end with a NUL."""
+    for row, label in enumerate(y):
+        if label.endswith("\0"):
+            raise DataError(
+                f"{place} has the label {label!r:.100} in row {first + row}, which ends with a NUL. Strip it, or make the labels "
+                "objects."
+            )
+    return np.array(y.tolist(), str)
 
 
 def _missing(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
         return np.isnan(y)
-    if y.dtype.kind == "M":
+    if y.dtype.kind in "mM":
         return np.isnat(y)
     if y.dtype.kind == "O":
-        return np.array([v is None or type(v).__name__ == "NAType" or bool(v != v) for v in y], bool)
+        return np.array([_is_missing(label) for label in y], bool)
     return np.zeros(len(y), bool)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    number = isinstance(label, (float, np.floating, np.datetime64, np.timedelta64))
+    return number and bool(label != label)  # others may not compare, or not to one answer
 
 
 def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:

@@ -54,6 +54,7 @@ from distboost.data.storage import (
     writing,
 )
 from distboost.errors import BinnedStoreError, DataError, LimitError, StoreError
+from distboost.labels import plain, restored
 
 STORE_VERSION = 3
 _MANIFEST = "distboost-binned"
@@ -283,7 +284,7 @@ def _described(profile: Profile) -> dict[str, Any]:
     classes = profile.classes
     return {
         "class_dtype": classes.dtype.str,
-        "classes": (classes.astype(str) if classes.dtype.kind == "M" else classes).tolist(),
+        "classes": plain(classes),
         "class_scans": [
             [scan.n_rows, scan.largest_weight, scan.whole_weights] for scan in profile.class_scans
         ],
@@ -337,10 +338,17 @@ def _profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:
     edges, offsets = intact(read, f"arrays edges and edge_offsets of the binned store {url}")
     return Profile(
         described["n_rows"],
-        np.array(described["classes"], dtype=described["class_dtype"]),
+        _classes(described, url),
         [ClassScan(*scan) for scan in described["class_scans"]],
         split_edges(edges, offsets),
     )
+
+
+def _classes(described: dict[str, Any], url: str) -> np.ndarray:
+    try:
+        return restored(described["classes"], described["class_dtype"], ValueError)
+    except ValueError as error:
+        raise _damaged(url, str(error).removesuffix(".")) from error
 
 
 def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule) -> BinnedRows:

@@ -20,7 +20,7 @@ N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
 SERVER = """
 import json, os, signal
 import numpy as np
-from distboost.active import ledger, query
+from distboost.active import ledger, query, records
 from tests.active.sessions import committee, learner
 
 def die(at, n, kill):
@@ -34,7 +34,7 @@ def watch(kill):
         die("before", len(lines), kill)
         if kill == ["within", len(lines)]:
             with open(log.path, "ab") as file:
-                line = ledger._line(record).encode()
+                line = records.line(record).encode()
                 file.write(line[:len(line) * 2 // 3])
             die("within", len(lines), kill)
         append(log, record)

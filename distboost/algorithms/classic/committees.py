@@ -144,7 +144,7 @@ class AdaBoostMO(Committees):
     def __post_init__(self):
         if self.n_classes > self.most_classes:
             raise LimitError(
-                f"AdaBoost.MO with {self.n_classes} classes needs {2 ** (self.n_classes - 1) - 1} trees in each round; the limit "
+                f"AdaBoost.MO with {self.n_classes} classes needs 2^{self.n_classes - 1} - 1 trees in each round; the limit "
                 f"is {self.most_classes} classes. Use OneVsAllAdaBoostClassifier or AdaBoostECCClassifier."
             )
         # The first class is -1 in every column, so that none is another's opposite; no column is constant.

@@ -1,0 +1,191 @@
+"""What the lines of a log may say: the form of its header, and of a record by itself.
+
+A log may come from anybody. What is checked here was written so, or somebody meant it to look so: the rest, such as whether a row
+was taught before, is for `Ledger` to check, which knows what the records before it said.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from distboost.active.strategies import STRATEGIES
+from distboost.errors import DataError
+from distboost.labels import SCALARS, check
+
+VERSION = 1
+MOST_LETTERS = 1000  # of a label: all labels of an array take as much as the longest
+_LARGEST = 2**63 - 1
+
+
+def line(record: dict[str, Any]) -> str:
+    """A record as a line of the log: its checksum, and JSON."""
+    text = json.dumps(record, sort_keys=True)
+    return f"{zlib.crc32(text.encode()):08x} {text}\n"
+
+
+def parsed(found: bytes) -> dict[str, Any]:
+    """The record of a line without its end; raises ValueError unless `line` can have written it."""
+    checksum, _, text = found.partition(b" ")
+    if int(checksum, 16) != zlib.crc32(text):
+        raise ValueError("its checksum is another one")
+    try:
+        record = json.loads(text, parse_constant=_refused)
+        written = line(record).encode() == found + b"\n"  # no entry twice, no number past the largest
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if type(record) is not dict or not written:
+        raise ValueError("it is not a record as they are written")
+    return record
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"it has the number {constant}")
+
+
+# The header.
+
+
+def check_header(header: dict[str, Any]) -> None:
+    """Raises ValueError unless it is the header of a log of this version."""
+    if header.get("distboost") != "labels":
+        raise ValueError("it is not the header of a log")
+    if header.keys() != _HEADER.keys():
+        raise ValueError(f"its header has the entries {sorted(header)}, expected {sorted(_HEADER)}")
+    for name, is_right in _HEADER.items():
+        if not is_right(header[name]):
+            raise ValueError(f"its {name} is {header[name]!r:.100}")
+
+
+def _whole(least: int, most: int = _LARGEST) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def _are_rows(value: Any, least: int = 0) -> bool:
+    return type(value) is list and all(map(_whole(least), value))
+
+
+def _are_classes(value: Any) -> bool:
+    if value is None:
+        return True
+    return are_labels(value) and len(value) > 1 and np.unique(checked_labels(value)).tolist() == value
+
+
+_HEADER: dict[str, Callable[[Any], bool]] = {
+    "distboost": lambda value: value == "labels",
+    "version": lambda value: type(value) is int and value == VERSION,
+    "pool": lambda value: _are_rows(value, 1) and len(value) == 2,
+    "algorithm": lambda value: type(value) is str,
+    "parameters": lambda value: type(value) is dict,
+    "n_initial": _whole(1),
+    "batch_size": _whole(1),
+    "strategy": lambda value: type(value) is str and value in STRATEGIES,
+    "pool_fraction": lambda value: type(value) is float and 0 < value <= 1,
+    "diversity": _whole(1),
+    "warm_start": lambda value: type(value) is bool,
+    "classes": _are_classes,
+    "random_state": lambda value: type(value) is int and value >= 0,
+}
+
+
+# Records.
+
+
+def check_record(record: dict[str, Any]) -> None:
+    """Raises ValueError unless a record by itself is one that is written."""
+    kind, value = next(iter(record.items()), (None, None))
+    if len(record) != 1 or kind not in _RECORDS or not _RECORDS[kind](value):
+        raise ValueError(f"it says {record!r:.100}")
+
+
+def _is_taught(value: Any) -> bool:
+    if type(value) is not dict or value.keys() != {"rows", "labels"}:
+        return False
+    rows, labels = value["rows"], value["labels"]
+    return _are_rows(rows) and len(rows) > 0 and are_labels(labels)
+
+
+def _is_note(value: Any) -> bool:
+    if type(value) is not dict or len(value) != 1:
+        return False
+    ((name, said),) = value.items()
+    if name == "pool":
+        return type(said) is str
+    return name == "parameters" and type(said) is dict and all(map(_is_scalar, said.values()))
+
+
+def _is_scalar(value: Any) -> bool:
+    return type(value) in SCALARS and (type(value) is not float or math.isfinite(value))
+
+
+_RECORDS: dict[Any, Callable[[Any], bool]] = {
+    "asked": _are_rows,
+    "taught": _is_taught,
+    "trained": _whole(1),
+    "note": _is_note,
+}
+
+
+# Labels.
+
+
+def are_labels(value: Any) -> bool:
+    """Whether these are labels as a log has them; raises DataError if one of them can be none."""
+    if type(value) is not list or any(type(label) not in SCALARS for label in value):
+        return False
+    found = checked_labels(value).tolist()
+    return list(map(type, found)) == list(map(type, value))
+
+
+def checked_labels(labels: Any) -> np.ndarray:
+    """Labels as an array (n,) of numbers or text; raises if one is missing, or is nothing that can be trained on."""
+    try:
+        listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
+    except ValueError as error:
+        raise DataError(f"labels of shape {np.shape(labels)}: give a list, one for each row.") from error
+    for label in listed:
+        if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
+            raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
+        if not np.isscalar(label):
+            raise DataError(f"a label is {label!r}: give numbers or text.")
+        if isinstance(label, str) and len(label) > MOST_LETTERS:
+            raise DataError(f"a label has {len(label)} letters, the limit is {MOST_LETTERS}. Shorten it.")
+        check_kind(label, listed[0])
+    found = np.array(listed)
+    if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
+        raise DataError(
+            f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r:.100}: give numbers or text."
+        )
+    _check_whole(found)
+    check(found.tolist(), found.dtype, "what is taught")
+    return found
+
+
+def _check_whole(labels: np.ndarray) -> None:
+    """Raises if a label is a number that is no class label: with it kept, nothing could be trained any more."""
+    if labels.dtype.kind == "f":
+        broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
+        if len(broken):
+            raise DataError(f"a label is {broken[0].item()!r}: give whole numbers, or text.")
+
+
+def check_kind(label: Any, earlier: Any) -> None:
+    """Raises if of two labels one is text, a flag or a number, and the other is not."""
+    kinds = {_kind(label), _kind(earlier)}
+    if len(kinds) > 1:
+        one, other = sorted(kinds, reverse=True)
+        raise DataError(
+            f"of the labels {earlier!r:.100} and {label!r:.100}, one is {one} and one {other}. Give all labels in the same way."
+        )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "text"
+    return "a flag" if isinstance(label, (bool, np.bool_)) else "a number"

@@ -1,0 +1,138 @@
+"""Class labels as files keep them: a list of JSON values, and the type of the array that it was.
+
+Whole numbers, floats, flags and text are their own JSON values. Dates and durations are kept as whole numbers of their unit,
+bytes as text of as many characters. What could not be read back is refused before anything is learned from it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distboost.errors import DataError
+
+SCALARS = (bool, int, float, str)
+MOST_BITS = 2048  # of a whole number: texts of longer ones need not be readable everywhere
+
+_DTYPE = re.compile(
+    r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>|][US]\d{1,9}|\|O|[<>][mM]8\[\d{0,9}[a-zA-Zμ]{1,2}\]"
+)
+_TICKS, _BYTES = "mM", "latin-1"
+
+# Labels of fixed length take as much as the longest, each: so much more than their letters, and so many bytes, they may take.
+_PADDING, _FREE_BYTES = 64, 2**24
+
+_REMEDY = "Give whole numbers, flags, text, bytes, or dates or durations of NumPy, such as y.astype(str)."
+
+
+def plain(labels: np.ndarray) -> list[Any]:
+    """The labels as JSON values. Equal labels are equal values, in the same order."""
+    if labels.dtype.kind in _TICKS:
+        return labels.astype(labels.dtype.newbyteorder("=")).view(np.int64).tolist()
+    if labels.dtype.kind == "S":
+        return [label.decode(_BYTES) for label in labels.tolist()]
+    if labels.dtype.kind == "O":
+        return [label.item() if isinstance(label, np.generic) else label for label in labels]
+    return (labels + 0.0 if labels.dtype.kind == "f" else labels).tolist()  # -0.0 is 0
+
+
+def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
+    """The labels of these JSON values; text and bytes are as long as the longest of them."""
+    if dtype.kind in _TICKS:
+        return np.array(values, np.int64).view(dtype.newbyteorder("=")).astype(dtype)
+    if dtype.kind == "S":
+        return np.array([value.encode(_BYTES) for value in values], bytes)
+    if dtype.kind in "TU":
+        return np.array(values, str)
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found.astype(dtype)
+
+
+def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
+    """The labels that a file keeps; raises an error of this kind unless it can have been written so."""
+    if type(values) is not list or any(type(value) not in SCALARS for value in values):
+        raise kind("its classes are not a list of labels.")
+    if type(dtype) is not str or not _DTYPE.fullmatch(dtype):
+        raise kind(f"the type of its classes is {dtype!r:.100}.")
+    check(values, np.dtype(dtype), "the file", kind)
+    try:
+        with np.errstate(all="ignore"):
+            labels = made(values, np.dtype(dtype))
+        found = plain(labels)
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise kind(f"its classes are not of type {dtype}: {error}.") from error
+    if (
+        found != values
+        or list(map(type, found)) != list(map(type, values))
+        or labels.dtype.str[1:] != dtype[1:]
+    ):
+        raise kind(f"its classes are not of type {dtype}.")
+    return labels
+
+
+def check_type(labels: np.ndarray, place: str) -> None:
+    """Raises DataError unless labels of this type can be kept. Those of an array of objects must be of one type."""
+    dtype = labels.dtype
+    if dtype.kind != "O":
+        if not _DTYPE.fullmatch(dtype.str) or dtype.fields or dtype.subdtype:
+            raise DataError(f"{place} has labels of type {dtype}, which no model file can keep. {_REMEDY}")
+        return
+    first: Any = None
+    for label in labels:
+        value = label.item() if isinstance(label, np.generic) else label
+        if type(value) not in SCALARS:
+            raise DataError(
+                f"{place} has the label {label!r:.100} of type {type(label).__name__}, which no model file can keep. {_REMEDY}"
+            )
+        first = value if first is None else first
+        check_same_type(first, value, place)
+
+
+def check_same_type(one: Any, other: Any, place: str) -> None:
+    """Raises DataError unless both labels are of the same type."""
+    if type(one) is not type(other):
+        raise DataError(
+            f"{place} mixes labels of types: {one!r:.100} is of type {type(one).__name__}, {other!r:.100} of type "
+            f"{type(other).__name__}. Use one type."
+        )
+
+
+def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Exception] = DataError) -> None:
+    """Raises an error of this kind unless a file can keep these JSON values of labels."""
+    for value in values:
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise kind(
+                f"{place} has a label of {value.bit_length()} bits, the limit is {MOST_BITS}. Use text."
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise kind(f"{place} has the label {value}, expected finite numbers. Leave unlabelled rows out.")
+        if isinstance(value, str) and not _is_unicode(value):
+            raise kind(
+                f"{place} has the label {value!r:.100}, which is no Unicode text: it has surrogates. Decode it as what it was "
+                "written in."
+            )
+    longest = max((len(value) for value in values if isinstance(value, str)), default=0)
+    letters, n_bytes = sum(len(str(value)) for value in values), longest * len(values) * _unit(dtype)
+    if n_bytes > _FREE_BYTES + _PADDING * letters:
+        raise kind(
+            f"{place} has {len(values)} classes of text, the longest of {longest} letters, which take {n_bytes} bytes for "
+            f"{letters} letters: too many for a model file. Shorten the longest names, or make the labels objects."
+        )
+
+
+def _unit(dtype: np.dtype) -> int:
+    """Bytes of a letter where all labels take as much as the longest."""
+    return {"U": 4, "T": 4, "S": 1}.get(dtype.kind, 0)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
