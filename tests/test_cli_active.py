@@ -501,7 +501,7 @@ def test_control_c(data, tmp_path):
     time.sleep(1)
     done.send_signal(signal.SIGINT)
     _, errors = done.communicate(timeout=60)
-    assert done.returncode == 1, errors
+    assert done.returncode == 130, errors
     assert errors.strip().splitlines()[-1] == "Aborted!"
     assert "/distboost/" not in errors  # Python tells of a destructor of others that was interrupted
     assert not (tmp_path / "json").exists()

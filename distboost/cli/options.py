@@ -14,6 +14,9 @@ import click
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
 
+INTERRUPTED = 130  # the exit code of what Ctrl-C has ended, as shells have it
+
+
 class Command(click.Command):
     """A command that shows an error as one line, unless asked for the traceback."""
 
@@ -39,6 +42,9 @@ class Command(click.Command):
                 if ctx.meta.get("debug"):
                     raise
                 raise click.ClickException(" ".join(str(error).split()) or type(error).__name__) from error
+            except KeyboardInterrupt:
+                click.echo("\nAborted!", err=True)
+                ctx.exit(INTERRUPTED)
 
 
 class Group(click.Group):
