@@ -220,8 +220,9 @@ def test_predict_overwrites_only_if_told(data, model, tmp_path):
     assert "--overwrite" in fail("predict", *options)
     run("predict", *options, "--overwrite")
     (tmp_path / "letters").mkdir()
+    (tmp_path / "letters/to Ann").write_text("Dear Ann")
     assert "not a zarr array" in fail("predict", *options[:4], "--out", tmp_path / "letters", "--overwrite")
-    assert (tmp_path / "letters").exists()
+    assert (tmp_path / "letters/to Ann").read_text() == "Dear Ann"
 
 
 def test_evaluate(data, model, tmp_path, monkeypatch):

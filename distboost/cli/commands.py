@@ -157,7 +157,9 @@ def _outcome(estimator: Any, seconds: float) -> str:
 @located("--x", "Features, (rows, features).")
 @located("--out", "Zarr array to write: one label per row, or one probability per row and class.")
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
-@click.option("--overwrite", is_flag=True, help="Replace the array at --out.")
+@click.option(
+    "--overwrite", is_flag=True, help="Replace the array at --out, or what is left of another prediction."
+)
 @running
 def predict(
     model: str,
@@ -169,14 +171,25 @@ def predict(
     tls: str | None,
     workers: int | None,
 ) -> None:
-    """Predict the rows of an array into another, chunk by chunk."""
+    """Predict the rows of an array into another, chunk by chunk.
+
+    Nobody can open the array at --out before it is complete. An interrupted prediction is gone on with by the same command.
+    """
     from distboost.cli.stream import write_predictions
     from distboost.cli.where import cluster
     from distboost.estimators import load
 
     estimator = load(model)
     with cluster(scheduler, workers, tls) as client:
-        array = write_predictions(estimator, x, out, proba=proba, overwrite=overwrite, client=client)
+        array = write_predictions(
+            estimator,
+            x,
+            out,
+            proba=proba,
+            overwrite=overwrite,
+            client=client,
+            verbose=int(sys.stdout.isatty()),
+        )
     click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 
@@ -205,7 +218,7 @@ def evaluate(
         check_folder(report)
     estimator = load(model)
     with cluster(scheduler, workers, tls) as client:
-        found = confusion(estimator, x, y, client)
+        found = confusion(estimator, x, y, client, verbose=int(sys.stdout.isatty()))
     print_evaluation(found)
     if report is not None:
         from distboost.cli.report import write_report

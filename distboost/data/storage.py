@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -180,16 +180,24 @@ def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
         ) from error
 
 
-def remove_all(store: Store) -> None:
-    """Empties a store; a local one's folder stays, for it may be locked."""
+def remove_all(store: Store, keep: Collection[str] = ()) -> None:
+    """Empties a store but for some keys; a local one's folder stays, for it may be locked."""
     if not isinstance(store, LocalStore):
-        sync(store.clear())
+        for key in listed(store, "") - set(keep):
+            sync(store.delete(key))
         return
     for entry in store.root.iterdir():
+        if entry.name in keep:
+            continue
         if entry.is_dir():
             shutil.rmtree(entry)
         else:
             entry.unlink()
+
+
+def is_partial(key: str) -> bool:
+    """Whether it is what a process left of a file when it was killed."""
+    return key.endswith(_PARTIAL)
 
 
 def remove_partial_files(url: str) -> None:
