@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from abc import ABC
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -24,7 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from distboost.algorithms.base import SEPARATED, Algorithm, parameter
-from distboost.checkpoint import Checkpoint, is_checkpoint, opened
+from distboost.checkpoint import Checkpoint, is_checkpoint, opened, rounds_at
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
 from distboost.data.sources import is_lazy, warn_all
@@ -172,7 +173,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             Rows on which loss and error are measured after each round, exactly and over all of them.
         resume : bool, default=False
             Go on, up to `n_estimators` rounds, from what this estimator has learned, or else from its checkpoint, on the same
-            data. The model is that of the uninterrupted training.
+            data and with the same parameters (those that say how training runs may be others). The model is that of the
+            uninterrupted training. False: a checkpoint that is there is replaced, with a warning.
 
         Returns
         -------
@@ -187,6 +189,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         with opened(self.checkpoint, self.checkpoint_every) as checkpoint:
+            if checkpoint is not None and not resume:
+                _warn_of_rounds(checkpoint.url)
             return self._fit(X, y, sample_weight, eval_set, self._earlier() if resume else None, checkpoint)
 
     def _fit(
@@ -385,14 +389,21 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)}.__getitem__)
             place = f"the checkpoint {os.fspath(self.checkpoint)}"
-        mine, theirs = deciding_parameters(self), kept._learned_with
-        fixed = set(self._algorithm(kept.n_classes_).fixed)
-        for name in fixed if kept is self else mine.keys() - ({"n_estimators"} - fixed):
-            if mine[name] != theirs[name]:
-                raise DataError(
-                    f"{place} was made with {name}={theirs[name]!r}, not {mine[name]!r}. Set it to that, or train anew."
-                )
+        changed = self._changed_since(kept)
+        if changed is not None:
+            name, theirs, mine = changed
+            raise DataError(
+                f"{place} was made with {name}={theirs!r}, not {mine!r}. Set it to that, or train anew, without resume=True."
+            )
         return kept._learned
+
+    def _changed_since(self, kept: BoostingClassifier) -> tuple[str, Any, Any] | None:
+        """The first deciding parameter with another value than what was kept was learned with: its name, that value, and ours."""
+        mine, theirs = deciding_parameters(self), kept._learned_with
+        if "n_estimators" not in self._algorithm(kept.n_classes_).fixed:
+            del mine["n_estimators"]
+        differing = (name for name, value in mine.items() if value != theirs[name])
+        return next(((name, theirs[name], mine[name]) for name in differing), None)
 
     def _set_learned(self, learned: Learned) -> None:
         self._learned, self._learned_with = learned, deciding_parameters(self)
@@ -523,6 +534,18 @@ def _is_separated(earlier: Learned | None) -> bool:
         and earlier.history.outcome == SEPARATED
         and earlier.n_rounds == len(earlier.ensemble)
     )
+
+
+def _warn_of_rounds(checkpoint: str) -> None:
+    """Warns the caller of `fit` if it is to replace rounds of an earlier training."""
+    rounds = rounds_at(checkpoint)
+    if rounds:
+        warnings.warn(
+            f"the checkpoint {checkpoint} holds {rounds} rounds of an earlier training, which the first write of this one will "
+            "replace. To go on from them, fit with resume=True; to keep them, give another place: checkpoint=...",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _threads(n_jobs: int | None) -> int | None:
