@@ -28,7 +28,7 @@ from distboost.algorithms.base import SEPARATED, Algorithm, parameter
 from distboost.checkpoint import Checkpoint, is_checkpoint, opened, rounds_at
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
-from distboost.data.sources import is_lazy, warn_all
+from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr, warn_all, warn_of_missing
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError
 from distboost.model import new_ensemble
@@ -80,11 +80,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores kept per row while training.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written: zarr reads them as the fill value.
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
     memory_limit : int, str or None, default=None
         Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
         disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit.
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
     scratch : str, path or None, default=None
         Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
         and for scores the workers' own.
@@ -96,7 +98,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     worker_timeout : float, default=30.0
         On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core.
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
     random_state : int, RandomState instance or None, default=0
         The seed; None is 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -241,8 +244,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _dataset(self, X, y, sample_weight) -> Dataset:
         if y is None and is_lazy(X) and BinnedStore.is_at(X):
-            self._set_features(None, BinnedStore.open(X).n_features)
-            return BinnedStore.open(X)
+            store = BinnedStore.open(X)
+            if sample_weight is not None:
+                raise DataError(
+                    f"sample_weight cannot be given beside the binned store {store.url!r}, which has weights of its own. Bin the "
+                    "data with them: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
+                )
+            self._set_features(None, store.n_features)
+            return store
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
@@ -254,7 +263,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             X, y, sample_weight = self._validated(X, y, sample_weight)
             data = RawDataset.of(X, y, sample_weight)
-        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
+        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=5)
         return data
 
     def _validated(self, X, y, sample_weight):
@@ -272,10 +281,15 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             del self.feature_names_in_
 
     def _evaluation_dataset(self, eval_set) -> RawDataset:
-        pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+        alone = is_lazy(eval_set)  # a path, say
+        pairs = [(eval_set, None)] if alone else [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
         if len(pairs) != 1 or len(pairs[0]) != 2:
             raise DataError(f"eval_set holds {len(pairs)} items; expected one pair (X, y).")
         X, y = pairs[0]
+        if y is None:
+            if is_lazy(X):
+                as_source(X, "eval_set X")  # which says if it is a binned store
+            raise DataError("eval_set has no labels: give one pair (X, y).")
         if not is_lazy(X):
             X = validate_data(
                 self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False, order="C"
@@ -291,7 +305,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise DataError(
                 f"{data.place} has 0 rows: at least 1 is needed. Leave eval_set out, or give it rows."
             )
-        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
+        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=5)
         return data
 
     def _staging(self, data: Dataset, evaluation: RawDataset | None, where) -> Staging:
@@ -465,7 +479,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     def staged_scores(self, X) -> Iterator[np.ndarray]:
         """The scores after each round; X is loaded."""
         self._fitted()
-        X = self._checked(lazy.loaded(X) if is_lazy(X) else X)
+        X = self._checked(lazy.loaded(self._opened(X, 4)) if is_lazy(X) else X)
         algorithm = self._algorithm(self.n_classes_)
         G = np.zeros((len(X), self._ensemble.n_scores))
         with Threads(_threads(self.n_jobs)) as threads:
@@ -497,12 +511,25 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         assert_all_finite(X, allow_nan=True, input_name="X", estimator_name=type(self).__name__)
         return X
 
+    def _opened(self, X, stacklevel: int):
+        """A lazy X, of whose missing chunks the caller so many calls up is told, as `missing_chunks` says."""
+        if is_dask(X):
+            return X
+        X = open_zarr(X, "X") if isinstance(X, (str, os.PathLike)) else X
+        warn_of_missing(as_source(X, "X"), self.missing_chunks, stacklevel)
+        return X
+
     def _apply(self, X, finish, shape: tuple[int, ...], dtype):
         """finish(F) of the rows of X, now or lazily."""
         decoded = self._algorithm(len(self._fitted().classes_)).decoded
         if is_lazy(X):
             return lazy.map_rows(
-                X, self._finished_scores, self.n_features_in_, lambda G: finish(decoded(G)), shape, dtype
+                self._opened(X, 5),
+                self._finished_scores,
+                self.n_features_in_,
+                lambda G: finish(decoded(G)),
+                shape,
+                dtype,
             )
         with Threads(_threads(self.n_jobs)) as threads:
             return finish(decoded(self._ensemble.scores(self._checked(X), threads)))

@@ -249,6 +249,11 @@ def tell(
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
+    if eval_x is None and (scheduler or workers or tls):
+        raise click.UsageError(
+            "--scheduler, --tls and --workers say where the error is measured: give --eval-x and --eval-y, too, or none of "
+            "them."
+        )
     ledger = Ledger.of(log)
     known = as_labels(_filled(read_sheet(labels)), _earlier(ledger), labels)
     new = _new_labels(ledger, known, labels)

@@ -368,7 +368,13 @@ def plan(
     from distboost.staging import plan, sizes
 
     if x is not None:
+        if rows is not None or features is not None:
+            raise click.UsageError("--x has its own sizes: leave --rows and --features out, or --x.")
         rows, features, known = sizes(x)
+        if None not in (classes, known) and classes != known:
+            raise click.UsageError(
+                f"the store at {x} has {known} classes, not {classes}: leave --classes out."
+            )
         classes = classes or known
     if rows is None or features is None:
         raise click.UsageError("Give an array with --x, or its sizes with --rows and --features.")
@@ -377,6 +383,8 @@ def plan(
             "Missing option '--classes': how many there are is not known before labels are read."
         )
     given = settings(parameters)
+    if memory_limit is not None and "memory_limit" in given:
+        raise click.UsageError("the limit is given twice: by --memory-limit and by --set memory_limit=...")
     model = configured(
         estimator(algorithm)(), {**given, "memory_limit": memory_limit or given.get("memory_limit")}
     )

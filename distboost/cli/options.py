@@ -116,6 +116,8 @@ def settings(texts: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"--set {text!r} is not of the form name=value.")
+        if name in found:
+            raise click.UsageError(f"--set gives {name} twice, the second time as {value!r}. Give it once.")
         found[name] = _value(value)
     return found
 

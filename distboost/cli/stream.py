@@ -15,7 +15,7 @@ from distboost.cli.result import Result
 from distboost.data.fingerprint import fingerprint
 from distboost.data.ingest import Labelled
 from distboost.data.profile import load_labels
-from distboost.data.sources import Source, as_source, check_chunks, pieces, rows_at_once
+from distboost.data.sources import Source, as_source, pieces, rows_at_once, warn_of_missing
 from distboost.data.storage import local_path
 from distboost.errors import DataError
 from distboost.files import encoded
@@ -147,7 +147,7 @@ class Confusion(NamedTuple):
 def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Confusion:
     """The confusion matrix of the model on all rows of two zarr arrays."""
     source, labels = _rows(model, x), as_source(y, "y")
-    _warn_of_missing(labels)
+    warn_of_missing(labels, "warn", 2)
     if labels.n_rows != source.n_rows:
         raise DataError(
             f"{source.place} has {source.n_rows} rows but {labels.place} has {labels.n_rows}. Each row needs one label."
@@ -173,16 +173,8 @@ def _rows(model: Any, x: str) -> Source:
         raise DataError(
             f"{source.place} has shape {source.shape}, but the model expects rows of {model.n_features_in_} features."
         )
-    _warn_of_missing(source)
+    warn_of_missing(source, "warn", 2)
     return source
-
-
-def _warn_of_missing(source: Source) -> None:
-    import warnings
-
-    message = check_chunks(source, "warn")
-    if message:
-        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _rows_per_task(source: Source) -> int:

@@ -30,6 +30,9 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+# Attributes of the group of a binned store: what it holds when it is complete, and what it is made from until then.
+MANIFEST, UNFINISHED = "distboost-binned", "distboost-unfinished"
+
 _PARTIAL = ".partial"
 
 
@@ -99,6 +102,15 @@ def open_store(url: str | os.PathLike, read_only: bool = True) -> Store:
     if path is not None:
         return DurableStore(path, read_only=read_only)
     return RemoteStore.from_url(os.fspath(url), read_only=read_only)
+
+
+def is_binned(store: Store) -> bool:
+    """Whether a binned store is there, complete or not."""
+    try:
+        attributes = zarr.open_group(store, mode="r").attrs
+    except Exception:  # whatever else is there, or nothing
+        return False
+    return MANIFEST in attributes or UNFINISHED in attributes
 
 
 def write_array(url: str, values: np.ndarray) -> None:
