@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import warnings
 from abc import ABC
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -25,10 +26,10 @@ from sklearn.utils.validation import (
 )
 
 from distboost.algorithms.base import SEPARATED, Algorithm, parameter
-from distboost.checkpoint import Checkpoint, is_checkpoint, opened
+from distboost.checkpoint import Checkpoint, is_checkpoint, opened, rounds_at
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
-from distboost.data.sources import is_lazy, warn_all
+from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr, warn_all, warn_of_missing
 from distboost.data.store import BinnedStore
 from distboost.errors import DataError, LimitError
 from distboost.model import new_ensemble
@@ -83,11 +84,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores kept per row while training.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written: zarr reads them as the fill value.
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
     memory_limit : int, str or None, default=None
         Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
         disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit.
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
     scratch : str, path or None, default=None
         Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
         and for scores the workers' own.
@@ -99,7 +102,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     worker_timeout : float, default=30.0
         On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core.
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
     random_state : int, RandomState instance or None, default=0
         The seed; None is 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -176,7 +180,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             Rows on which loss and error are measured after each round, exactly and over all of them.
         resume : bool, default=False
             Go on, up to `n_estimators` rounds, from what this estimator has learned, or else from its checkpoint, on the same
-            data. The model is that of the uninterrupted training.
+            data and with the same parameters (those that say how training runs may be others). The model is that of the
+            uninterrupted training. False: a checkpoint that is there is replaced, with a warning.
 
         Returns
         -------
@@ -191,6 +196,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         with opened(self.checkpoint, self.checkpoint_every) as checkpoint:
+            if checkpoint is not None and not resume:
+                _warn_of_rounds(checkpoint.url)
             return self._fit(X, y, sample_weight, eval_set, self._earlier() if resume else None, checkpoint)
 
     def _fit(
@@ -242,8 +249,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _dataset(self, X, y, sample_weight) -> Dataset:
         if y is None and is_lazy(X) and BinnedStore.is_at(X):
-            self._set_features(None, BinnedStore.open(X).n_features)
-            return BinnedStore.open(X)
+            store = BinnedStore.open(X)
+            if sample_weight is not None:
+                raise DataError(
+                    f"sample_weight cannot be given beside the binned store {store.url!r}, which has weights of its own. Bin the "
+                    "data with them: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
+                )
+            self._set_features(None, store.n_features)
+            return store
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
@@ -255,7 +268,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             X, y, sample_weight = self._validated(X, y, sample_weight)
             data = RawDataset.of(X, y, sample_weight)
-        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
+        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=5)
         return data
 
     def _validated(self, X, y, sample_weight):
@@ -273,10 +286,15 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             del self.feature_names_in_
 
     def _evaluation_dataset(self, eval_set) -> RawDataset:
-        pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+        alone = is_lazy(eval_set)  # a path, say
+        pairs = [(eval_set, None)] if alone else [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
         if len(pairs) != 1 or len(pairs[0]) != 2:
             raise DataError(f"eval_set holds {len(pairs)} items; expected one pair (X, y).")
         X, y = pairs[0]
+        if y is None:
+            if is_lazy(X):
+                as_source(X, "eval_set X")  # which says if it is a binned store
+            raise DataError("eval_set has no labels: give one pair (X, y).")
         if not is_lazy(X):
             X = validate_data(
                 self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False, order="C"
@@ -292,7 +310,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise DataError(
                 f"{data.place} has 0 rows: at least 1 is needed. Leave eval_set out, or give it rows."
             )
-        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=4)
+        warn_all(data.missing_chunks(self.missing_chunks), stacklevel=5)
         return data
 
     def _staging(self, data: Dataset, evaluation: RawDataset | None, where) -> Staging:
@@ -395,14 +413,21 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             kept = load_into(os.fspath(self.checkpoint), {self.algorithm_name: type(self)}.__getitem__)
             place = f"the checkpoint {os.fspath(self.checkpoint)}"
-        mine, theirs = deciding_parameters(self), kept._learned_with
-        fixed = set(self._algorithm(kept.n_classes_).fixed)
-        for name in fixed if kept is self else mine.keys() - ({"n_estimators"} - fixed):
-            if mine[name] != theirs[name]:
-                raise DataError(
-                    f"{place} was made with {name}={theirs[name]!r}, not {mine[name]!r}. Set it to that, or train anew."
-                )
+        changed = self._changed_since(kept)
+        if changed is not None:
+            name, theirs, mine = changed
+            raise DataError(
+                f"{place} was made with {name}={theirs!r}, not {mine!r}. Set it to that, or train anew, without resume=True."
+            )
         return kept._learned
+
+    def _changed_since(self, kept: BoostingClassifier) -> tuple[str, Any, Any] | None:
+        """The first deciding parameter with another value than what was kept was learned with: its name, that value, and ours."""
+        mine, theirs = deciding_parameters(self), kept._learned_with
+        if "n_estimators" not in self._algorithm(kept.n_classes_).fixed:
+            del mine["n_estimators"]
+        differing = (name for name, value in mine.items() if value != theirs[name])
+        return next(((name, theirs[name], mine[name]) for name in differing), None)
 
     def _set_learned(self, learned: Learned) -> None:
         self._learned, self._learned_with = learned, deciding_parameters(self)
@@ -464,7 +489,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     def staged_scores(self, X) -> Iterator[np.ndarray]:
         """The scores after each round; X is loaded."""
         self._fitted()
-        X = self._checked(lazy.loaded(X) if is_lazy(X) else X)
+        X = self._checked(lazy.loaded(self._opened(X, 4)) if is_lazy(X) else X)
         algorithm = self._algorithm(self.n_classes_)
         G = np.zeros((len(X), self._ensemble.n_scores))
         with Threads(_threads(self.n_jobs)) as threads:
@@ -506,12 +531,25 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         assert_all_finite(X, allow_nan=True, input_name="X", estimator_name=type(self).__name__)
         return X
 
+    def _opened(self, X, stacklevel: int):
+        """A lazy X, of whose missing chunks the caller so many calls up is told, as `missing_chunks` says."""
+        if is_dask(X):
+            return X
+        X = open_zarr(X, "X") if isinstance(X, (str, os.PathLike)) else X
+        warn_of_missing(as_source(X, "X"), self.missing_chunks, stacklevel)
+        return X
+
     def _apply(self, X, finish, shape: tuple[int, ...], dtype):
         """finish(F) of the rows of X, now or lazily."""
         decoded = self._algorithm(len(self._fitted().classes_)).decoded
         if is_lazy(X):
             return lazy.map_rows(
-                X, self._finished_scores, self.n_features_in_, lambda G: finish(decoded(G)), shape, dtype
+                self._opened(X, 5),
+                self._finished_scores,
+                self.n_features_in_,
+                lambda G: finish(decoded(G)),
+                shape,
+                dtype,
             )
         with Threads(_threads(self.n_jobs)) as threads:
             return finish(decoded(self._ensemble.scores(self._checked(X), threads)))
@@ -543,6 +581,18 @@ def _is_separated(earlier: Learned | None) -> bool:
         and earlier.history.outcome == SEPARATED
         and earlier.n_rounds == len(earlier.ensemble)
     )
+
+
+def _warn_of_rounds(checkpoint: str) -> None:
+    """Warns the caller of `fit` if it is to replace rounds of an earlier training."""
+    rounds = rounds_at(checkpoint)
+    if rounds:
+        warnings.warn(
+            f"the checkpoint {checkpoint} holds {rounds} rounds of an earlier training, which the first write of this one will "
+            "replace. To go on from them, fit with resume=True; to keep them, give another place: checkpoint=...",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _threads(n_jobs: int | None) -> int | None:

@@ -128,6 +128,13 @@ def is_checkpoint(url: str) -> bool:
     return True
 
 
+def rounds_at(url: str) -> int | None:
+    """The rounds of the checkpoint that was completed there; None if there is none that can be gone on from."""
+    with suppress(FileNotFoundError, NotADirectoryError, ModelFormatError):
+        return Manifest.decoded(read(manifest_url(url)), manifest_url(url)).header["rounds"]
+    return None
+
+
 def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[str, np.ndarray]]]]:
     """The model's header and the segments' arrays of the last complete checkpoint."""
     seen = b""

@@ -205,7 +205,7 @@ def plan(
     n_workers : int or None, default=None
         Dask workers; None: in one process.
     n_threads : int or None, default=None
-        Of that process, or of each worker; None: one per core, or one.
+        Of that process, or of each worker; None: the estimator's `n_jobs`, or one.
     weighted : bool, default=False
         Whether there are sample or class weights.
 
@@ -237,7 +237,8 @@ def plan(
         weighted or estimator.class_weight is not None,
     )
     on_cluster = n_workers is not None
-    threads = n_threads or (1 if on_cluster else available_cores())
+    jobs = None if estimator.n_jobs == -1 else estimator.n_jobs
+    threads = n_threads or (1 if on_cluster else jobs or available_cores())
     return reckon(task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster)
 
 

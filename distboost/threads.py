@@ -48,6 +48,19 @@ class _SingleBlas:
 single_blas = _SingleBlas()
 
 
+_mine = threading.local()
+
+
+def _begin_thread(ended: threading.Event) -> None:
+    _mine.ended = ended
+
+
+def is_given_up() -> bool:
+    """Whether the `Threads.each` that gave this thread its work has ended, as when it was interrupted: nobody waits for it."""
+    ended = getattr(_mine, "ended", None)
+    return ended is not None and ended.is_set()
+
+
 class Threads:
     """Runs functions over items on `n` threads, the calling one included; with one thread it is a plain loop."""
 
@@ -106,7 +119,8 @@ class Threads:
             yield from map(function, items)
             return
         # A pool of its own, for this thread waits: each of its threads may work.
-        pool = ThreadPoolExecutor(most, "distboost-each")
+        ended = threading.Event()
+        pool = ThreadPoolExecutor(most, "distboost-each", _begin_thread, (ended,))
         window: deque[Future] = deque()
         try:
             for item in items:
@@ -116,6 +130,7 @@ class Threads:
             while window:
                 yield window.popleft().result()
         finally:
+            ended.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:

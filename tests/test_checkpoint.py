@@ -302,10 +302,15 @@ def test_another_training_is_replaced_as_a_whole(problem, tmp_path, saved):
         if progress.round == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    replaced = (
+        r"the checkpoint .*c holds 14 rounds of an earlier training, which the first write .*resume=True"
+    )
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match=replaced) as told:
         fitted(made("notes", checkpoint=tmp_path / "c", callbacks=[die]), problem)
+    assert [warning.filename for warning in told] == [__file__]  # the line that called fit
     assert saved(distboost.load(tmp_path / "c")) == before
-    model = fitted(made("notes", checkpoint=tmp_path / "c", checkpoint_every=8), problem)
+    with pytest.warns(UserWarning, match=replaced):
+        model = fitted(made("notes", checkpoint=tmp_path / "c", checkpoint_every=8), problem)
     assert rounds(tmp_path / "c") == [(0, 8), (8, 12)]
     assert saved(distboost.load(tmp_path / "c")) == saved(model)
     with pytest.raises(DataError, match=r"the checkpoint .*c was made with max_depth=2, not 3"):
@@ -478,7 +483,10 @@ def test_a_damaged_checkpoint_is_not_gone_on_from_but_replaced(folder, problem):
     model = REBELClassifier(n_estimators=7, n_jobs=1, checkpoint=folder)
     with pytest.raises(ModelFormatError, match=path.name):
         fitted(model, problem, resume=True)
-    fitted(model, problem)
+    with pytest.warns(
+        UserWarning, match="holds 7 rounds of an earlier training"
+    ):  # the segment may be restored
+        fitted(model, problem)
     assert rounds(folder) == [(0, 7)]
     (folder / MANIFEST).write_text("{")
     fitted(model, problem)

@@ -162,6 +162,82 @@ def test_resume_goes_on_from_the_checkpoint_of_an_interrupted_training(data, tmp
     assert not Path(f"{path}.checkpoint").exists()
 
 
+@pytest.fixture
+def interrupted(data, tmp_path):
+    """The path of a model whose training was interrupted after 3 rounds."""
+    path = tmp_path / "model"
+
+    def stop(progress):
+        if progress.round == 3:
+            raise KeyboardInterrupt
+
+    made = estimator("gamble")(checkpoint=f"{path}.checkpoint", checkpoint_every=1, callbacks=[stop])
+    with pytest.raises(KeyboardInterrupt):
+        made.fit(f"{data}/x", f"{data}/y")
+    return path
+
+
+def kept(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in Path(f"{path}.checkpoint").iterdir()}
+
+
+def test_train_does_not_replace_a_checkpoint(data, tmp_path, interrupted):
+    """Nor does it where the training has its checkpoint elsewhere, or none: it would be removed in the end."""
+    options = ("train", "--algorithm", "gamble", "--x", data / "x", "--y", data / "y", "--model", interrupted)
+    before = kept(interrupted)
+    for more in ((), ("--set", f"checkpoint={tmp_path}/c"), ("--set", "checkpoint=null")):
+        error = fail(*options, *more)
+        assert f"{interrupted}.checkpoint holds 3 rounds of an earlier training" in error
+        assert "--resume" in error
+        assert "--overwrite" in error
+        assert kept(interrupted) == before
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")  # as outside of tests
+        output = run(*options, "--overwrite", "--set", "n_estimators=2")
+    assert "Warning: the checkpoint" in output
+    assert distboost.load(interrupted).n_iter_ == 2
+    assert not Path(f"{interrupted}.checkpoint").exists()
+
+
+def test_train_does_not_replace_a_checkpoint_elsewhere(data, tmp_path, interrupted):
+    """Named by its path."""
+    options = ("train", "--algorithm", "gamble", "--x", data / "x", "--y", data / "y")
+    where = ("--set", f"checkpoint={interrupted}.checkpoint")
+    assert "holds 3 rounds" in fail(*options, "--model", tmp_path / "other", *where)
+
+
+def test_train_does_not_replace_a_model(data, tmp_path, model):
+    path = tmp_path / "model"
+    path.write_bytes(model.read_bytes())
+    options = ("train", "--algorithm", "gamble", "--x", data / "none", "--y", data / "y", "--model", path)
+    error = fail(*options)  # before it is seen that there are no rows
+    assert f"there is a file at {path} already" in error
+    assert "--overwrite" in error
+    assert "--resume" in error
+    assert path.read_bytes() == model.read_bytes()
+    options = ("train", "--algorithm", "gamble", "--x", data / "x", "--y", data / "y", "--model", path)
+    run(*options, "--set", "n_estimators=2", "--overwrite")
+    assert distboost.load(path).algorithm_name == "gamble"
+    result = CliRunner().invoke(main, [str(a) for a in (*options, "--overwrite", "--resume")])
+    assert result.exit_code == 2
+    assert "give the one or the other" in result.stderr
+
+
+@pytest.mark.parametrize("place", ["checkpoint", "model"])
+def test_resume_with_other_parameters_is_refused(data, interrupted, place):
+    """From a checkpoint and from a model file."""
+    rows = ("--x", data / "x", "--y", data / "y", "--model", interrupted)
+    found = f"{interrupted}.checkpoint"
+    if place == "model":
+        run("train", "--resume", *rows, "--set", "n_estimators=3")
+        found = str(interrupted)
+    options = ("train", "--resume", *rows, "--set", "n_estimators=5")
+    error = fail(*options, "--set", "max_depth=2")
+    assert re.search(rf"{found} was made with max_depth=\S+, not 2. Leave --set max_depth=... out", error)
+    run(*options, "--set", "n_jobs=1", "--set", "checkpoint_every=1s")
+    assert distboost.load(interrupted).n_iter_ == 5
+
+
 def test_train_on_a_scheduler(data, tmp_path, scheduler):
     rows = ("--algorithm", "gd-mcboost", "--x", data / "x", "--y", data / "y", "--set", "n_estimators=3")
     run("train", *rows, "--model", tmp_path / "near")
@@ -220,8 +296,9 @@ def test_predict_overwrites_only_if_told(data, model, tmp_path):
     assert "--overwrite" in fail("predict", *options)
     run("predict", *options, "--overwrite")
     (tmp_path / "letters").mkdir()
+    (tmp_path / "letters/to Ann").write_text("Dear Ann")
     assert "not a zarr array" in fail("predict", *options[:4], "--out", tmp_path / "letters", "--overwrite")
-    assert (tmp_path / "letters").exists()
+    assert (tmp_path / "letters/to Ann").read_text() == "Dear Ann"
 
 
 def test_evaluate(data, model, tmp_path, monkeypatch):
@@ -236,6 +313,10 @@ def test_evaluate(data, model, tmp_path, monkeypatch):
     assert f"Accuracy {accuracy:.4f}" in page
     assert page.count("<polyline") == 2  # loss and error of the training
     assert not re.search(r"(src|href)=|url\(", page)  # nothing from elsewhere
+    again = ("evaluate", "--model", model, "--x", data / "x", "--y", data / "names", "--report", report)
+    assert f"there is a file at {report} already" in fail(*again)
+    run(*again, "--overwrite")
+    assert report.read_text() == page
 
 
 def test_metrics_are_those_of_scikit_learn(data, model):

@@ -119,7 +119,13 @@ def test_ask_and_tell_as_in_python(data, files, blobs, tmp_path, saved):
         label(out, y)
         assert "0 rows are open" in run("tell", "--log", log, "--labels", out)
         run("ask", *files)
-    run("model", "--log", log, "--model", tmp_path / "model")
+    write = ("model", "--log", log, "--model", tmp_path / "model")
+    run(*write)
+    assert (tmp_path / "model").read_bytes() == saved(learner.estimator_)
+    (tmp_path / "model").write_bytes(b"another")
+    assert f"there is a file at {tmp_path / 'model'} already" in fail(*write)
+    assert (tmp_path / "model").read_bytes() == b"another"
+    run(*write, "--overwrite")
     assert (tmp_path / "model").read_bytes() == saved(learner.estimator_)
 
 
@@ -501,7 +507,7 @@ def test_control_c(data, tmp_path):
     time.sleep(1)
     done.send_signal(signal.SIGINT)
     _, errors = done.communicate(timeout=60)
-    assert done.returncode == 1, errors
+    assert done.returncode == 130, errors
     assert errors.strip().splitlines()[-1] == "Aborted!"
     assert "/distboost/" not in errors  # Python tells of a destructor of others that was interrupted
     assert not (tmp_path / "json").exists()
@@ -569,6 +575,19 @@ def test_simulate(data, tmp_path, blobs):
         assert f"{mean:.2f} ±" in row
         assert f"{reached} of 2" in row
     assert "</svg>" in (tmp_path / "curve.svg").read_text()
+
+
+@pytest.mark.parametrize(("option", "name"), [("--json", "curves.json"), ("--plot", "curve.svg")])
+def test_curves_that_are_there_are_not_replaced(data, tmp_path, option, name):
+    """Which is seen before anything is measured."""
+    (tmp_path / name).write_text("an earlier one")
+    short = simulate(data, "--repeats", 1, "--max-labels", 16, option, tmp_path / name)
+    if option == "--plot":
+        pytest.importorskip("matplotlib")
+    assert f"there is a file at {tmp_path / name} already" in fail(*short)
+    assert (tmp_path / name).read_text() == "an earlier one"
+    run(*short, "--overwrite")
+    assert (tmp_path / name).read_text() != "an earlier one"
 
 
 @pytest.mark.parametrize(

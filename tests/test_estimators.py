@@ -345,16 +345,31 @@ def entries(section: str) -> list[str]:
     return [name for line in lines for name in line.split(", ")]
 
 
-def test_early_stopping_that_is_asked_for_only_when_resuming(digits):
-    """The best round may be one of those before."""
+@pytest.mark.parametrize("place", ["fitted model", "loaded model", "checkpoint"])
+@pytest.mark.parametrize(
+    "changed", [{"max_depth": 3}, {"learning_rate": 0.5}, {"early_stopping_rounds": 3}], ids=str
+)
+def test_other_parameters_are_no_resumption(changed, place, digits, tmp_path, request):
+    """It would not be the model of an uninterrupted training; the fitted model stays what it was."""
     X, y, Xt, yt = digits
-    model = GDMCBoostClassifier(n_estimators=25, max_depth=2, learning_rate=8.0).fit(X[:200], y[:200])
-    model.set_params(n_estimators=40, early_stopping_rounds=3)
-    model.fit(X[:200], y[:200], eval_set=(Xt, yt), resume=True)
-    assert model.best_iteration_ == np.argmin(model.eval_error_) + 1 < 25
-    staged = list(model.staged_scores(Xt))
-    assert len(staged) == model.best_iteration_
-    assert np.mean(model.classes_[staged[-1].argmax(1)] != yt) == model.eval_error_.min()
+    model = GDMCBoostClassifier(n_estimators=3, max_depth=2, checkpoint=tmp_path / "c").fit(X, y)
+    before = saved(model, tmp_path)
+    if place == "loaded model":
+        model = distboost.load(_file(model, tmp_path))
+    elif place == "checkpoint":
+        model = clone(model)
+    model.set_params(n_estimators=5, **changed)
+    [(name, value)] = changed.items()
+    old = {"max_depth": 2}.get(name, GDMCBoostClassifier().get_params()[name])
+    with pytest.raises(
+        distboost.errors.DataError, match=rf"was made with {name}={old!r}, not {value!r}\. Set it to"
+    ):
+        model.fit(X, y, eval_set=(Xt, yt), resume=True)
+    model.set_params(
+        **{name: old}, n_jobs=1, verbose=0, checkpoint=None if place == "fitted model" else tmp_path / "c"
+    )
+    model.set_params(n_estimators=3).fit(X, y, resume=True)
+    assert saved(model, tmp_path) == before
 
 
 def test_the_threads_of_linear_algebra_change_nothing(tmp_path):

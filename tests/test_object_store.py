@@ -18,6 +18,8 @@ import zarr
 
 import distboost
 from distboost import GDMCBoostClassifier
+from distboost.cli import stream
+from distboost.cli.result import Result
 from distboost.cli.stream import write_predictions
 from distboost.data import ingest, retry
 from distboost.data.dataset import RawDataset
@@ -156,6 +158,44 @@ def test_predictions_and_models_on_s3(arrays, bucket, blobs):
     )
     np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
     np.testing.assert_array_equal(np.asarray(loaded.predict(arrays[0])), fitted.predict(blobs[0]))
+
+
+def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, capsys):
+    """Nobody can open it; it goes on with the same model alone; what was there is kept."""
+    monkeypatch.setattr(stream, "TASK_BYTES", 1)
+    fitted, out, files = model().fit(*arrays), f"{bucket}/predicted", s3fs.S3FileSystem()
+    write = Result.write
+
+    def interrupted(self, start, values):
+        if start == 120:
+            raise KeyboardInterrupt
+        write(self, start, values)
+
+    monkeypatch.setattr(Result, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
+    monkeypatch.setattr(Result, "write", write)
+    with pytest.raises(FileNotFoundError):
+        zarr.open_array(out, mode="r")
+    kept = {
+        key: files.info(key, refresh=True)["LastModified"] for key in files.find(f"{out}/c", refresh=True)
+    }
+    assert len(kept) == 2
+    with pytest.raises(DataError, match=r"an unfinished prediction at .*of another model"):
+        write_predictions(
+            GDMCBoostClassifier(n_estimators=2).fit(*arrays),
+            arrays[0],
+            out,
+            proba=True,
+            overwrite=False,
+            client=None,
+        )
+    array = write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
+    assert "goes on from 120 rows" in capsys.readouterr().err
+    np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
+    np.testing.assert_array_equal(zarr.open_array(out, mode="r")[:], array[:])
+    assert {key: files.info(key, refresh=True)["LastModified"] for key in kept} == kept
+    assert f"{out[5:]}/distboost-unfinished.json" not in files.find(out, refresh=True)
 
 
 def test_a_checkpoint_on_s3(arrays, bucket, saved):

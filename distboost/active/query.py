@@ -33,6 +33,7 @@ from distboost.active.selection import Candidates, spread
 from distboost.active.session import Goals, run
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.boosting import BoostingClassifier
+from distboost.data.sources import warn_of_missing
 from distboost.errors import DataError
 from distboost.files import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
@@ -65,10 +66,10 @@ class QueryByCommittee:
         entropy of `predict_proba`; with the largest entropy of the votes of the committee's members (Dagan & Engelson 1995); or
         for any, which is the control.
     pool_fraction : float, default=1.0
-        The part of the pool, another random one for each query, among whose rows is chosen.
+        The part of the pool, another random one for each query, among whose rows is chosen (but by "random": among all).
     diversity : int, default=1
         Above 1: a batch is chosen from so many times as many of the most useful rows, so that the committee scores its rows as
-        unlike each other as can be. That keeps near-duplicates apart.
+        unlike each other as can be. That keeps near-duplicates apart. "random" scores no rows, and takes no notice of it.
     warm_start : bool, default=False
         False: the committee is trained anew each time, as in algorithm 4. True: it keeps its rounds, and learns `n_estimators`
         more from all rows that have been taught by then, as long as there are no other classes among them. The scores of the
@@ -148,6 +149,7 @@ class QueryByCommittee:
             )
         self.estimator = estimator
         self.pool = Pool(pool)
+        warn_of_missing(self.pool.source, estimator.missing_chunks, 3)
         self.n_initial = _whole("n_initial", n_initial)
         self.batch_size = _whole("batch_size", batch_size)
         self.diversity = _whole("diversity", diversity)

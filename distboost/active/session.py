@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import rows_of
 from distboost.active.scoring import random_rows
-from distboost.data.sources import ArraySource, as_source, is_lazy
+from distboost.data.sources import ArraySource, as_source, is_lazy, warn_of_missing
 from distboost.errors import DataError
 from distboost.kernels.random import STOP_SET, key
 from distboost.progress import bar
@@ -63,7 +63,7 @@ class Goals(NamedTuple):
 def run(learner: QueryByCommittee, oracle: Any, goals: Goals) -> LearningCurve:
     """Algorithm 4's loop, with reasons to stop beside its own: that the pool is empty."""
     goals.check()
-    ask = _asker(oracle, learner.pool.n_rows)
+    ask = _asker(oracle, learner)
     measure = _Measure(learner, goals)
     curve = LearningCurve(learner.strategy)
     with _shown(learner, goals) as show:
@@ -91,7 +91,9 @@ class _Measure:
 
     def __init__(self, learner: QueryByCommittee, goals: Goals):
         self.learner, self.goals = learner, goals
-        self.evaluation = None if goals.eval_set is None else _evaluation(*goals.eval_set)
+        self.evaluation = None
+        if goals.eval_set is not None:
+            self.evaluation = _evaluation(*goals.eval_set, learner.estimator.missing_chunks)
         self.stop_set: Any = None
         self.stopped = False  # by a callback
         self.before: np.ndarray | None = None
@@ -149,8 +151,11 @@ class _Measure:
         return CALLBACK if self.stopped else ""
 
 
-def _evaluation(X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    labels = np.asarray(lazy.loaded(y) if is_lazy(y) else y)
+def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
+    if is_lazy(y):
+        warn_of_missing(as_source(y, "eval_set y"), missing_chunks, 5)
+        y = lazy.loaded(y)
+    labels = np.asarray(y)
     if labels.dtype == object:
         labels = np.array(labels.tolist())
     n = X.shape[0] if hasattr(X, "shape") else len(labels)
@@ -161,10 +166,11 @@ def _evaluation(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return X, labels
 
 
-def _asker(oracle: Any, n_rows: int) -> Callable[[np.ndarray], Any]:
+def _asker(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray], Any]:
     if callable(oracle):
         return oracle
-    source = as_source(oracle, "oracle")
+    source, n_rows = as_source(oracle, "oracle"), learner.pool.n_rows
+    warn_of_missing(source, learner.estimator.missing_chunks, 4)
     if source.shape != (n_rows,):
         raise DataError(
             f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: give one for each, or a "

@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from distboost.cli.options import Group, check_folder, check_known, located, running, setting, settings
+from distboost.cli.options import (
+    Group,
+    check_folder,
+    check_free,
+    configured,
+    located,
+    replacing,
+    running,
+    setting,
+    settings,
+)
 from distboost.registry import ALGORITHMS
 
 # As in distboost.active, which takes seconds to import.
@@ -216,10 +226,7 @@ def _new(algorithm: str, parameters: dict[str, Any]) -> Any:
         raise DataError(
             f"the log is of the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
         )
-    made = estimator(algorithm)()
-    check_known(made, parameters)
-    made.set_params(**parameters)._validate_params()
-    return made
+    return configured(estimator(algorithm)(), parameters)
 
 
 @active.command()
@@ -248,6 +255,11 @@ def tell(
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
+    if eval_x is None and (scheduler or workers or tls):
+        raise click.UsageError(
+            "--scheduler, --tls and --workers say where the error is measured: give --eval-x and --eval-y, too, or none of "
+            "them."
+        )
     ledger = Ledger.of(log)
     known = as_labels(_filled(read_sheet(labels)), _earlier(ledger), labels)
     new = _new_labels(ledger, known, labels)
@@ -302,14 +314,18 @@ def status(log: str) -> None:
 @active.command("model")
 @_log
 @located("--model", "Model file to write, for predict and evaluate.")
+@replacing
 @running
-def write_model(log: str, model: str, scheduler: str | None, tls: str | None, workers: int | None) -> None:
+def write_model(
+    log: str, model: str, overwrite: bool, scheduler: str | None, tls: str | None, workers: int | None
+) -> None:
     """Train the committee on what was told, and write it to a file."""
     from distboost.active import resume
     from distboost.cli.show import digest
     from distboost.cli.where import cluster
 
     _check_place(model, log)
+    check_free(model, overwrite)
     with cluster(scheduler, workers, tls) as client:
         learner = resume(log, client=client)
         committee = learner.estimator_
@@ -366,6 +382,7 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
 @setting
 @located("--json", "File of the curves to write.", required=False)
 @click.option("--plot", type=click.Path(), callback=_picture, help="Picture to write: .png, .svg or .pdf.")
+@replacing
 @running
 def simulate(
     x: str,
@@ -380,6 +397,7 @@ def simulate(
     parameters: tuple[str, ...],
     json: str | None,
     plot: str | None,
+    overwrite: bool,
     scheduler: str | None,
     tls: str | None,
     workers: int | None,
@@ -392,7 +410,7 @@ def simulate(
 
     plot = None if plot is None else os.path.abspath(plot)
     for path in filter(None, (json, plot)):
-        check_folder(path)
+        check_free(path, overwrite)
     estimator = _new(algorithm or ALGORITHM, settings(parameters))
     with cluster(scheduler, workers, tls) as client:
         estimator.client = client

@@ -14,9 +14,10 @@ from distboost.cli.active import active
 from distboost.cli.options import (
     Group,
     Location,
-    check_folder,
-    check_known,
+    check_free,
+    configured,
     located,
+    replacing,
     running,
     setting,
     settings,
@@ -53,6 +54,9 @@ main.add_command(active)
     is_flag=True,
     help="Go on from MODEL.checkpoint, which an interrupted training leaves, or else from the model file.",
 )
+@click.option(
+    "--overwrite", is_flag=True, help="Train anew, and replace the model file, or the rounds of a checkpoint."
+)
 def train(
     algorithm: str | None,
     x: str,
@@ -66,12 +70,17 @@ def train(
     workers: int | None,
     parameters: tuple[str, ...],
     resume: bool,
+    overwrite: bool,
 ) -> None:
     """Train a model and write it to a file."""
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
-    check_folder(model)
-    estimator = _estimator(algorithm, model, settings(parameters), resume)
+    if resume and overwrite:
+        raise click.UsageError(
+            "--resume goes on from what is there, --overwrite replaces it: give the one or the other."
+        )
+    check_free(model, overwrite or resume, ", or --resume to go on from it")
+    estimator = _estimator(algorithm, model, settings(parameters), resume, overwrite)
     from distboost.checkpoint import is_checkpoint, remove
     from distboost.cli.show import digest
     from distboost.cli.where import cluster
@@ -90,29 +99,59 @@ def train(
             )
         raise
     estimator.save(model)
-    remove(_checkpoint(model))
+    if not resume or estimator.checkpoint == _checkpoint(model):
+        remove(_checkpoint(model))
     click.echo(_outcome(estimator, time.perf_counter() - started))
     click.echo(f"{model} sha256 {digest(model)}")
 
 
-def _estimator(algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool) -> Any:
+def _estimator(
+    algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool, overwrite: bool
+) -> Any:
     """The estimator to fit: a new one, or the one to go on with."""
     from distboost import estimators
-    from distboost.checkpoint import is_checkpoint
 
-    checkpoint = parameters.setdefault("checkpoint", _checkpoint(model))
+    parameters = {"checkpoint": _checkpoint(model), "verbose": int(sys.stdout.isatty()), **parameters}
+    checkpoint = parameters["checkpoint"]
     if resume:
-        estimator = estimators.load(
-            checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
-        )
-        if algorithm not in (None, estimator.algorithm_name):
-            raise click.UsageError(f"{model} is a model of {estimator.algorithm_name}, not of {algorithm}.")
-    elif algorithm is None:
+        return _earlier(algorithm, model, checkpoint, parameters)
+    if algorithm is None:
         raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
-    else:
-        estimator = estimators.estimator(algorithm)()
-    check_known(estimator, parameters)
-    return estimator.set_params(**{"verbose": int(sys.stdout.isatty()), **parameters})
+    estimator = configured(estimators.estimator(algorithm)(), parameters)
+    for place in {_checkpoint(model), checkpoint} - {None} if not overwrite else ():
+        _check_no_rounds(place)
+    return estimator
+
+
+def _earlier(algorithm: str | None, model: str, checkpoint: str | None, parameters: dict[str, Any]) -> Any:
+    """What a checkpoint holds, or else the model file; raises if it is of other work."""
+    from distboost.checkpoint import is_checkpoint
+    from distboost.estimators import load
+
+    place = checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
+    estimator = load(place)
+    if algorithm not in (None, estimator.algorithm_name):
+        raise click.UsageError(f"{place} is a model of {estimator.algorithm_name}, not of {algorithm}.")
+    changed = configured(estimator, parameters)._changed_since(estimator)
+    if changed is not None:
+        name, theirs, mine = changed
+        raise click.ClickException(
+            f"{place} was made with {name}={theirs!r}, not {mine!r}. Leave --set {name}=... out to go on from it, or train anew "
+            "with --overwrite instead of --resume."
+        )
+    return estimator
+
+
+def _check_no_rounds(checkpoint: str) -> None:
+    """Raises if a checkpoint would be replaced."""
+    from distboost.checkpoint import rounds_at
+
+    rounds = rounds_at(checkpoint)
+    if rounds:
+        raise click.ClickException(
+            f"{checkpoint} holds {rounds} rounds of an earlier training: add --resume to go on from them, or --overwrite to "
+            "train anew and replace them."
+        )
 
 
 def _checkpoint(model: str) -> str:
@@ -157,7 +196,9 @@ def _outcome(estimator: Any, seconds: float) -> str:
 @located("--x", "Features, (rows, features).")
 @located("--out", "Zarr array to write: one label per row, or one probability per row and class.")
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
-@click.option("--overwrite", is_flag=True, help="Replace the array at --out.")
+@click.option(
+    "--overwrite", is_flag=True, help="Replace the array at --out, or what is left of another prediction."
+)
 @running
 def predict(
     model: str,
@@ -169,14 +210,25 @@ def predict(
     tls: str | None,
     workers: int | None,
 ) -> None:
-    """Predict the rows of an array into another, chunk by chunk."""
+    """Predict the rows of an array into another, chunk by chunk.
+
+    Nobody can open the array at --out before it is complete. An interrupted prediction is gone on with by the same command.
+    """
     from distboost.cli.stream import write_predictions
     from distboost.cli.where import cluster
     from distboost.estimators import load
 
     estimator = load(model)
     with cluster(scheduler, workers, tls) as client:
-        array = write_predictions(estimator, x, out, proba=proba, overwrite=overwrite, client=client)
+        array = write_predictions(
+            estimator,
+            x,
+            out,
+            proba=proba,
+            overwrite=overwrite,
+            client=client,
+            verbose=int(sys.stdout.isatty()),
+        )
     click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 
@@ -185,12 +237,14 @@ def predict(
 @located("--x", "Features, (rows, features).")
 @located("--y", "True labels, (rows,).")
 @located("--report", "HTML file to write.", required=False)
+@replacing
 @running
 def evaluate(
     model: str,
     x: str,
     y: str,
     report: str | None,
+    overwrite: bool,
     scheduler: str | None,
     tls: str | None,
     workers: int | None,
@@ -202,10 +256,10 @@ def evaluate(
     from distboost.estimators import load
 
     if report is not None:
-        check_folder(report)
+        check_free(report, overwrite)
     estimator = load(model)
     with cluster(scheduler, workers, tls) as client:
-        found = confusion(estimator, x, y, client)
+        found = confusion(estimator, x, y, client, verbose=int(sys.stdout.isatty()))
     print_evaluation(found)
     if report is not None:
         from distboost.cli.report import write_report
@@ -314,7 +368,13 @@ def plan(
     from distboost.staging import plan, sizes
 
     if x is not None:
+        if rows is not None or features is not None:
+            raise click.UsageError("--x has its own sizes: leave --rows and --features out, or --x.")
         rows, features, known = sizes(x)
+        if None not in (classes, known) and classes != known:
+            raise click.UsageError(
+                f"the store at {x} has {known} classes, not {classes}: leave --classes out."
+            )
         classes = classes or known
     if rows is None or features is None:
         raise click.UsageError("Give an array with --x, or its sizes with --rows and --features.")
@@ -323,8 +383,10 @@ def plan(
             "Missing option '--classes': how many there are is not known before labels are read."
         )
     given = settings(parameters)
-    model = estimator(algorithm)().set_params(
-        **{**given, "memory_limit": memory_limit or given.get("memory_limit")}
+    if memory_limit is not None and "memory_limit" in given:
+        raise click.UsageError("the limit is given twice: by --memory-limit and by --set memory_limit=...")
+    model = configured(
+        estimator(algorithm)(), {**given, "memory_limit": memory_limit or given.get("memory_limit")}
     )
     print_plan(plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted))
 

@@ -16,6 +16,9 @@ from distboost.files import check_replaceable
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
 
+INTERRUPTED = 130  # the exit code of what Ctrl-C has ended, as shells have it
+
+
 class Command(click.Command):
     """A command that shows an error as one line, unless asked for the traceback."""
 
@@ -41,6 +44,9 @@ class Command(click.Command):
                 if ctx.meta.get("debug"):
                     raise
                 raise click.ClickException(_said(error) or type(error).__name__) from error
+            except KeyboardInterrupt:
+                click.echo("\nAborted!", err=True)
+                ctx.exit(INTERRUPTED)
 
 
 class Group(click.Group):
@@ -119,6 +125,8 @@ def settings(texts: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"--set {text!r} is not of the form name=value.")
+        if name in found:
+            raise click.UsageError(f"--set gives {name} twice, the second time as {value!r}. Give it once.")
         found[name] = _value(value)
     return found
 
@@ -132,13 +140,34 @@ def _value(text: str) -> Any:
     return text
 
 
-def check_known(estimator: Any, parameters: dict[str, Any]) -> None:
-    """Raises unless the estimator has such parameters."""
+def configured(estimator: Any, parameters: dict[str, Any]) -> Any:
+    """The estimator with these parameters; raises unless it has such, and they can be so."""
     # Callbacks are Python functions: they can't be given here.
     known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
     for name in parameters:
         if name not in known:
             raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
+    estimator.set_params(**parameters)._validate_params()
+    return estimator
+
+
+def replacing(command: Callable) -> Callable:
+    """The option that lets a command replace the files it writes, for `check_free`."""
+    return click.option(
+        "--overwrite", is_flag=True, help="Replace what is there already at the place to write to."
+    )(command)
+
+
+def check_free(path: str, overwrite: bool, or_else: str = "") -> None:
+    """Raises now, before there is anything to write, if a file can't be written or one is there that is not to be replaced."""
+    check_folder(path)
+    from fsspec.core import url_to_fs
+
+    filesystem, place = url_to_fs(path)
+    if not overwrite and filesystem.exists(place):
+        raise click.ClickException(
+            f"there is a file at {path} already: give another place, or add --overwrite to replace it{or_else}."
+        )
 
 
 def check_folder(path: str) -> None:

@@ -2,51 +2,103 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from hashlib import sha256
 from typing import Any, NamedTuple
 
-import fsspec
+import click
 import numpy as np
 import zarr
 from scipy.sparse import coo_array, csr_array
 
+from distboost.cli.result import Result
+from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.ingest import Labelled
 from distboost.data.profile import load_labels
-from distboost.data.sources import Source, as_source, check_chunks, load, rows_at_once
-from distboost.data.storage import open_store
+from distboost.data.sources import Source, as_source, pieces, rows_at_once, warn_of_missing
+from distboost.data.storage import local_path
 from distboost.errors import DataError
+from distboost.files import encoded
 from distboost.labels import plain
+from distboost.persistence import header_of
+from distboost.progress import bar
 from distboost.runtime.choose import runtime
+from distboost.runtime.wanted import check_wanted, ends_if_unwanted
 
 TASK_BYTES = 2**26  # of the rows that one task holds, unless a single chunk is larger
+PIECE_ROWS = 2**14  # that are predicted together: an interruption is noticed after each
 
 
 def write_predictions(
-    model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any
+    model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any, verbose: int = 0
 ) -> zarr.Array:
     """Predicts the rows of the zarr array `x` into a new one at `out`, each chunk written whole by one task.
 
-    The attribute `distboost` is written last: an array without it is incomplete.
+    It can be opened when it is complete. Chunks that an interrupted call with the same model and rows has left are kept.
     """
+    _check_apart(x, out)
     source = _rows(model, x)
-    _make_room(out, overwrite)
     step = _rows_per_task(source)
     n_classes = len(model.classes_)
-    dtype = np.dtype(np.float64) if proba else _storable(model.classes_.dtype)
-    array = zarr.create_array(
-        open_store(out, read_only=False),
+    made_from = {"model": _digest(model), "x": fingerprint([source]), "proba": proba}
+    result = Result.of(
+        out,
+        made_from,
         shape=(source.n_rows, n_classes) if proba else (source.n_rows,),
-        chunks=(min(step, source.n_rows), n_classes) if proba else (min(step, source.n_rows),),
-        dtype=dtype,
-        config={"write_empty_chunks": True},  # so that a chunk that is missing was not written
+        chunks=(min(step, max(source.n_rows, 1)), n_classes)[: 1 + proba],
+        dtype=np.dtype(np.float64) if proba else _storable(model.classes_.dtype),
+        attributes={"distboost": {"classes": plain(model.classes_), "complete": True}},
     )
-    calls = ((source.part(a, b), a, b, array, proba) for a, b in _spans(source.n_rows, step))
-    for _ in _each(_predict_into, model, calls, client):
-        pass
-    array.attrs["distboost"] = {"classes": plain(model.classes_), "complete": True}
-    return array
+    spans = list(_spans(source.n_rows, step))
+    with result.under_way(overwrite) as kept:
+        todo = [(start, stop) for start, stop in spans if result.key(start) not in kept]
+        done = source.n_rows - _length(todo)
+        if done:
+            click.echo(f"{out}: goes on from {done:,} rows that were predicted before", err=True)
+        calls = ((source.part(a, b), a, result, proba) for a, b in todo)
+        for _ in _shown("predict", _each(_predict_into, model, calls, client), todo, source.n_rows, verbose):
+            pass
+        if changed([source]):
+            raise DataError(
+                f"{source.place} was written to while it was predicted. Give the same command with --overwrite when it no "
+                "longer changes."
+            )
+    return result.array
+
+
+def _check_apart(x: str, out: str) -> None:
+    """Raises if the array to write is the one to read, or would lie within it."""
+    x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
+    if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
+        raise DataError(
+            f"--out {out!r} and --x {x!r} are one place, or one is within the other. Give another place with --out."
+        )
+
+
+def _digest(model: Any) -> str:
+    """The SHA-256 of the model's file."""
+    learned = model._learned
+    return sha256(encoded(header_of(model, learned), learned.arrays(0, learned.n_rounds))).hexdigest()
+
+
+def _length(spans: Iterable[tuple[int, int]]) -> int:
+    return sum(stop - start for start, stop in spans)
+
+
+def _shown(
+    title: str, answers: Iterable[Any], spans: list[tuple[int, int]], n_rows: int, verbose: int
+) -> Iterator[Any]:
+    """The answers for these spans, the last ones of so many rows, with a bar of the rows that are done."""
+    if not verbose:
+        yield from answers
+        return
+    with bar(title, n_rows) as draw:
+        done = n_rows - _length(spans)
+        draw(done, "rows")
+        for (start, stop), answer in zip(spans, answers, strict=True):
+            done += stop - start
+            draw(done, "rows")
+            yield answer
 
 
 class Confusion(NamedTuple):
@@ -93,10 +145,10 @@ class Confusion(NamedTuple):
         return [(names[cells.row[i]], names[cells.col[i]], int(cells.data[i])) for i in first]
 
 
-def confusion(model: Any, x: str, y: str, client: Any) -> Confusion:
+def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Confusion:
     """The confusion matrix of the model on all rows of two zarr arrays."""
     source, labels = _rows(model, x), as_source(y, "y")
-    _warn_of_missing(labels)
+    warn_of_missing(labels, "warn", 2)
     if labels.n_rows != source.n_rows:
         raise DataError(
             f"{source.place} has {source.n_rows} rows but {labels.place} has {labels.n_rows}. Each row needs one label."
@@ -104,9 +156,10 @@ def confusion(model: Any, x: str, y: str, client: Any) -> Confusion:
     if not source.n_rows:
         raise DataError(f"{source.place} has 0 rows: there is nothing to evaluate.")
     step = _rows_per_task(source)
-    spans, labels = _spans(source.n_rows, step), Labelled(source, labels, None).near(step).y
+    spans, labels = list(_spans(source.n_rows, step)), Labelled(source, labels, None).near(step).y
     calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in spans)
-    counts = csr_array(sum(_each(_count, model, calls, client)))
+    answers = _each(_count, model, calls, client)
+    counts = csr_array(sum(_shown("evaluate", answers, spans, source.n_rows, verbose)))
     if counts[[-1]].sum() == source.n_rows:
         raise DataError(
             f"no label in {labels.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...). "
@@ -121,16 +174,8 @@ def _rows(model: Any, x: str) -> Source:
         raise DataError(
             f"{source.place} has shape {source.shape}, but the model expects rows of {model.n_features_in_} features."
         )
-    _warn_of_missing(source)
+    warn_of_missing(source, "warn", 2)
     return source
-
-
-def _warn_of_missing(source: Source) -> None:
-    import warnings
-
-    message = check_chunks(source, "warn")
-    if message:
-        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _rows_per_task(source: Source) -> int:
@@ -156,20 +201,43 @@ def _each(
         )
 
 
-def _predict_into(model: Any, part: Any, start: int, stop: int, out: zarr.Array, proba: bool) -> None:
-    X = load(part)
-    out[start:stop] = model.predict_proba(X) if proba else model.predict(X).astype(out.dtype)
+@ends_if_unwanted
+def _predict_into(model: Any, part: Any, start: int, result: Result, proba: bool) -> None:
+    result.check_seen()
+    X = _loaded(part)
+    values = np.empty((len(X), *result.array.shape[1:]), result.array.dtype)
+    for rows in _pieces(len(X)):
+        values[rows] = model.predict_proba(X[rows]) if proba else model.predict(X[rows])
+    result.write(start, values)
 
 
+@ends_if_unwanted
 def _count(model: Any, part: Any, labels: Any, place: str, first: int) -> csr_array:
     """The confusion matrix of one part."""
-    y = load_labels(labels, place, first)
-    n_classes = len(model.classes_)
-    true, predicted = (
-        _codes(y, model.classes_, place),
-        _codes(model.predict(load(part)), model.classes_, place),
-    )
-    return csr_array(coo_array((np.ones(len(y), np.int64), (true, predicted)), (n_classes + 1, n_classes)))
+    true = _codes(load_labels(labels, place, first), model.classes_, place)
+    X, n_classes = _loaded(part), len(model.classes_)
+    predicted = np.empty(len(X), true.dtype)
+    for rows in _pieces(len(X)):
+        predicted[rows] = _codes(model.predict(X[rows]), model.classes_, place)
+    cells = (np.ones(len(true), np.int64), (true, predicted))
+    return csr_array(coo_array(cells, (n_classes + 1, n_classes)))
+
+
+def _loaded(part: Any) -> np.ndarray:
+    """The rows of a part, unless nobody waits for them any more."""
+    X = np.empty(part.shape, part.dtype)
+    for position, values in pieces(part):
+        check_wanted()
+        X[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+        del values  # it may be a view of a chunk, which goes before the next one is read
+    return X
+
+
+def _pieces(n_rows: int) -> Iterator[slice]:
+    """Rows that are predicted together, as long as anybody waits for them."""
+    for start in range(0, n_rows, PIECE_ROWS):
+        check_wanted()
+        yield slice(start, start + PIECE_ROWS)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
@@ -190,23 +258,3 @@ def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
 def _storable(dtype: np.dtype) -> np.dtype:
     """The type to store labels as: zarr 3 specifies text of any length, not NumPy's texts of a fixed length."""
     return np.dtypes.StringDType() if dtype.kind in "UO" else dtype
-
-
-def _make_room(out: str, overwrite: bool) -> None:
-    filesystem, path = fsspec.core.url_to_fs(out)
-    if not filesystem.exists(path):
-        return
-    if not overwrite:
-        raise DataError(
-            f"there is something at {out!r} already: give another place with --out, or add --overwrite."
-        )
-    try:
-        zarr.open_array(open_store(out), mode="r")
-    except Exception as error:
-        raise DataError(
-            f"{out!r} is not a zarr array: it will not be overwritten. Remove it yourself."
-        ) from error
-    if os.path.isdir(path):
-        shutil.rmtree(path)
-    else:
-        filesystem.rm(path, recursive=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -89,7 +90,11 @@ def _started(n_workers: int) -> Iterator[Any]:
 
     n_threads = max(1, (os.cpu_count() or 1) // n_workers)
     # No dashboard; the scheduler serves its health on some free port all the same, and 8787 may be taken.
-    quiet = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    quiet = {
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},
+        "preload": [__name__],
+    }
     with (
         LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **quiet) as local,
         Client(local, timeout=CONNECT_DEADLINE) as client,
@@ -102,3 +107,8 @@ def _started(n_workers: int) -> Iterator[Any]:
                 "this process, without it."
             ) from error
         yield client
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by each worker process that we start: Ctrl-C, which a terminal tells all of them, is for us, who end them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

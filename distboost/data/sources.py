@@ -35,10 +35,12 @@ from distboost.data.inventory import (
 )
 from distboost.data.memory import returned_when_freed
 from distboost.data.retry import is_damage, retried, said
-from distboost.data.storage import is_in_memory, open_store
+from distboost.data.storage import is_binned, is_in_memory, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
 
 PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
+
+MISSING_CHUNKS = ("warn", "error", "ignore")
 
 log = logging.getLogger("distboost")
 Spans = tuple[tuple[int, int], ...]  # along each axis
@@ -395,6 +397,11 @@ def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
             lambda: zarr.open_array(store, mode="r"), f"{name}: the metadata of the zarr array at {place}"
         )
     except (FileNotFoundError, NodeTypeValidationError) as error:
+        if is_binned(store):
+            raise DataError(
+                f"{name}: {place} is a binned store, which holds bins, with labels and weights of its own, and no values. fit "
+                "takes it alone, as X; all else takes the arrays that it was made from."
+            ) from error
         raise DataError(
             f"{name}: there is no zarr array at {place} ({said(error)}). "
             "Give the path or URL of an array, such as data.zarr/x."
@@ -446,6 +453,10 @@ def rows_at_once(source: Source, limit: int) -> int:
 
 def check_chunks(source: Source, policy: str) -> str | None:
     """What to warn of if chunks of a zarr source were never written; raises MissingChunkError if the policy is "error"."""
+    if policy not in MISSING_CHUNKS:
+        raise DataError(
+            f"missing_chunks is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}."
+        )
     if not isinstance(source, ZarrSource) or policy == "ignore":
         return None
     missing = source.missing_chunks()
@@ -459,6 +470,12 @@ def check_chunks(source: Source, policy: str) -> str | None:
     if policy == "error":
         raise MissingChunkError(f"{message} Write them, or allow this with missing_chunks='warn'.")
     return f"{message} Chunks that are all fill value are left out by zarr's default; if these are not, write them again."
+
+
+def warn_of_missing(source: Source, policy: str, stacklevel: int) -> None:
+    """Warns as the caller's caller, so many calls up, of chunks that were never written, or raises, as the policy says."""
+    message = check_chunks(source, policy)
+    warn_all([message] if message else [], stacklevel + 1)
 
 
 def warn_all(messages: list[str], stacklevel: int) -> None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+
+# Attributes of the group of a binned store: what it holds when it is complete, and what it is made from until then.
+MANIFEST, UNFINISHED = "distboost-binned", "distboost-unfinished"
 
 _PARTIAL = ".partial"
 
@@ -142,6 +145,15 @@ def is_in_memory(store: Store) -> bool:
     return isinstance(store, MemoryStore)
 
 
+def is_binned(store: Store) -> bool:
+    """Whether a binned store is there, complete or not."""
+    try:
+        attributes = zarr.open_group(store, mode="r").attrs
+    except Exception:  # whatever else is there, or nothing
+        return False
+    return MANIFEST in attributes or UNFINISHED in attributes
+
+
 def write_array(url: str, values: np.ndarray) -> None:
     """Writes an array of its own, in one chunk, to a path or URL; raises StoreError if a local folder for it is not there."""
     folder, _, name = url.rpartition("/")
@@ -237,16 +249,24 @@ def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
         ) from error
 
 
-def remove_all(store: Store) -> None:
-    """Empties a store; a local one's folder stays, for it may be locked."""
+def remove_all(store: Store, keep: Collection[str] = ()) -> None:
+    """Empties a store but for some keys; a local one's folder stays, for it may be locked."""
     if not isinstance(store, LocalStore):
-        sync(store.clear())
+        for key in listed(store, "") - set(keep):
+            sync(store.delete(key))
         return
     for entry in store.root.iterdir():
+        if entry.name in keep:
+            continue
         if entry.is_dir():
             shutil.rmtree(entry)
         else:
             entry.unlink()
+
+
+def is_partial(key: str) -> bool:
+    """Whether it is what a process left of a file when it was killed."""
+    return key.endswith(_PARTIAL)
 
 
 def remove_partial_files(url: str) -> None:

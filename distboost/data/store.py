@@ -42,6 +42,8 @@ from distboost.data.reading import intact, read_block
 from distboost.data.retry import is_damage, retried, said
 from distboost.data.sources import ZarrSource
 from distboost.data.storage import (
+    MANIFEST,
+    UNFINISHED,
     check_space,
     create_group,
     here,
@@ -57,8 +59,6 @@ from distboost.errors import BinnedStoreError, DataError, LimitError, StoreError
 from distboost.labels import plain, restored
 
 STORE_VERSION = 3
-_MANIFEST = "distboost-binned"
-_UNFINISHED = "distboost-unfinished"
 _COMPARED = {"checksum", "checksums", "source"}
 _REMEDY = "Bin the data again, after removing this store."
 
@@ -162,7 +162,7 @@ def _write(
     with writing(url, needed):
         remove_bands(group)
         remove_partial_files(url)
-        group.attrs.put({_MANIFEST: _sealed({**made_from, **_described(profile), "checksums": checksums})})
+        group.attrs.put({MANIFEST: _sealed({**made_from, **_described(profile), "checksums": checksums})})
     return BinnedStore.open(url)
 
 
@@ -185,9 +185,9 @@ def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
     try:
         present = any(path.iterdir()) if path is not None else bool(listed(store, ""))
         if not present:
-            create_group(store, url, {_UNFINISHED: _sealed(made_from)})
+            create_group(store, url, {UNFINISHED: _sealed(made_from)})
         group = zarr.open_group(store, mode="r+")
-        unfinished: Any = group.attrs.get(_UNFINISHED, {})
+        unfinished: Any = group.attrs.get(UNFINISHED, {})
     except (DataError, StoreError):
         raise
     except Exception as error:
@@ -237,7 +237,7 @@ def _scanned(
     Where there are weights, labels and weights are written first: the scan of the features reads them from the store, whose
     chunks are small.
     """
-    unfinished = cast(dict[str, Any], group.attrs[_UNFINISHED])
+    unfinished = cast(dict[str, Any], group.attrs[UNFINISHED])
     if "classes" in unfinished:
         return _profile(group, unfinished, progress.blocks.url)
     if profile is None:
@@ -246,7 +246,7 @@ def _scanned(
     with writing(progress.blocks.url, progress.blocks.needed):
         plain_array(group, "edges", joined)
         plain_array(group, "edge_offsets", offsets)
-        group.attrs[_UNFINISHED] = _sealed({**unfinished, **_described(profile)})
+        group.attrs[UNFINISHED] = _sealed({**unfinished, **_described(profile)})
     return profile
 
 
@@ -323,7 +323,7 @@ def _opened(url: str) -> tuple[zarr.Group | None, Any]:
         if not is_damage(error):
             raise
         raise _damaged(url, said(error)) from error
-    return group, group.attrs.get(_MANIFEST)
+    return group, group.attrs.get(MANIFEST)
 
 
 def _profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:

@@ -150,12 +150,16 @@ class ClusterRuntime:
         try:
             for arguments in calls:
                 if not slots:
-                    call = window.popleft()
-                    slots.append(call.slot)
-                    yield self._result(call)
+                    result = self._result(
+                        window[0]
+                    )  # it stays there: if this is interrupted, it is to be cancelled
+                    slots.append(window.popleft().slot)
+                    yield result
                 window.append(self._call(function, arguments, slots.popleft()))
             while window:
-                yield self._result(window.popleft())
+                result = self._result(window[0])
+                window.popleft()
+                yield result
         finally:
             self.link.release(call.future for call in window)
 

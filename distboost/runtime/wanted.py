@@ -1,0 +1,48 @@
+"""Whether anybody still waits for what a thread works on. Long calls ask between their pieces, as nobody can stop a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from distributed import get_worker
+
+from distboost import threads
+
+
+class UnwantedError(Exception):
+    """Nobody waits for the answer."""
+
+
+def check_wanted() -> None:
+    """Raises UnwantedError if the caller of this thread's call was interrupted, or the Dask task was cancelled."""
+    if threads.is_given_up() or _is_cancelled():
+        raise UnwantedError
+
+
+def ends_if_unwanted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A call that ends quietly where `check_wanted` raises: Dask would log an error."""
+
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except UnwantedError:
+            return None
+
+    return call
+
+
+def _is_cancelled() -> bool:
+    """Whether this thread runs a task that Dask has no use for any more."""
+    try:
+        worker = get_worker()
+    except ValueError:
+        return False
+    key = worker.active_threads.get(threading.get_ident())
+    if key is None:
+        return False
+    task = worker.state.tasks.get(key)
+    return task is None or task.state == "cancelled"
