@@ -347,7 +347,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         checkpoint: Checkpoint | None,
         scores: np.ndarray | None,
     ) -> None:
-        data = data_digest(profile, rows.counts[0], self.subsample < 1 or algorithm.needs_values)
+        data = data_digest(profile, rows.counts[0], by_number=self.subsample < 1)
         if earlier is None:
             ensemble = new_ensemble(algorithm, profile.n_features)
         else:
