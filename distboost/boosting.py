@@ -35,6 +35,7 @@ from distboost.errors import DataError, LimitError
 from distboost.model import new_ensemble
 from distboost.persistence import (
     Learned,
+    check_keepable,
     check_same_data,
     check_same_task,
     data_digest,
@@ -215,8 +216,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"early_stopping_rounds={self.early_stopping_rounds} needs an eval_set to measure. "
                 "Call fit(..., eval_set=(X, y))."
             )
-        deciding_parameters(self)  # raises now, rather than after the training, if one cannot be kept
         data = self._dataset(X, y, sample_weight)
+        check_keepable(self)  # now, rather than after the training
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
         with runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as where:
             staging = self._staging(data, evaluation, where)

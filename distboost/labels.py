@@ -111,7 +111,7 @@ def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Excepti
             )
         if isinstance(value, float) and not math.isfinite(value):
             raise kind(f"{place} has the label {value}, expected finite numbers. Leave unlabelled rows out.")
-        if isinstance(value, str) and not _is_unicode(value):
+        if isinstance(value, str) and not is_unicode(value):
             raise kind(
                 f"{place} has the label {value!r:.100}, which is no Unicode text: it has surrogates. Decode it as what it was "
                 "written in."
@@ -130,7 +130,8 @@ def _unit(dtype: np.dtype) -> int:
     return {"U": 4, "T": 4, "S": 1}.get(dtype.kind, 0)
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether JSON gives it back: of two surrogates it would make one character."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -140,10 +140,12 @@ class TreeEnsemble:
         return F
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """The features that trees split on, and the total gain of the splits on each."""
+        """The features that trees split on, and the total gain of the splits on each: 2^-64 of it if that is no number."""
         a = self.arrays()
         features, place = np.unique(a["feature"], return_inverse=True)
-        return features, np.bincount(place, weights=a["gain"], minlength=len(features))
+        with np.errstate(over="ignore"):
+            gain = a["gain"] if np.isfinite(np.abs(a["gain"]).sum()) else a["gain"] * 2.0**-64
+        return features, np.bincount(place, weights=gain, minlength=len(features))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All trees, one after another."""
@@ -208,8 +210,7 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
     require(bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()), "a feature number")
     require(not np.isnan(arrays["threshold"]).any(), "a threshold is NaN")
     require(bool(np.isfinite(values).all()), "a leaf value is not finite")
-    with np.errstate(over="ignore", invalid="ignore"):
-        require(bool(np.isfinite(np.abs(arrays["gain"]).sum())), "a gain is not finite")
+    require(bool(np.isfinite(arrays["gain"]).all()), "a gain is not finite")
     number = np.arange(n_nodes) - np.repeat(roots[:-1], inner)
     size = np.repeat(inner, inner)
     for child in (arrays["left"].astype(np.int64), arrays["right"].astype(np.int64)):

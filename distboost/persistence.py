@@ -18,7 +18,7 @@ from distboost.data.ingest import joined_edges
 from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
 from distboost.files import read_file, write_file
-from distboost.labels import plain, restored
+from distboost.labels import is_unicode, plain, restored
 from distboost.model import Ensemble, new_ensemble, read_ensemble
 from distboost.rows import RowCounts
 from distboost.training import History
@@ -78,6 +78,16 @@ def deciding_parameters(estimator: Any) -> dict[str, Any]:
     }
     parameters["random_state"] = estimator._seed()
     return parameters
+
+
+def check_keepable(estimator: Any) -> None:
+    """Raises DataError if a model file could not have the parameters or the names of the features."""
+    deciding_parameters(estimator)
+    for name in getattr(estimator, "feature_names_in_", ()):
+        if not is_unicode(name):
+            raise DataError(
+                f"a feature has the name {name!r:.100}, which is no Unicode text: it has surrogates. Rename it."
+            )
 
 
 def header_of(estimator: Any, learned: Learned) -> dict[str, Any]:

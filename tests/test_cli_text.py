@@ -130,7 +130,7 @@ def test_errors(strange, tmp_path):
     y = np.array(["\x1b[31m[/]\n", "b", "c"] * 20)
     zarr.create_array(str(tmp_path / "y"), data=y.astype(np.dtypes.StringDType()), chunks=(20,))
     at = ["--model", strange / "model", "--x", strange / "x", "--y", tmp_path / "y"]
-    assert run("evaluate", *at, fails=True).startswith("Error: no label in ")
+    assert "Error: no label in " in run("evaluate", *at, fails=True)
     (tmp_path / "\x1b[2J").write_text("")
     assert "\\x1b[2J" in run("inspect", tmp_path / "\x1b[2J", fails=True)
 

@@ -177,6 +177,15 @@ def test_parameters_that_cannot_be_kept(weights, rows):
     assert rounds == []
 
 
+def test_names_that_cannot_be_kept(rows):
+    frame, called = pd.DataFrame(rows[0], columns=["a", "\ud83d" + "\ude00", "b"]), []
+    with pytest.raises(
+        DataError, match=r"a feature has the name '\\ud83d\\ude00', which is no Unicode text.*Rename it"
+    ):
+        make(callbacks=[called.append]).fit(frame, rows[1])
+    assert called == []
+
+
 # Any labels at all.
 
 ANY = {

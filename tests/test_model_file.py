@@ -11,6 +11,7 @@ import distboost
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.baselines import OneVsAllAdaBoostClassifier
 from distboost.errors import ModelFormatError
+from distboost.estimators import estimator
 from distboost.files import read_file, write_file
 
 MODELS = {
@@ -168,6 +169,21 @@ def test_a_generator_as_random_state(make, blobs, saved):
     assert saved(model) == first
     again = make(subsample=0.5, random_state=np.random.RandomState(3)).fit(*blobs)
     assert saved(again) == first
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("algorithm", ["cd-mcboost", "stagewise"])
+def test_gains_past_the_largest_number(algorithm, tmp_path):
+    """Steps far too long: the loss grows until a gain is no number."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
+    with np.errstate(invalid="ignore"):
+        model = estimator(algorithm)(n_estimators=20, learning_rate=50.0, n_jobs=1).fit(X, y)
+    assert model._ensemble.arrays()["gain"].max() == np.finfo(np.float64).max
+    model.save(tmp_path / "model")
+    again = distboost.load(tmp_path / "model")
+    assert again.feature_importances_.tolist() == model.feature_importances_.tolist()
+    assert again.feature_importances_.sum() == pytest.approx(1)
 
 
 # Damage.
@@ -335,6 +351,8 @@ DAMAGE = {
     "a feature that is not there": set_item("feature", 0, 4),
     "a negative feature": set_item("feature", 0, -1),
     "a threshold that is no number": set_item("threshold", 0, np.nan),
+    "a gain that is no number": set_item("gain", 0, np.nan),
+    "an infinite gain": set_item("gain", 0, np.inf),
     "an infinite value": set_item("values", (0, 0), np.inf),
     "a value that is no number": set_item("values", (0, 1), np.nan),
     "roots that decrease": set_item("roots", 1, -1),

@@ -347,7 +347,7 @@ STRANGERS = {
     "classes of vast codes": (False, "every partition", classes_of_vast_codes),
     "a gain that is no number": (False, "direction", lambda h, a: a["gain"].put(0, np.nan)),
     "an infinite gain": (False, "direction", lambda h, a: a["gain"].put(0, np.inf)),
-    "gains past the largest": (False, "direction", gains_past_the_largest),
+    "gains past the largest": (True, "direction", gains_past_the_largest),
     "many classes of which no tree tells": (True, "one-vs-all", no_rounds),
     "offsets that overflow": (False, "direction", offsets_that_overflow),
     "names as long as the longest": (False, "direction", names_that_pad),

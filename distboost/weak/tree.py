@@ -276,7 +276,9 @@ class TreeGrower:
             np.array(right, np.int32),
         )
         scale = self.rows.histogram_scale
-        gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
+        with np.errstate(over="ignore"):  # where the loss grows from round to round
+            gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
+        gain = np.minimum(gain, np.finfo(np.float64).max)
         sums = np.stack([self.sums[leaf] for leaf in leaves])
         n = self.n_sums
         mass = sums[:, n]
