@@ -178,12 +178,6 @@ def test_a_policy_that_there_is_not(gaps, tmp_path):
 # Options of commands.
 
 
-def test_a_parameter_that_is_set_twice(data, tmp_path):
-    error = refused("train", "--algorithm", "gamble", "--x", data / "x", "--y", data / "y", "--model", tmp_path / "m",
-                    "--set", "n_estimators=2", "--set", "n_estimators=3")  # fmt: skip
-    assert "--set gives n_estimators twice, the second time as '3'" in error
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

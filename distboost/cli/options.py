@@ -114,7 +114,7 @@ def setting(command: Callable) -> Callable:
         "parameters",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times.",
+        help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times; of one name, the last counts.",
     )(command)
 
 
@@ -125,8 +125,6 @@ def settings(texts: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"--set {text!r} is not of the form name=value.")
-        if name in found:
-            raise click.UsageError(f"--set gives {name} twice, the second time as {value!r}. Give it once.")
         found[name] = _value(value)
     return found
 
