@@ -8,6 +8,7 @@ and its tasks get names that nobody else has.
 from __future__ import annotations
 
 import uuid
+from asyncio import CancelledError
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from dask.core import flatten
 from dask.utils import ensure_dict
 from distributed.shuffle._core import P2PBarrierTask
 
-from distboost.errors import DataError
+from distboost.errors import ClusterError, DataError, DistboostError
 
 
 def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
@@ -41,9 +42,15 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
     tasks = {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
     for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
         tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: persisted before
-    return _measured(
-        [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
-    )
+    apart = [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
+    try:
+        return _measured(apart)
+    except (DistboostError, ValueError, TypeError):
+        raise
+    except (Exception, CancelledError) as error:
+        raise ClusterError(
+            f"the sizes of the chunks of {' or '.join(places)} cannot be computed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:

@@ -29,16 +29,17 @@ PARCEL = 16  # blocks per thread that a worker reads by itself
 
 
 def unrunnable(key: str, dask_scheduler: Any = None) -> str | None:
-    """A task on the scheduler that the given one waits for and no worker may run, if there is one."""
+    """A task on the scheduler that the given one waits for and none of the workers may run, if there is one."""
     todo, seen = [dask_scheduler.tasks.get(key)], set()
-    while todo:
+    while todo and dask_scheduler.running:  # without workers, no task runs anywhere
         task = todo.pop()
         if task is None or task in seen:
             continue
-        if task.state == "no-worker":
-            return str(task.key)
         seen.add(task)
-        todo += [other for other in task.dependencies if other.state in ("waiting", "no-worker")]
+        lacking = [other for other in task.dependencies if other.state == "no-worker"]
+        if lacking:
+            return str(lacking[0].key)
+        todo += [other for other in task.dependencies if other.state == "waiting"]
     return None
 
 

@@ -95,9 +95,19 @@ def fit(training: Training, data: Data, client: Any, folder: Path, **how: Any) -
     """The bytes of the model's file."""
     model = training.make(**{**training.options, **how})
     model.client = client
+    content = _fitted(model, training, data, folder)
+    assert (model.memory_plan_.streamed > 0) == (training.kind == "store")
+    return content
+
+
+def fit_alone(training: Training, data: Data, folder: Path) -> bytes:
+    """The same, trained in this process and in memory."""
+    return _fitted(training.make(n_jobs=1), training, data, folder)
+
+
+def _fitted(model: Any, training: Training, data: Data, folder: Path) -> bytes:
     X, y = data.of(training.kind)
     model.fit(X, y, eval_set=data.evaluation if training.evaluated else None)
-    assert (model.memory_plan_.streamed > 0) == (training.kind == "store")
     folder.mkdir(exist_ok=True)
     model.save(folder / "model")
     return (folder / "model").read_bytes()
