@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from asyncio import CancelledError
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -38,8 +38,7 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
             "Rechunk with method='tasks', or persist it."
         )
     mark = uuid.uuid4().hex
-    names = {key: _named(key, mark) for key in graph}
-    tasks = {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
+    tasks = _renamed(graph, mark)
     for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
         tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: persisted before
     apart = [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
@@ -64,6 +63,18 @@ def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
             tasks[key] = graph[key]
             todo += tasks[key].dependencies
     return da.Array(tasks, part.name, part.chunks, meta=part._meta)
+
+
+def anew(part: da.Array) -> da.Array:
+    """The same part, whose tasks do not wait for those that were sent before: a worker that froze may have them."""
+    mark = uuid.uuid4().hex
+    tasks = _renamed(part.__dask_graph__(), mark)
+    return da.Array(tasks, _named(part.name, mark), part.chunks, meta=part._meta)
+
+
+def _renamed(graph: Mapping[Any, GraphNode], mark: str) -> dict[Any, GraphNode]:
+    names = {key: _named(key, mark) for key in graph}
+    return {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
 
 
 def _named(key: Any, mark: str) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, get_worker
 
 from distboost.data.blocks import BinnedSet
+from distboost.data.graphs import anew
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows import Rows
@@ -72,6 +73,12 @@ class Call:
     inputs: list[Any]  # futures among them, that Dask would let go of before the task is known
     future: Future
     since: float
+
+    @property
+    def parts(self) -> list[Any]:
+        """Of the inputs, those that no other call takes."""
+        pairs = zip(self.arguments, self.inputs, strict=True)
+        return [given for argument, given in pairs if not isinstance(argument, Shared)]
 
 
 class ClusterRuntime:
@@ -213,7 +220,7 @@ class ClusterRuntime:
             try:
                 return self._awaited(call)
             except LostError as lost:
-                self.link.release([call.future])
+                self.link.release([call.future, *call.parts])
                 if attempt == ATTEMPTS - 1:
                     raise ClusterError(
                         f"{call.future.key} was lost {ATTEMPTS} times with its workers, at last by {lost}. Look at the workers' "
@@ -223,7 +230,8 @@ class ClusterRuntime:
                 for argument in call.arguments:
                     if isinstance(argument, Shared):
                         argument.future = None
-                again = self._call(call.function, call.arguments, None)
+                arguments = tuple(anew(each) if is_dask(each) else each for each in call.arguments)
+                again = self._call(call.function, arguments, None)
                 call.workers, call.inputs = again.workers, again.inputs
                 call.future, call.since = again.future, again.since
         raise AssertionError
