@@ -65,9 +65,10 @@ def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
     return da.Array(tasks, part.name, part.chunks, meta=part._meta)
 
 
-def anew(part: da.Array) -> da.Array:
-    """The same part, whose tasks do not wait for those that were sent before: a worker that froze may have them."""
-    mark = uuid.uuid4().hex
+def renamed(part: da.Array, mark: str) -> da.Array:
+    """The same part, whose tasks are shared with parts of the same mark alone."""
+    if not mark:
+        return part
     tasks = _renamed(part.__dask_graph__(), mark)
     return da.Array(tasks, _named(part.name, mark), part.chunks, meta=part._meta)
 

@@ -16,7 +16,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, get_worker
 
 from distboost.data.blocks import BinnedSet
-from distboost.data.graphs import anew
+from distboost.data.graphs import renamed
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows import Rows
@@ -192,7 +192,7 @@ class ClusterRuntime:
     def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         if is_dask(argument):
-            return self.link.compute(argument, workers)
+            return self.link.compute(renamed(argument, self.watch.era), workers)
         if isinstance(argument, Shared):
             if argument.future is None:
                 well = self._well(self.watch.members())
@@ -230,8 +230,7 @@ class ClusterRuntime:
                 for argument in call.arguments:
                     if isinstance(argument, Shared):
                         argument.future = None
-                arguments = tuple(anew(each) if is_dask(each) else each for each in call.arguments)
-                again = self._call(call.function, arguments, None)
+                again = self._call(call.function, call.arguments, None)
                 call.workers, call.inputs = again.workers, again.inputs
                 call.future, call.since = again.future, again.since
         raise AssertionError

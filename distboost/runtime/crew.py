@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed.protocol import to_serialize
 
-from distboost.data.graphs import anew
+from distboost.data.graphs import renamed
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError, WorkerError
 from distboost.runtime.block import Key, located
@@ -132,7 +132,6 @@ class DaskCrew:
         self._host = layout, n_sets, allotment
         self._name = name
         self._terms: dict[int, Term] = {}
-        self._computed: set[Key] = set()
         self._checked = time.monotonic()
 
     def members(self) -> dict[str, int]:
@@ -169,8 +168,12 @@ class DaskCrew:
         [key], [reading] = keys, readings
 
         def send() -> Sent:
-            call = [self._computing(argument, key, worker) for argument in reading.call]
-            self._computed.add(key)
+            call = [
+                self._link.compute(renamed(argument, self._watch.era), [worker])
+                if is_dask(argument)
+                else argument
+                for argument in reading.call
+            ]
             # Never a name of before: Dask would not do again what it remembers as done.
             name = f"{self._office(term)}-{key.number}-{key.block}-{uuid.uuid4().hex}"
             future = self._link.submit(
@@ -179,12 +182,6 @@ class DaskCrew:
             return Sent(self._link.start(self._taken(future, key, worker)), name, [*call, future])
 
         return DaskTicket(worker, send=send)
-
-    def _computing(self, argument: Any, key: Key, worker: str) -> Any:
-        """An argument of a task: of a part of a dask array, its future."""
-        if not is_dask(argument):
-            return argument
-        return self._link.compute(anew(argument) if key in self._computed else argument, [worker])
 
     async def _taken(self, future: Any, key: Key, worker: str) -> None:
         """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
