@@ -8,7 +8,8 @@ and its tasks get names that nobody else has.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from asyncio import CancelledError
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dask
@@ -19,7 +20,7 @@ from dask.core import flatten
 from dask.utils import ensure_dict
 from distributed.shuffle._core import P2PBarrierTask
 
-from distboost.errors import DataError
+from distboost.errors import ClusterError, DataError, DistboostError
 
 
 def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
@@ -37,13 +38,18 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
             "Rechunk with method='tasks', or persist it."
         )
     mark = uuid.uuid4().hex
-    names = {key: _named(key, mark) for key in graph}
-    tasks = {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
+    tasks = _renamed(graph, mark)
     for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
         tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: persisted before
-    return _measured(
-        [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
-    )
+    apart = [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
+    try:
+        return _measured(apart)
+    except (DistboostError, ValueError, TypeError):
+        raise
+    except (Exception, CancelledError) as error:
+        raise ClusterError(
+            f"the sizes of the chunks of {' or '.join(places)} cannot be computed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
@@ -57,6 +63,19 @@ def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
             tasks[key] = graph[key]
             todo += tasks[key].dependencies
     return da.Array(tasks, part.name, part.chunks, meta=part._meta)
+
+
+def renamed(part: da.Array, mark: str) -> da.Array:
+    """The same part, whose tasks are shared with parts of the same mark alone."""
+    if not mark:
+        return part
+    tasks = _renamed(part.__dask_graph__(), mark)
+    return da.Array(tasks, _named(part.name, mark), part.chunks, meta=part._meta)
+
+
+def _renamed(graph: Mapping[Any, GraphNode], mark: str) -> dict[Any, GraphNode]:
+    names = {key: _named(key, mark) for key in graph}
+    return {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
 
 
 def _named(key: Any, mark: str) -> Any:

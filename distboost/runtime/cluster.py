@@ -16,6 +16,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, get_worker
 
 from distboost.data.blocks import BinnedSet
+from distboost.data.graphs import renamed
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows import Rows
@@ -72,6 +73,12 @@ class Call:
     inputs: list[Any]  # futures among them, that Dask would let go of before the task is known
     future: Future
     since: float
+
+    @property
+    def parts(self) -> list[Any]:
+        """Of the inputs, those that no other call takes."""
+        pairs = zip(self.arguments, self.inputs, strict=True)
+        return [given for argument, given in pairs if not isinstance(argument, Shared)]
 
 
 class ClusterRuntime:
@@ -189,7 +196,7 @@ class ClusterRuntime:
     def _sent(self, argument: Any, workers: list[str] | None) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         if is_dask(argument):
-            return self.link.compute(argument, workers)
+            return self.link.compute(renamed(argument, self.watch.era), workers)
         if isinstance(argument, Shared):
             if argument.future is None:
                 well = self._well(self.watch.members())
@@ -217,7 +224,7 @@ class ClusterRuntime:
             try:
                 return self._awaited(call)
             except LostError as lost:
-                self.link.release([call.future])
+                self.link.release([call.future, *call.parts])
                 if attempt == ATTEMPTS - 1:
                     raise ClusterError(
                         f"{call.future.key} was lost {ATTEMPTS} times with its workers, at last by {lost}. Look at the workers' "

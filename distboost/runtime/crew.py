@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from distributed.protocol import to_serialize
 
+from distboost.data.graphs import renamed
 from distboost.data.inventory import Probe
 from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError, WorkerError
@@ -30,31 +31,54 @@ PARCEL = 16  # blocks per thread that a worker reads by itself
 
 
 def unrunnable(key: str, dask_scheduler: Any = None) -> str | None:
-    """A task on the scheduler that the given one waits for and no worker may run, if there is one."""
+    """A task on the scheduler that the given one waits for and none of the workers may run, if there is one."""
     todo, seen = [dask_scheduler.tasks.get(key)], set()
-    while todo:
+    while todo and dask_scheduler.running:  # without workers, no task runs anywhere
         task = todo.pop()
         if task is None or task in seen:
             continue
-        if task.state == "no-worker":
-            return str(task.key)
         seen.add(task)
-        todo += [other for other in task.dependencies if other.state in ("waiting", "no-worker")]
+        lacking = [other for other in task.dependencies if other.state == "no-worker"]
+        if lacking:
+            return str(lacking[0].key)
+        todo += [other for other in task.dependencies if other.state == "waiting"]
     return None
 
 
-class DaskTicket:
-    """An answer that is to come from a worker, or from a task there."""
+class Sent(NamedTuple):
+    """A task under way."""
 
-    def __init__(self, worker: str, future: Future, key: str | None = None, inputs: Sequence[Any] = ()):
-        self.worker, self.future, self.key = worker, future, key
-        self.inputs = inputs  # futures that Dask would let go of before the task is known
+    answer: Future
+    key: str
+    futures: list[Any]  # Dask's, of the task and of what it takes: without them, Dask would let go of it
+
+
+class DaskTicket:
+    """An answer that is to come from a worker, or from a task there: then `send` sends it once more."""
+
+    def __init__(self, worker: str, future: Future | None = None, send: Callable[[], Sent] | None = None):
+        self.worker, self._send = worker, send
         self.since = time.monotonic()
         self.given_up: str | None = None
+        self.key: str | None = None
+        self._futures: list[Any] = []
+        if send is not None:
+            future, self.key, self._futures = send()
+        assert future is not None
+        self.future = future
 
-    def give_up(self, why: str) -> None:
+    def give_up(self, link: Link, why: str) -> None:
         self.given_up = why
         self.future.cancel()
+        link.release(self._futures)
+
+    def renew(self, link: Link, given_up_at: float) -> None:
+        """What a task takes may be on a worker that was given up since, and would not come."""
+        if self._send is not None and given_up_at > self.since:
+            self.future.cancel()
+            link.release(self._futures)
+            self.future, self.key, self._futures = self._send()
+            self.since = time.monotonic()
 
     def result(self) -> Any:
         if self.given_up is not None:
@@ -144,17 +168,23 @@ class DaskCrew:
         if len(keys) > 1 or not any(is_dask(argument) for argument in readings[0].call):
             return self.ask(term, "take", list(zip(keys, readings, strict=True)))
         worker, token = self._terms[term].worker, self._terms[term].token
-        [reading] = readings
-        call = [
-            self._link.compute(argument, [worker]) if is_dask(argument) else argument
-            for argument in reading.call
-        ]
-        # Never a key of before: Dask would not do again what it remembers as done.
-        key = f"{self._office(term)}-{keys[0].number}-{keys[0].block}-{uuid.uuid4().hex}"
-        future = self._link.submit(
-            give_rows, self._office(term), token, keys[0], reading.function, *call, workers=[worker], key=key
-        )
-        return DaskTicket(worker, self._link.start(self._taken(future, keys[0], worker)), key, call)
+        [key], [reading] = keys, readings
+
+        def send() -> Sent:
+            call = [
+                self._link.compute(renamed(argument, self._watch.era), [worker])
+                if is_dask(argument)
+                else argument
+                for argument in reading.call
+            ]
+            # Never a name of before: Dask would not do again what it remembers as done.
+            name = f"{self._office(term)}-{key.number}-{key.block}-{uuid.uuid4().hex}"
+            future = self._link.submit(
+                give_rows, self._office(term), token, key, reading.function, *call, workers=[worker], key=name
+            )
+            return Sent(self._link.start(self._taken(future, key, worker)), name, [*call, future])
+
+        return DaskTicket(worker, send=send)
 
     async def _taken(self, future: Any, key: Key, worker: str) -> dict[Key, int]:
         """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
@@ -195,7 +225,9 @@ class DaskCrew:
                 if why is None and time.monotonic() - ticket.since > CALL_DEADLINE:
                     why = f"no answer within {CALL_DEADLINE:.0f} s"
                 if why is not None:
-                    ticket.give_up(why)
+                    ticket.give_up(self._link, why)
+                else:
+                    ticket.renew(self._link, self._watch.given_up_at)
             self._check_tasks(tickets)
 
     def _check_tasks(self, tickets: Collection[DaskTicket]) -> None:

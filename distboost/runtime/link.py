@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from distributed import Client, KilledWorker
+from distributed import Future as DaskFuture
 from distributed.comm import CommClosedError
 
 from distboost.errors import ClusterError, DistboostError
@@ -109,9 +110,10 @@ class Link:
             return await future.result()
 
     def release(self, futures: Iterable[Any]) -> None:
-        """What is not wanted anymore: Dask stops at it, if it is under way."""
+        """What is not wanted anymore: Dask stops at it, if it is under way. Values that are no futures are passed over."""
         for future in futures:
-            future.release()  # from any thread, and also if the client is closed
+            if isinstance(future, DaskFuture):
+                future.release()  # from any thread, and also if the client is closed
 
     # Messages.
 

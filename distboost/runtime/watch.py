@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Collection
 
 from distboost.errors import ClusterError
@@ -32,11 +33,14 @@ class Watch:
     ----------
     given_up_at : float
         When a worker was given up last (`time.monotonic`).
+    era : str
+        Another one since then; "" before the first time. A worker that froze may have been given tasks, which Dask leaves
+        there for minutes: what is sent in another era is to have other names, and not to wait for them.
     """
 
     def __init__(self, link: Link):
         self.link, self.timeout = link, link.timeout
-        self.given_up_at = -1.0
+        self.given_up_at, self.era = -1.0, ""
         self._workers: dict[str, dict] = {}
         self._misses: dict[str, int] = {}
         self._doubted: dict[str, float] = {}
@@ -148,6 +152,6 @@ class Watch:
         except (ClusterError, LostError, TimeoutError):
             self._misses[worker] = self._misses.get(worker, 0) + 1
             if self._misses[worker] == MISSES:
-                self.given_up_at = time.monotonic()
+                self.era, self.given_up_at = uuid.uuid4().hex, time.monotonic()  # in this order
         else:
             self._misses[worker], self._heard[worker] = 0, began

@@ -152,3 +152,20 @@ def test_an_exception_on_a_worker(stage, what, kind, message, three, data, tmp_p
     assert isinstance(caught.value.block, Key) or stage == "histogram"
     assert f"at '{stage}'" in str(caught.value)
     assert str(caught.value).count(address) == 1
+
+
+def test_an_error_of_a_store_in_a_task(three, data, tmp_path):
+    """It says on which worker it was met: it may be the disk of that machine."""
+    address = three.there().popitem()[1]
+    stage, gone = (
+        Stage("distboost.data.profile:scan_features"),
+        StoreError("rows 0 to 9 are gone. Bin again."),
+    )
+    three.client.run(
+        traps.set_up, str(tmp_path), {"sample": stage}, {"sample": Trap(0, what=gone)}, workers=[address]
+    )
+    with pytest.raises(
+        StoreError, match=rf"^rows 0 to 9 are gone. Bin again. \(on worker {address}\)$"
+    ) as caught:
+        fit(TRAINING, data, three.client, tmp_path)
+    assert caught.value.worker == address

@@ -10,12 +10,16 @@ from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import distboost
 from distboost import checkpoint, load
 from distboost.cli import stream
+from distboost.runtime import watch
+from distboost.runtime.cluster import ClusterRuntime
 from tests.faults import traps
+from tests.faults.crews import until
 from tests.faults.trainings import EVALUATED, TRAININGS, Data, fit
 from tests.faults.traps import Stage, Trap
 
@@ -168,3 +172,18 @@ def test_killed_while_a_checkpoint_is_written(
     assert (tmp_path / "last").read_bytes() == expected.content
     assert next(written) > 4
     assert re.search(LOST, caplog.text)
+
+
+def test_numpy_arrays_for_a_worker_that_is_gone(three, monkeypatch):
+    """The scheduler knows that it is gone, and this process not yet: the others take what was meant for it."""
+    monkeypatch.setattr(watch, "LOOK", 60.0)
+    runtime = ClusterRuntime(three.client)
+    try:
+        gone = three.alive()[0]
+        three.kill(gone)
+        until(lambda: gone not in three.there(), "the scheduler knows")
+        assert runtime.map(np.sum, [(np.full(5, n),) for n in range(12)], at_once=2) == [
+            5 * n for n in range(12)
+        ]
+    finally:
+        runtime.close()

@@ -85,6 +85,22 @@ def test_stopped_in_ingest(training, stage, three, expected, data, tmp_path, cap
     assert seconds <= 2 * TIMEOUT + SLACK
 
 
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0], ids=["first", "middle", "last"])
+def test_stopped_in_a_chunk_of_many_blocks(part, three, data, tmp_path):
+    """Others wait for the chunk too, and Dask leaves it where it is for minutes."""
+    training, stages = TRAININGS["tall chunks"], {"chunk": Stage("tests.faults.trainings:as_it_is")}
+    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), stages, {})
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed = fit(training, data, three.client, tmp_path, worker_timeout=TIMEOUT)
+    number = 1 + round(part * (traps.counted(tmp_path / "undisturbed", "chunk") - 1))
+    three.client.run(traps.set_up, str(tmp_path), stages, {"chunk": Trap(number, what=signal.SIGSTOP)})
+    began = time.monotonic()
+    content = fit(training, data, three.client, tmp_path, worker_timeout=TIMEOUT)
+    assert time.monotonic() - began <= 2 * TIMEOUT + SLACK
+    assert content == undisturbed
+    assert len(traps.struck(tmp_path, "chunk")) == 1
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(180)
 def test_stopped_while_it_writes_a_block(three, data, tmp_path):

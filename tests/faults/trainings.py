@@ -45,12 +45,17 @@ TRAININGS = {
     ),
     "mm": Training(lambda **how: AdaBoostMMClassifier(n_estimators=12, max_depth=2, **how), "numpy"),
     "corrective": Training(lambda **how: MultiBoostClassifier(n_estimators=5, **how), "dask"),
+    "tall chunks": Training(lambda **how: AdaBoostMMClassifier(n_estimators=5, max_depth=2, **how), "tall"),
     "similarities": Training(
         lambda **how: REBELClassifier(n_estimators=2, weak_learner="similarity", **how), "zarr"
     ),
     "soak": Training(lambda **how: GDMCBoostClassifier(n_estimators=100, max_depth=6, **how)),
     "long": Training(lambda **how: GDMCBoostClassifier(n_estimators=60, max_depth=2, **how)),
 }
+
+
+def as_it_is(chunk: np.ndarray) -> np.ndarray:
+    return chunk
 
 
 class Data:
@@ -73,6 +78,10 @@ class Data:
         return {
             "zarr": (self.x_url, self.y_url),
             "numpy": (self.X, self.y),
+            "tall": (
+                da.from_array(self.X, chunks=(len(self.X) // 2, D)).map_blocks(as_it_is),
+                da.from_array(self.y, chunks=BLOCK),
+            ),
             "dask": (da.from_array(self.X, chunks=(BLOCK, D)), da.from_array(self.y, chunks=BLOCK)),
         }[kind]
 
@@ -95,9 +104,19 @@ def fit(training: Training, data: Data, client: Any, folder: Path, **how: Any) -
     """The bytes of the model's file."""
     model = training.make(**{**training.options, **how})
     model.client = client
+    content = _fitted(model, training, data, folder)
+    assert (model.memory_plan_.streamed > 0) == (training.kind == "store")
+    return content
+
+
+def fit_alone(training: Training, data: Data, folder: Path) -> bytes:
+    """The same, trained in this process and in memory."""
+    return _fitted(training.make(n_jobs=1), training, data, folder)
+
+
+def _fitted(model: Any, training: Training, data: Data, folder: Path) -> bytes:
     X, y = data.of(training.kind)
     model.fit(X, y, eval_set=data.evaluation if training.evaluated else None)
-    assert (model.memory_plan_.streamed > 0) == (training.kind == "store")
     folder.mkdir(exist_ok=True)
     model.save(folder / "model")
     return (folder / "model").read_bytes()

@@ -6,7 +6,9 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
+from types import SimpleNamespace
 
 import dask.array as da
 import pytest
@@ -14,9 +16,11 @@ from distributed import Client, LocalCluster
 
 from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
+from distboost.runtime import crew, office
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import ClusterRuntime
 from distboost.runtime.office import offices
+from tests.faults.crews import until
 
 BACK = 40.0  # seconds until the next process has taken the address
 
@@ -78,6 +82,55 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
     assert len(before) == 1
     assert "is lost at 'update' of round 5" in caplog.text
     assert saved(there) == saved(alone)
+
+
+def test_rows_that_no_worker_may_compute(client):
+    """A task waits for them in vain; where there are no workers at all, it only waits."""
+
+    def lacking(future):
+        return client.run_on_scheduler(crew.unrunnable, future.key)
+
+    lost = client.submit(sum, [1], workers=["tcp://127.0.0.1:9"], key="lost")
+    waiting = client.submit(abs, client.submit(abs, lost))
+    until(lambda: lacking(waiting) == "lost", "the scheduler knows the tasks")
+    client.retire_workers()
+    assert lacking(waiting) is None
+    anywhere = client.submit(abs, client.submit(sum, [2]))
+    until(lambda: client.run_on_scheduler(has_task, anywhere.key), "the scheduler knows the task")
+    assert lacking(anywhere) is None
+
+
+def test_offices_are_opened_while_others_close():
+    """Tasks open them in threads of a worker's pool, and its event loop closes them."""
+
+    class Host:
+        def close(self):
+            pass
+
+    class Worker:
+        state = SimpleNamespace(nthreads=1)
+
+    ours, theirs = Worker(), Worker()
+    n = 300
+
+    def open_many(worker):
+        for number in range(n):
+            name = f"{id(worker)}-{number}"
+            office._change(lambda other, _, name=name: other == name, {name: office.Office(Host(), worker)})
+
+    threads = [threading.Thread(target=open_many, args=(worker,)) for worker in (ours, theirs)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        office.Porter(ours).teardown(ours)
+    office.Porter(ours).teardown(ours)
+    assert [each.worker for each in offices()] == [theirs] * n
+    office.Porter(theirs).teardown(theirs)
+    assert not offices()
+
+
+def has_task(key, dask_scheduler=None):
+    return key in dask_scheduler.tasks
 
 
 def test_a_chunk_that_cannot_be_computed_is_no_loss(clients, blobs, monkeypatch, tmp_path, caplog):
