@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from distboost.algorithms.base import SEPARATED, Algorithm, parameter
+from distboost.algorithms.base import LEARNING_RATE, SEPARATED, Algorithm, parameter
 from distboost.checkpoint import Checkpoint, is_checkpoint, opened, rounds_at
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.profile import class_weights
@@ -67,7 +67,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     n_estimators : int, default=100
         Rounds: weak learners. Early stopping may use fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it.
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
     max_bins : int, default=255
         The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
     min_samples_leaf : int, default=1
@@ -114,7 +114,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     n_estimators: int = parameter(100, POSITIVE)
-    learning_rate: float = parameter(1.0, Interval(Real, 0, None, closed="neither"))
+    learning_rate: float = parameter(1.0, LEARNING_RATE)
     max_bins: int = parameter(255, Interval(Integral, 2, 255, closed="both"))
     min_samples_leaf: int = parameter(1, POSITIVE)
     min_weight_fraction_leaf: float = parameter(0.0, Interval(Real, 0, 0.5, closed="both"))

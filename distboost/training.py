@@ -10,9 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
+from distboost.errors import LimitError
 from distboost.model import Ensemble
 from distboost.rows import Losses, Rows, Step
 from distboost.weak.tree import GrowthLimits, TreeGrower
+
+LARGEST_LOSS = (
+    500.0  # its logarithm: a round may multiply weights by e^(10 LARGEST_RATIO), and numbers hold e^709
+)
 
 
 class Progress(NamedTuple):
@@ -132,6 +137,7 @@ def train(
             losses = rows.update(steps, then=grow.foresee(statistic) if statistic else None)
         else:
             losses = rows.update(steps, anew=True, growth=found.growth)
+        _check_growth(losses[0], len(ensemble), learning_rate)
         algorithm.took(steps)
         history.add(algorithm, losses, found.notes)
         history.outcome = found.outcome or "rounds"
@@ -146,6 +152,16 @@ def train(
     if patience is not None:
         ensemble.become(best)
     return history
+
+
+def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:
+    """Raises LimitError while weights can still be computed with; steps of the size that lowers the loss never come there."""
+    largest = float(losses.log_weights.max())
+    if largest > LARGEST_LOSS:
+        raise LimitError(
+            f"after round {round} the loss of the training rows is e^{largest:.0f}, more than e^{LARGEST_LOSS:.0f}, about "
+            f"what numbers hold: the steps overshoot further and further. learning_rate is {learning_rate}: give a smaller one."
+        )
 
 
 def _take(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np.ndarray]) -> list[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -185,7 +186,7 @@ def test_weights_take_memory():
         ({"max_depth": 6}, 32),
         ({"max_depth": None, "max_leaf_nodes": 15}, 14),
         ({"max_depth": 3, "max_leaf_nodes": 15}, 4),
-        ({"max_depth": None, "min_samples_leaf": 210_000}, 10),
+        ({"max_depth": None, "min_samples_leaf": 210_000}, 13),
     ],
 )
 def test_histograms_kept_at_a_time(parameters, nodes):
@@ -288,6 +289,39 @@ def test_a_disk_too_small_for_what_streams(raw, small_disk, tmp_path, monkeypatc
     with pytest.raises(StoreError, match=rf"{re.escape(str(small_disk))}.*(need|takes about).* free"):
         model.fit(*rows)
     assert list(small_disk.iterdir()) == []
+
+
+def test_features_without_number_take_what_the_plan_says(tmp_path):
+    """As many histograms as there are nodes to split, not twice as many when room is made for more; bins that there are."""
+    program = """
+import sys
+import numpy as np
+from distboost import AdaBoostMMClassifier
+rng = np.random.default_rng(0)
+def trained(X):
+    model = AdaBoostMMClassifier(n_estimators=1, max_depth=6, n_jobs=1)
+    return model.fit(X, np.arange(len(X)) % 3).memory_plan_
+trained(rng.normal(size=(100, 3)))  # compiles
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+before = peak()
+X = rng.normal(size=(400, 3000))
+plan = trained(X)
+print(peak() - before - X.nbytes, plan.n_bytes - plan.parts[0].n_bytes, plan.parts[1].n_bytes)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    taken, promised, histograms = map(int, done.stdout.split())
+    assert histograms == 32 * 3000 * 256 * 8 * 8
+    assert taken < 0.8 * promised
+
+
+def test_few_rows_have_few_bins_and_few_nodes():
+    few = distboost.plan(gd(), n_rows=30, n_features=1000, n_classes=5)
+    assert few.parts[1].n_bytes == 20 * 1000 * 31 * 8 * 8
+    assert few.n_bytes < distboost.plan(gd(), n_rows=60, n_features=1000, n_classes=5).n_bytes
 
 
 # On the command line.

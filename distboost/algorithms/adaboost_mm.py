@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
+    LEARNING_RATE,
     SEPARATED,
     Algorithm,
     Learner,
@@ -82,7 +83,7 @@ class AdaBoostMM(Algorithm):
     max_depth: int | None = size(6)
     max_leaf_nodes: int | None = size(None, 2)
     n_estimators: int = parameter(100, Interval(Integral, 1, None, closed="left"))
-    learning_rate: float = parameter(1.0, Interval(Real, 0, None, closed="neither"))
+    learning_rate: float = parameter(1.0, LEARNING_RATE)
 
     name: ClassVar[str] = "adaboost-mm"
     notes: ClassVar[tuple[str, ...]] = ("edge", "loss_bound")
@@ -183,7 +184,7 @@ class AdaBoostMM(Algorithm):
         return Round([Learner(tree, _votes(c, 1.0, self.n_classes))], notes=self._noted(δ, 1.0))
 
     def _noted(self, edge: float, factor: float) -> dict[str, float]:
-        self.bound *= factor
+        self.bound *= float(factor)
         return {"edge": float(edge), "loss_bound": float(self.bound)}
 
     def recall(self, notes: Mapping[str, Sequence[float]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +20,9 @@ from distboost.weighting.base import Statistic, Weighting
 # Rows too light for the integer sums weigh less than 2^-40 of the heaviest. A step that multiplies a weight by more than that
 # could lift one from nothing to the top: the largest step, also where there is no error to stop it.
 LARGEST_RATIO = float(np.log(2.0**40))
+
+# Shrinkage: what enlarges steps by more than this only sends the weights to infinity.
+LEARNING_RATE = Interval(Real, 0, 10, closed="right")
 
 # How a training may end besides having done its rounds.
 SEPARATED = (

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval
 from distboost.algorithms.base import (
     CONVERGED,
     LARGEST_RATIO,
+    LEARNING_RATE,
     NO_SPLIT,
     SEPARATED,
     Learner,
@@ -66,7 +67,7 @@ class StagewiseBoost(LargeMargin):
 
     max_step: float | None = parameter(None, Interval(Real, 0, None, closed="neither"), None)
     max_depth: int | None = size(1)
-    learning_rate: float = parameter(0.5, Interval(Real, 0, None, closed="neither"))
+    learning_rate: float = parameter(0.5, LEARNING_RATE)
 
     name: ClassVar[str] = "stagewise"
     notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)

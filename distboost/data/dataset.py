@@ -129,7 +129,7 @@ class RawDataset:
         self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
     ) -> BinnedSet:
         if class_weight is None:
-            rule = WeightRule(np.ones(len(profile.classes)), 1.0)
+            rule = WeightRule(np.ones(len(profile.classes)))
         else:
             rule = WeightRule.of(class_weight, profile.class_scans)
         options = BinOptions.of(profile, rule, self.sources, keep_values)

@@ -26,6 +26,7 @@ SAMPLE_BYTES = 2**28
 SCAN_ROWS = 2**18  # labels and weights that are looked at together
 SCAN_NUMBERS = 2**19  # values that are converted and looked at together
 MAX_CLASSES = 2**16
+LARGEST_EXPONENT = 900  # of weights that are added up
 # 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
 
@@ -168,6 +169,8 @@ class FeatureBand:
         """Midpoints between a feature's distinct values if there are few, else between sample quantiles."""
         self.sample.sort(key=lambda piece: piece[0])
         w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
+        # Their sums are to be finite; no quantile depends on a power of two.
+        w = np.ldexp(w, min(LARGEST_EXPONENT - int(np.frexp(w.max(initial=0.0))[1]), 0))
         return [
             np.array([binning.midpoint(a, b) for a, b in pairwise(self.known[d, :count])])
             if count <= self.max_bins
@@ -287,24 +290,37 @@ class WeightRule:
     """
 
     class_weight: np.ndarray  # (n_classes,) float64
-    unit: float
+    exponent: int = 0
 
     @classmethod
     def of(cls, class_weight: np.ndarray, scans: list[ClassScan]) -> WeightRule:
-        largest = max(c * scan.largest_weight for c, scan in zip(class_weight, scans, strict=True))
+        exponent, mantissa = max(
+            _product(c, scan.largest_weight) for c, scan in zip(class_weight.tolist(), scans, strict=True)
+        )
         whole = all(
             scan.whole_weights and c == np.floor(c) for c, scan in zip(class_weight, scans, strict=True)
         )
-        if not largest > 0:
+        if not mantissa > 0:
             raise DataError(
                 "every row has weight 0 after class_weight: nothing is left to train on. Give some class a weight above 0."
             )
-        if whole and largest <= 2**WEIGHT_BITS:
-            return cls(class_weight, 1.0)
-        return cls(class_weight, 2.0 ** (WEIGHT_BITS - math.ceil(math.log2(largest))))
+        if whole and exponent <= WEIGHT_BITS + 1 and math.ldexp(mantissa, exponent) <= 2**WEIGHT_BITS:
+            return cls(class_weight)
+        beyond = 0 if -1021 <= exponent <= 1024 else exponent  # what a float holds
+        largest = math.ldexp(mantissa, exponent - beyond)
+        return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond)
 
     def apply(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return weights * self.class_weight[labels] * self.unit
+        # A product of two weights may be beyond what a float holds, where the scaled one is not.
+        (m, e), (n, f) = np.frexp(weights), np.frexp(self.class_weight[labels])
+        return np.ldexp(m * n, e + f + self.exponent)
+
+
+def _product(a: float, b: float) -> tuple[int, float]:
+    """The exponent and the mantissa (0.5 to 1) of a product, which may be beyond what a float holds."""
+    (m, e), (n, f) = math.frexp(a), math.frexp(b)
+    mantissa, more = math.frexp(m * n)
+    return (e + f + more if mantissa else -(2**16)), mantissa
 
 
 # Loading and checking one span of rows.

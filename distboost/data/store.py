@@ -150,7 +150,7 @@ def _write(
     blocks = _blocks(group, url, made_from, needed)
     progress = Progress(blocks, work)
     profile = _scanned(group, data, options, plan, progress, profile)
-    rule = WeightRule(np.ones(len(profile.classes)), 1.0)
+    rule = WeightRule(np.ones(len(profile.classes)))
     keep_values = made_from["keep_values"]
     binning = BinOptions.of(profile, rule, data.sources, keep_values)
     if "weights" not in progress.checksums:
@@ -258,7 +258,7 @@ def _found(
         classes, scans = ingest.scan_classes(sources, options, work, plan)
         weights = None
         if sources.weights is not None:
-            rule = WeightRule(np.ones(len(classes)), 1.0)
+            rule = WeightRule(np.ones(len(classes)))
             labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, sources)
             write_labels(sources, labelling, plan, progress)
             weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
@@ -454,7 +454,7 @@ class BinnedStore:
                 f"the binned store {self.url!r} holds bins, no raw values, and similarities measure distances between values. "
                 "Give fit the arrays that the store was made from, or learn from bins (REBEL: weak_learner='tree')."
             )
-        rule = WeightRule(np.ones(len(profile.classes)), 1.0)
+        rule = WeightRule(np.ones(len(profile.classes)))
         if class_weight is not None:
             rule = WeightRule.of(class_weight, profile.class_scans)
         names = ["bins", "labels", "weights", *(["values"] if keep_values else [])]

@@ -27,7 +27,7 @@ class Histograms:
         self.n_used = n_channels
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
         shape = int(self.offsets[-1]), lanes.padded(self.n_used)
-        # Memory that is not written to is not taken; growing would take the old slots and the new for a moment.
+        # Memory that is not written to is not taken, but there is a limit to what may be asked for.
         size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
         self.pool = np.empty((size, *shape), np.int64)
         self._free = list(reversed(range(size)))
@@ -36,11 +36,11 @@ class Histograms:
         """n free slots. Their content is whatever was left there."""
         lacking = n - len(self._free)
         if lacking > 0:
+            # In place: the old slots and a copy of them would take twice the memory. Threads that are done may still hold the
+            # array, which stays the same; nobody keeps a view of it from one question to the next.
             size = len(self.pool)
-            grown = np.empty((max(2 * size, size + lacking), *self.pool.shape[1:]), np.int64)
-            grown[:size] = self.pool
-            self.pool = grown
-            self._free.extend(reversed(range(size, len(grown))))
+            self.pool.resize((size + lacking, *self.pool.shape[1:]), refcheck=False)
+            self._free.extend(reversed(range(size, size + lacking)))
         return [self._free.pop() for _ in range(n)]
 
     @property

@@ -39,7 +39,8 @@ class GrowthLimits:
 
     def most_histograms(self, n_rows: int) -> int:
         """The most nodes of a tree on so many rows whose histograms are kept at a time."""
-        most = max(n_rows // (2 * self.min_samples_leaf), 1)  # that may be split
+        # Of two children, one may be split, which takes twice the rows of a leaf; the other is a leaf at least.
+        most = max(2 * n_rows // (3 * self.min_samples_leaf), 1)
         if self.max_depth is not None:
             most = min(most, 2 ** min(max(self.max_depth - 1, 0), 40))
         if self.max_leaf_nodes is not None:
@@ -79,6 +80,10 @@ class Node:
     missing_left: bool = False
     n_left: int = 0
     n_right: int = 0
+
+    @property
+    def has_histogram(self) -> bool:
+        return self.slot >= 0
 
 
 class TreeGrower:
@@ -198,7 +203,7 @@ class TreeGrower:
 
     def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
         """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
-        built, siblings = self.split(nodes, last)
+        built, siblings, _ = self.split(nodes, last)
         if built:
             self.search(built, siblings)
         frontier = sorted([*built, *siblings], key=lambda node: node.id)
@@ -210,9 +215,16 @@ class TreeGrower:
         first = self.n_nodes + 2 * position
         return first, first + 1
 
-    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Node], list[Node]]:
-        """Splits the nodes. The smaller of each two children is summed; its sibling's slot still holds their parent."""
-        parted, built, siblings = [], [], []
+    def has_rows(self, node: Node) -> bool:
+        """Whether it has rows enough to be split."""
+        return int(self.sums[node.id][self.n_sums]) >= 2 * self.limits.min_samples_leaf
+
+    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Node], list[Node], list[Node]]:
+        """Splits the nodes. The smaller of each two children is summed; its sibling's slot still holds their parent.
+
+        Third come children that have no histograms, as neither of two has rows enough to be split.
+        """
+        parted, built, siblings, bare = [], [], [], []
         for node in nodes:
             left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
             self.n_nodes += 2
@@ -224,6 +236,10 @@ class TreeGrower:
             if last or not self.may_split(left):
                 self.histograms.give_back([node.slot])
                 continue
+            if not (self.has_rows(left) or self.has_rows(right)):
+                self.histograms.give_back([node.slot])
+                bare += [left, right]
+                continue
             # Only the smaller child is summed; the other is the parent less it, in the parent's slot.
             smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
             larger.slot = node.slot
@@ -234,7 +250,7 @@ class TreeGrower:
             for node, slot in zip(built, self.histograms.take(len(built)), strict=True):
                 node.slot = slot
             self.rows.histogram([node.id for node in built], self.histograms, [node.slot for node in built])
-        return built, siblings
+        return built, siblings, bare
 
     def search(self, built: list[Node], siblings: list[Node], context: np.ndarray = NO_CONTEXT) -> None:
         """Finds the best splits of nodes with histograms, and of their siblings, whose slots hold their parents."""

@@ -45,7 +45,8 @@ class WholeTree:
             worth, flipped = _worth(others + sums[::-sign]), _worth(others + sums[::sign])
         else:
             worth, flipped = -sums.sum(dtype=np.float64), -np.inf  # the loss before the tree
-        self.grow.search([node], [], np.concatenate([others, np.full((2, 1), worth)], axis=1))
+        if node.has_histogram:
+            self.grow.search([node], [], np.concatenate([others, np.full((2, 1), worth)], axis=1))
         if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
             node.gain = 0.0
             return "flip"
@@ -97,12 +98,12 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
                 tree.signs[node.id] *= -1
             if change == "flip" and grow.may_split(node):
                 again.append(node)
-            else:
+            elif node.has_histogram:
                 grow.histograms.give_back([node.slot])
-        built, siblings = grow.split(split)
+        built, siblings, bare = grow.split(split)
         for smaller, larger in zip(built, siblings, strict=True):
             pool = grow.histograms.pool
             subtract(pool[larger.slot], pool[smaller.slot], grow.features, grow.histograms.offsets)
-        level = sorted([*built, *siblings, *again], key=lambda node: node.id)
+        level = sorted([*built, *siblings, *bare, *again], key=lambda node: node.id)
     found = grow.finished()
     return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

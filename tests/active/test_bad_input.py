@@ -277,7 +277,9 @@ def test_a_chunk_that_cannot_be_read(problem, tmp_path):
     chunk = tmp_path / "x" / "c" / "4" / "0"
     content = chunk.read_bytes()
     chunk.write_bytes(content[: len(content) // 2])
-    with pytest.raises(OSError, match=r"chunk c/4/0, rows 200 to 249 of pool .*had [0-9]+ bytes when the store was listed"):
+    with pytest.raises(
+        OSError, match=r"chunk c/4/0, rows 200 to 249 of pool .*had [0-9]+ bytes when the store was listed"
+    ):
         found.query()
     assert found.n_queries_ == 0
     chunk.write_bytes(content)

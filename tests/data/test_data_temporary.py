@@ -223,8 +223,8 @@ def interrupted(scratch, seconds: float) -> None:
             process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=DEADLINE)
     if process.returncode:
-        assert process.returncode == -signal.SIGINT, errors
-        assert errors.splitlines()[-1] == "KeyboardInterrupt"
+        assert process.returncode in (1, -signal.SIGINT), errors
+        assert errors.splitlines()[-1:] in (["KeyboardInterrupt"], [])  # none, if the training was over
     assert list(scratch.iterdir()) == []
 
 

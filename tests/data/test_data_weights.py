@@ -126,3 +126,33 @@ def test_balanced_classes_weigh_alike(make, blobs, assert_same_model):
     recalls = [(model.predict(X) == y)[y == c].mean() for c in range(3)]
     plain = make().fit(X, y)
     assert recalls[2] >= (plain.predict(X) == y)[y == 2].mean()
+
+
+@MODELS
+@pytest.mark.parametrize("max_bins", [255, 16], ids=["exact bins", "quantiles"])
+@pytest.mark.parametrize("exponent", [-1021, -1015, 1015], ids=str)
+def test_a_power_of_two_changes_nothing(make, max_bins, exponent, blobs, assert_same_model):
+    """Down to the smallest normal numbers, and up to where the sum of all weights is beyond what a float holds."""
+    X, y = blobs
+    w = np.random.default_rng(1).uniform(1, 256, len(y))
+    model = make(max_bins=max_bins).fit(X, y, sample_weight=np.ldexp(w, exponent))
+    assert_same_model(model, make(max_bins=max_bins).fit(X, y, sample_weight=w))
+
+
+@MODELS
+@pytest.mark.parametrize("exponent", [-1000, 1000], ids=str)
+def test_products_beyond_what_a_float_holds(make, exponent, blobs, assert_same_model):
+    """Of a sample weight and a class weight, either of which is a number like any other."""
+    X, y = blobs
+    w = np.random.default_rng(1).uniform(1, 2, len(y))
+    model = make(class_weight=dict.fromkeys(range(3), 3.0 * 2.0**exponent))
+    model.fit(X, y, sample_weight=np.ldexp(w, exponent))
+    assert_same_model(model, make(class_weight=dict.fromkeys(range(3), 3.0)).fit(X, y, sample_weight=w))
+
+
+def test_the_smallest_weights_that_there_are(blobs):
+    X, y = blobs
+    smallest = np.full(len(y), 5e-324)
+    expected = GDMCBoostClassifier(n_estimators=3).fit(X, y, sample_weight=np.full(len(y), 0.3))
+    model = GDMCBoostClassifier(n_estimators=3).fit(X, y, sample_weight=smallest)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))

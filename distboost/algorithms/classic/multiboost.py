@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.utils._param_validation import Interval
 
-from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, Learner, Round, parameter
+from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, LEARNING_RATE, Learner, Round, parameter
 from distboost.algorithms.large_margin import LargeMargin
 from distboost.errors import DataError
 from distboost.rows import Rows
@@ -56,7 +56,7 @@ class MultiBoost(LargeMargin):
     """
 
     nu: float = parameter(1e-4, Interval(Real, 0, None, closed="left"))
-    learning_rate: float = parameter(1.0, Interval(Real, 0, None, closed="neither"))
+    learning_rate: float = parameter(1.0, LEARNING_RATE)
     subsample: float = parameter(1.0, Interval(Real, 0, 1, closed="right"))
 
     name: ClassVar[str] = "multiboost"
