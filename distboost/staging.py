@@ -69,13 +69,11 @@ class Staging:
 
     def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
         """What the training takes, before a row is read: `algorithm` is told a number of classes, and there are 2 or more."""
-        n_classes = self.data.n_classes
         try:
-            found = self.plan(algorithm(2), may_have_more_classes=n_classes is None)
+            found = self.plan(algorithm(2))
         except LimitError:
-            self.plan(
-                algorithm(n_classes or 2), may_have_more_classes=n_classes is None
-            )  # names what all take
+            n_classes = self.data.n_classes  # the error is to name what all classes take
+            self.plan(algorithm(n_classes or 2), may_have_more_classes=n_classes is None)
             raise
         self._warn(found)
         return found

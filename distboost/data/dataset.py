@@ -97,6 +97,8 @@ class RawDataset:
 
     def least_ingest(self, max_bins: int, work: Workplace, keep_values: bool) -> int:
         """The smallest limit, in bytes of each process, that these rows can be scanned and binned within."""
+        if not self.n_rows:  # which the scan refuses
+            return 0
         return least_memory(
             *self.sources, max_bins, block_rows(self.n_features), keep_values, work.on_cluster
         )
@@ -105,10 +107,9 @@ class RawDataset:
     def n_classes(self) -> int | None:
         """The most classes that there may be; None where the labels are not in memory."""
         y = self.sources.y
-        try:
-            return len(np.unique(y.array)) if isinstance(y, ArraySource) else None
-        except TypeError:  # mixed types, which the scan will refuse
+        if not isinstance(y, ArraySource) or y.dtype.kind not in "biufSUMm":  # objects may be of any kind
             return None
+        return len(np.unique(y.array))
 
     def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
         return take_profile(self.sources, max_bins, seed, work, memory)

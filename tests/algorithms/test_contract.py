@@ -24,6 +24,7 @@ import distboost
 from distboost import registry
 from distboost.cli import main
 from distboost.data import ingest
+from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
 from distboost.runtime import plan as memory
 from distboost.runtime.local import LocalRuntime
@@ -510,6 +511,7 @@ def little_memory(monkeypatch):
     monkeypatch.setattr(ingest, "BLOCK_ROWS", FEW_ROWS)
     monkeypatch.setattr(memory, "PROCESS_BYTES", 0)
     monkeypatch.setattr(memory.MemoryPlan, "for_ingest", None)
+    monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
 
 
 def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
