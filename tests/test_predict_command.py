@@ -28,6 +28,7 @@ N, CHUNK = 400_000, 100_000
 SLOW = 5  # as many rows, for those to be in the middle of a chunk when they are interrupted
 DEADLINE = 60.0
 AT_ONCE = 5.0  # seconds that an interruption may take here; on a machine that is busy, a part of what the first chunk took
+TO_END_WORKERS = 10.0  # seconds that Dask may take to end its processes, where all cores are busy
 # Tasks of one chunk each.
 PROGRAM = "from distboost.cli import main, stream; stream.TASK_BYTES = 2**20; main()"
 
@@ -129,13 +130,13 @@ def killed(data, tmp_path):
 # Interrupted.
 
 
-def interrupted(done: subprocess.Popen, kill, begun: float) -> str:
+def interrupted(done: subprocess.Popen, kill, begun: float, slack: float = 0.0) -> str:
     """What a process says that is interrupted after its first chunk, and ends at once."""
     first = time.monotonic() - begun
     kill(done.pid, signal.SIGINT)
     began = time.monotonic()
     _, errors = done.communicate(timeout=DEADLINE)
-    assert time.monotonic() - began < max(AT_ONCE, first / 3)
+    assert time.monotonic() - began < max(AT_ONCE, first / 3) + slack
     assert done.returncode == 130, errors
     return errors
 
@@ -147,7 +148,7 @@ def test_control_c(more, data, tmp_path):
     begun = time.monotonic()
     done = process("predict", *options(data, out, *more, x="x-slow"))
     wait_for((out / "c/0").exists, done)
-    errors = interrupted(done, os.killpg, begun)
+    errors = interrupted(done, os.killpg, begun, slack=TO_END_WORKERS if more else 0.0)
     assert errors.strip().splitlines()[-1] == "Aborted!"
     assert "Traceback" not in errors
     assert not (out / "c/3").exists()
