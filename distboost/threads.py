@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from dask.system import cpu_count
@@ -77,18 +78,18 @@ class Threads:
         items = list(items)
         if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
-        results: list[Any] = [None] * len(items)
+        results: dict[int, Any] = {}
         failures: dict[int, BaseException] = {}
-        waiting = deque(enumerate(items))
+        waiting = deque((number, partial(function, item)) for number, item in enumerate(items))
 
         def work() -> None:
             while waiting:
                 try:
-                    number, item = waiting.popleft()
+                    number, call = waiting.popleft()
                 except IndexError:  # another thread was faster
                     return
                 try:
-                    results[number] = function(item)
+                    results[number] = call()
                 except BaseException as error:
                     waiting.clear()
                     failures[number] = error
@@ -106,9 +107,11 @@ class Threads:
         try:
             if failures:
                 raise failures[min(failures, key=lambda n: (isinstance(failures[n], Exception), n))]
+            return [results[number] for number in range(len(items))]
         finally:
-            failures.clear()  # their tracebacks lead back to it
-        return results
+            # Tracebacks lead back here, and so does a helper that was cancelled, as long as it waits in the pool's queue.
+            failures.clear()
+            results.clear()
 
     def each(
         self, function: Callable[..., Any], items: Iterable[Any], at_once: int | None = None

@@ -144,6 +144,31 @@ def test_an_error_keeps_nothing_alive():
     assert left() is None
 
 
+def test_a_call_that_is_over_keeps_nothing_alive():
+    """Nor do helpers that were never begun, as the pool's own thread is busy."""
+
+    class Rows:
+        pass
+
+    busy, done = threading.Event(), threading.Event()
+    with Threads(2) as threads:
+        other = threading.Thread(
+            target=threads.map, args=(lambda item: (busy.set(), done.wait(DEADLINE)), range(2))
+        )
+        other.start()
+        assert busy.wait(DEADLINE)
+        rows = Rows()
+        left = weakref.ref(rows)
+        found = threads.map(lambda item, rows=rows: rows, range(4))
+        assert found == [rows] * 4
+        del rows, found
+        try:
+            assert left() is None
+        finally:
+            done.set()
+            other.join(DEADLINE)
+
+
 INTERRUPTED = """
 import os, signal, threading
 from distboost.threads import Threads
