@@ -102,11 +102,17 @@ class Data:
 
 def fit(training: Training, data: Data, client: Any, folder: Path, **how: Any) -> bytes:
     """The bytes of the model's file."""
+    content, streams = fit_freely(training, data, client, folder, **how)
+    assert streams == (training.kind == "store")
+    return content
+
+
+def fit_freely(training: Training, data: Data, client: Any, folder: Path, **how: Any) -> tuple[bytes, bool]:
+    """The same, and whether rows were streamed: with more workers than usual, all may fit in memory."""
     model = training.make(**{**training.options, **how})
     model.client = client
     content = _fitted(model, training, data, folder)
-    assert (model.memory_plan_.streamed > 0) == (training.kind == "store")
-    return content
+    return content, model.memory_plan_.streamed > 0
 
 
 def fit_alone(training: Training, data: Data, folder: Path) -> bytes:
