@@ -173,8 +173,10 @@ def test_a_generator_as_random_state(make, blobs, saved):
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("algorithm", ["cd-mcboost", "stagewise"])
-def test_gains_past_the_largest_number(algorithm, tmp_path):
-    """Steps far too long: the loss grows until a gain is no number."""
+def test_gains_past_the_largest_number(algorithm, tmp_path, monkeypatch):
+    """Steps far longer than are allowed: the loss grows until a gain is no number."""
+    monkeypatch.setattr("distboost.training.LARGEST_LOSS", np.inf)
+    monkeypatch.setitem(estimator(algorithm)._parameter_constraints, "learning_rate", [float])
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
     with np.errstate(invalid="ignore"):
