@@ -122,7 +122,7 @@ class Workers:
 
     def close(self) -> None:
         self.scheduler.kill()  # it may be stopped: then the client would wait for it
-        self.client.close(timeout=5)
+        self.client.close(timeout=DEADLINE)
         for process in [*self._processes.values(), self.scheduler]:
             process.kill()
             process.join(DEADLINE)

@@ -86,7 +86,7 @@ class Processes:
         for process in [*self.nannies, self.scheduler]:
             process.kill()
             process.wait(DEADLINE)
-        self.client.close(timeout=5)
+        self.client.close(timeout=DEADLINE)
 
     def _are_there(self) -> bool:
         known = self.client.scheduler_info(n_workers=-1)["workers"]
