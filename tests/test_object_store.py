@@ -180,7 +180,7 @@ def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, cap
     kept = {
         key: files.info(key, refresh=True)["LastModified"] for key in files.find(f"{out}/c", refresh=True)
     }
-    assert len(kept) == 2
+    assert 2 <= len(kept) < 4  # one more may have been under way
     with pytest.raises(DataError, match=r"an unfinished prediction at .*of another model"):
         write_predictions(
             GDMCBoostClassifier(n_estimators=2).fit(*arrays),
@@ -191,7 +191,7 @@ def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, cap
             client=None,
         )
     array = write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
-    assert "goes on from 120 rows" in capsys.readouterr().err
+    assert f"goes on from {60 * len(kept)} rows" in capsys.readouterr().err
     np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
     np.testing.assert_array_equal(zarr.open_array(out, mode="r")[:], array[:])
     assert {key: files.info(key, refresh=True)["LastModified"] for key in kept} == kept

@@ -23,7 +23,7 @@ from distboost.cli import stream
 from distboost.errors import DistboostError, StoreError
 from tests.faults import blind, traps
 from tests.faults.blind import ApartWorkers, check_mounts
-from tests.faults.rounds import at
+from tests.faults.rounds import Slowly, at
 from tests.faults.trainings import BLOCK, D
 from tests.faults.traps import Stage, Trap
 
@@ -234,7 +234,8 @@ def test_a_blind_worker_joins(two, arrays, tmp_path, caplog):
         traps_until(lambda: name in two.there())
         two.blind(name, arrays.folder / "x")
 
-    again = fit(arrays, two.client, tmp_path, n_estimators=12, callbacks=[at(3, join)])
+    noticed = Slowly(4, lambda: "takes no part" in caplog.text)
+    again = fit(arrays, two.client, tmp_path, n_estimators=12, callbacks=[at(3, join), noticed])
     assert again == expected
     assert re.search(r"worker tcp://\S+ takes no part: .*x/array.* is not there", caplog.text)
 
