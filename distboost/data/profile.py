@@ -171,20 +171,29 @@ class FeatureBand:
         w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
         # Their sums are to be finite; no quantile depends on a power of two.
         w = np.ldexp(w, min(LARGEST_EXPONENT - int(np.frexp(w.max(initial=0.0))[1]), 0))
-        return [
-            np.array([binning.midpoint(a, b) for a, b in pairwise(self.known[d, :count])])
-            if count <= self.max_bins
-            else self._quantiles(d, w)
-            for d, count in enumerate(self.counts)
-        ]
+        equal = bool((w == w[:1]).all())
+        x, totals, out = np.empty(len(w)), np.empty(len(w)), np.empty(self.max_bins - 1)  # for all features
+        edges = []
+        for d, count in enumerate(self.counts):
+            if count <= self.max_bins:
+                edges.append(np.array([binning.midpoint(a, b) for a, b in pairwise(self.known[d, :count])]))
+                continue
+            np.concatenate([X[:, d] for _, X, _ in self.sample], out=x)
+            self._sort(x, w, equal, totals)
+            n_distinct = binning.add_up_equal(x, totals)
+            n_edges = binning.quantile_edges(x[:n_distinct], totals[:n_distinct], self.max_bins, out)
+            edges.append(out[:n_edges].copy())
+        return edges
 
-    def _quantiles(self, d: int, w: np.ndarray) -> np.ndarray:
-        x = np.concatenate([X[:, d] for _, X, _ in self.sample]).astype(np.float64)
-        present = ~np.isnan(x)
-        distinct, index = np.unique(x[present], return_inverse=True)
-        out = np.empty(self.max_bins - 1)
-        counts = np.bincount(index, weights=w[present], minlength=len(distinct))
-        return out[: binning.quantile_edges(distinct, counts, self.max_bins, out)].copy()
+    @staticmethod
+    def _sort(x: np.ndarray, w: np.ndarray, equal: bool, sorted_w: np.ndarray) -> None:
+        """Sorts x in place, missing values last; `sorted_w` becomes the weights in that order."""
+        if equal:  # in any order
+            x.sort()
+            sorted_w[:] = w
+        else:
+            order = np.argsort(x, kind="stable")
+            x[:], sorted_w[:] = x[order], w[order]
 
 
 @dataclass(frozen=True)

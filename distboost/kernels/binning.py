@@ -96,6 +96,22 @@ def merge_distinct(values, sizes, limit, known, counts):
 
 
 @kernel
+def add_up_equal(values, weights):
+    """Leaves each distinct value once, in front, with the sum of its weights; returned is how many there are."""
+    # IN: values (m,) float64 ascending, NaNs last, which are left out; weights (m,) float64 of these values
+    n = 0
+    for i in range(values.shape[0]):
+        if np.isnan(values[i]):
+            break
+        if n > 0 and values[n - 1] == values[i]:
+            weights[n - 1] += weights[i]
+        else:
+            values[n], weights[n] = values[i], weights[i]
+            n += 1
+    return n
+
+
+@kernel
 def quantile_edges(values, weights, max_bins, out):
     """Cuts a feature's sorted distinct values into bins of about equal weight; out holds the edges, returned is their number.
 
@@ -105,23 +121,29 @@ def quantile_edges(values, weights, max_bins, out):
     # IN: values (m,) float64 ascending and distinct; weights (m,) float64 > 0
     # OUT: out (max_bins - 1,) float64
     m = values.shape[0]
-    total = weights.sum()
-    heavy = weights >= total / max_bins
-    n_rest = max_bins - heavy.sum()
-    rest = weights[~heavy].sum()
+    # Loops instead of temporary arrays: the sample is large, and new memory costs page faults.
+    limit = weights.sum() / max_bins
+    n_rest = max_bins
+    rest = 0.0
+    for j in range(m):
+        if weights[j] >= limit:
+            n_rest -= 1
+        else:
+            rest += weights[j]
     share = rest / n_rest if n_rest > 0 else np.inf
     n_edges = 0
     filled = 0.0
     for j in range(m - 1):
         filled += weights[j]
-        if not heavy[j]:
+        heavy = weights[j] >= limit
+        if not heavy:
             rest -= weights[j]
-        full = heavy[j] or filled >= share or (heavy[j + 1] and filled >= share / 2)
+        full = heavy or filled >= share or (weights[j + 1] >= limit and filled >= share / 2)
         if full and n_edges < max_bins - 1:
             out[n_edges] = midpoint(values[j], values[j + 1])
             n_edges += 1
             filled = 0.0
-            if not heavy[j]:
+            if not heavy:
                 n_rest -= 1
                 share = rest / n_rest if n_rest > 0 else np.inf
     return n_edges

@@ -119,6 +119,21 @@ def test_the_first_infinite_value_is_found_even_past_the_limit(value, dtype):
 # Edges.
 
 
+@pytest.mark.parametrize("present", [0, 1, 500])
+@pytest.mark.parametrize("missing", [0, 7])
+def test_equal_values_are_added_up(present, missing):
+    rng = np.random.default_rng(present)
+    values, weights = rng.integers(0, 60, present).astype(float), rng.random(present + missing)
+    expected, index = np.unique(values, return_inverse=True)
+    totals = np.bincount(index, weights[:present], len(expected))
+    column = np.append(values, np.full(missing, np.nan))
+    order = np.argsort(column, kind="stable")
+    column, sums = column[order], weights[order]
+    n = binning.add_up_equal(column, sums)
+    np.testing.assert_array_equal(column[:n], expected)
+    np.testing.assert_array_equal(sums[:n], totals)
+
+
 def naive_quantile_edges(values, weights, max_bins):
     """Bins filled one after another up to an equal share of what is left; values as heavy as a bin stand apart."""
     heavy = weights >= weights.sum() / max_bins
