@@ -174,11 +174,16 @@ class ClusterRuntime:
         return Shared(value)
 
     def _call(
-        self, function: Callable[..., Any], arguments: tuple, slot: str | None, strictly: bool = False
+        self,
+        function: Callable[..., Any],
+        arguments: tuple,
+        slot: str | None,
+        strictly: bool = False,
+        mark: str = "",
     ) -> Call:
         members = self.watch.members()
         workers = [slot] if slot in members else self._well(members)
-        inputs = [self._sent(argument, workers) for argument in arguments]
+        inputs = [self._sent(argument, workers, mark) for argument in arguments]
         future = self.link.submit(
             on_worker,
             function,
@@ -193,10 +198,10 @@ class ClusterRuntime:
         """Any worker, unless Dask knows some that give no sign of life."""
         return None if len(members) == len(self.watch.known()) else list(members) or None
 
-    def _sent(self, argument: Any, workers: list[str] | None) -> Any:
+    def _sent(self, argument: Any, workers: list[str] | None, mark: str) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         if is_dask(argument):
-            return self.link.compute(renamed(argument, self.watch.era), workers)
+            return self.link.compute(renamed(argument, mark or self.watch.era), workers)
         if isinstance(argument, Shared):
             if argument.future is None:
                 well = self._well(self.watch.members())
@@ -234,7 +239,8 @@ class ClusterRuntime:
                 for argument in call.arguments:
                     if isinstance(argument, Shared):
                         argument.future = None
-                again = self._call(call.function, call.arguments, None)
+                # Names of its own: Dask may still know the tasks of before, and that they are meant for the lost worker.
+                again = self._call(call.function, call.arguments, None, mark=uuid.uuid4().hex)
                 call.workers, call.inputs = again.workers, again.inputs
                 call.future, call.since = again.future, again.since
         raise AssertionError
@@ -264,8 +270,9 @@ class ClusterRuntime:
         self.watch.check()
         if call.workers and all(map(self.watch.verdict, call.workers)):
             raise LostError(f"{' and '.join(call.workers)} left or gave no sign of life")
-        if self.watch.given_up_at > call.since:
-            raise LostError("a worker gives no sign of life")
+        self.watch.check_tasks({call.future.key: call.since})
+        if self.watch.era_began > call.since:
+            raise LostError("what it takes may lie on a worker that gives no sign of life")
         if time.monotonic() - call.since > INGEST_DEADLINE:
             raise ClusterError(
                 f"{call.future.key} was not done within {INGEST_DEADLINE:.0f} s. Look at the workers' logs."

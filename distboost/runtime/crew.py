@@ -16,7 +16,7 @@ from distributed.protocol import to_serialize
 from distboost.data.graphs import renamed
 from distboost.data.inventory import Probe
 from distboost.data.sources import is_dask
-from distboost.errors import ClusterError, DistboostError, WorkerError
+from distboost.errors import DistboostError, WorkerError
 from distboost.runtime.block import Key, located
 from distboost.runtime.coordinator import LostError
 from distboost.runtime.link import POLL, Link
@@ -28,21 +28,6 @@ log = logging.getLogger("distboost")
 
 CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that gives signs of life all the time
 PARCEL = 16  # blocks per thread that a worker reads by itself
-
-
-def unrunnable(key: str, dask_scheduler: Any = None) -> str | None:
-    """A task on the scheduler that the given one waits for and none of the workers may run, if there is one."""
-    todo, seen = [dask_scheduler.tasks.get(key)], set()
-    while todo and dask_scheduler.running:  # without workers, no task runs anywhere
-        task = todo.pop()
-        if task is None or task in seen:
-            continue
-        seen.add(task)
-        lacking = [other for other in task.dependencies if other.state == "no-worker"]
-        if lacking:
-            return str(lacking[0].key)
-        todo += [other for other in task.dependencies if other.state == "waiting"]
-    return None
 
 
 class Sent(NamedTuple):
@@ -72,9 +57,9 @@ class DaskTicket:
         self.future.cancel()
         link.release(self._futures)
 
-    def renew(self, link: Link, given_up_at: float) -> None:
+    def renew(self, link: Link, era_began: float) -> None:
         """What a task takes may be on a worker that was given up since, and would not come."""
-        if self._send is not None and given_up_at > self.since:
+        if self._send is not None and era_began > self.since:
             self.future.cancel()
             link.release(self._futures)
             self.future, self.key, self._futures = self._send()
@@ -133,7 +118,6 @@ class DaskCrew:
         self._host = _probes(items), layout, n_sets, allotment
         self._name = name
         self._terms: dict[int, Term] = {}
-        self._checked = time.monotonic()
 
     def members(self) -> dict[str, int]:
         return self._watch.members()
@@ -227,29 +211,14 @@ class DaskCrew:
                 if why is not None:
                     ticket.give_up(self._link, why)
                 else:
-                    ticket.renew(self._link, self._watch.given_up_at)
-            self._check_tasks(tickets)
-
-    def _check_tasks(self, tickets: Collection[DaskTicket]) -> None:
-        """Raises if a task waits for rows that Dask has lost and cannot compute again."""
-        now: float = time.monotonic()
-        if now < self._checked + self._watch.timeout:
-            return
-        self._checked = now
-        for ticket in tickets:
-            if ticket.key is None or now - ticket.since < self._watch.timeout or ticket.future.done():
-                continue
-            try:
-                lost = self._link.answer(
-                    self._link.run_on_scheduler(unrunnable, ticket.key), self._watch.check
-                )
-            except LostError:  # asked again later
-                return
-            if lost is not None and not self._watch.leaving(ticket.worker):
-                raise ClusterError(
-                    f"rows of a dask array are lost with their worker: {lost} may run on no worker that there is. Persist with "
-                    "allow_other_workers=True, or give fit zarr arrays, which any worker can read again."
-                )
+                    ticket.renew(self._link, self._watch.era_began)
+            self._watch.check_tasks(
+                {
+                    ticket.key: ticket.since
+                    for ticket in tickets
+                    if ticket.key is not None and not self._watch.leaving(ticket.worker)
+                }
+            )
 
     def dismiss(self, term: int, lost: bool) -> None:
         ended = self._terms.pop(term)

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from distboost.errors import ClusterError
 from distboost.runtime.coordinator import LostError
@@ -21,6 +22,28 @@ WORKERS_DEADLINE = 60.0  # for the first worker
 MISSES = 3  # signs of life that fail to come, one after another, until a worker is given up
 
 
+class Stranded(NamedTuple):
+    """A task that Dask gives to no worker."""
+
+    key: str
+    anywhere: bool  # any worker may run it, whichever it was meant for
+
+
+def stranded(key: str, dask_scheduler: Any = None) -> Stranded | None:
+    """A task on the scheduler that the given one waits for and that no worker will run, if there is one."""
+    todo, seen = [dask_scheduler.tasks.get(key)], set()
+    while todo and dask_scheduler.running:  # without workers, no task runs anywhere
+        task = todo.pop()
+        if task is None or task in seen:
+            continue
+        seen.add(task)
+        lacking = [other for other in task.dependencies if other.state == "no-worker"]
+        if lacking:
+            return Stranded(str(lacking[0].key), bool(lacking[0].loose_restrictions))
+        todo += [other for other in task.dependencies if other.state == "waiting"]
+    return None
+
+
 class Watch:
     """Which workers there are, and which of them give signs of life.
 
@@ -31,8 +54,8 @@ class Watch:
 
     Attributes
     ----------
-    given_up_at : float
-        When a worker was given up last (`time.monotonic`).
+    era_began : float
+        When a worker was given up last, or tasks were found stranded (`time.monotonic`).
     era : str
         Another one since then; "" before the first time. A worker that froze may have been given tasks, which Dask leaves
         there for minutes: what is sent in another era is to have other names, and not to wait for them.
@@ -40,7 +63,8 @@ class Watch:
 
     def __init__(self, link: Link):
         self.link, self.timeout = link, link.timeout
-        self.given_up_at, self.era = -1.0, ""
+        self.era_began, self.era = -1.0, ""
+        self._checked = time.monotonic()
         self._workers: dict[str, dict] = {}
         self._misses: dict[str, int] = {}
         self._doubted: dict[str, float] = {}
@@ -88,6 +112,36 @@ class Watch:
         self.link.check()
         if self._silent >= MISSES:
             raise self.link.silence()
+
+    def check_tasks(self, waiting: Mapping[str, float]) -> None:
+        """Looks after tasks that are waited for, each since a time, where Dask does not; raises if one can never be run.
+
+        Where a task may run on any worker but should run on a certain one, and no worker is there for a moment, Dask never
+        gives it to those that come later: another era begins, in which it has another name.
+        """
+        now = time.monotonic()
+        if now < self._checked + self.timeout:
+            return
+        self._checked = now
+        for key, since in waiting.items():
+            if now < since + self.timeout:
+                continue
+            try:
+                found = self.link.answer(self.link.run_on_scheduler(stranded, key), self.check)
+            except LostError:  # asked again later
+                return
+            if found is not None and found.anywhere:
+                log.warning("no worker was given %s: it is sent again", found.key)
+                self._begin_era()
+                return
+            if found is not None:
+                raise ClusterError(
+                    f"rows of a dask array are lost with their worker: {found.key} may run on no worker that there is. Persist "
+                    "with allow_other_workers=True, or give fit zarr arrays, which any worker can read again."
+                )
+
+    def _begin_era(self) -> None:
+        self.era, self.era_began = uuid.uuid4().hex, time.monotonic()  # in this order
 
     def wait_for_members(self, besides: Collection[str] = ()) -> dict[str, int]:
         """The workers that can work, without these, once there is one."""
@@ -152,6 +206,6 @@ class Watch:
         except (ClusterError, LostError, TimeoutError):
             self._misses[worker] = self._misses.get(worker, 0) + 1
             if self._misses[worker] == MISSES:
-                self.era, self.given_up_at = uuid.uuid4().hex, time.monotonic()  # in this order
+                self._begin_era()
         else:
             self._misses[worker], self._heard[worker] = 0, began

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import threading
 import time
+import uuid
+from functools import partial
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from distboost import GDMCBoostClassifier
 from distboost.runtime.watch import LOOK
+from tests.faults.crews import until
 from tests.faults.rounds import Slowly, at, blocks_held
 from tests.faults.trainings import TRAININGS, fit
 
@@ -108,3 +116,41 @@ def test_all_workers_are_replaced(n, three, expected, trained):
     content, _ = trained(at(20, replace))
     assert content == expected
     assert not before & {*three.alive()}
+
+
+def waits_for(gate: str, nth: int, chunk: np.ndarray) -> np.ndarray:
+    """The chunk; where it is computed for the nth time, when the gate has been opened."""
+    name = hashlib.sha256(chunk.tobytes()).hexdigest()
+    Path(gate, f"{name}-{uuid.uuid4().hex}").touch()
+    if len(list(Path(gate).glob(f"{name}-*"))) == nth:
+        Path(gate, "reached").touch()
+        until(Path(gate, "open").exists, "the gate is open")
+    return chunk
+
+
+@pytest.mark.parametrize(
+    ("which", "nth"), [("y", 1), ("X", 1), ("X", 2)], ids=["labels", "features", "placing"]
+)
+def test_for_a_moment_there_is_no_worker(which, nth, workers, data, tmp_path):
+    """Dask never gives the tasks of that moment to workers that come later, though they may run anywhere."""
+    workers.restore(1)
+    found = dict(zip(("X", "y"), data.of("dask"), strict=True))
+    found[which] = found[which].map_blocks(partial(waits_for, str(tmp_path), nth), meta=found[which]._meta)
+
+    def replace() -> None:
+        until((tmp_path / "reached").exists, "a chunk is computed")
+        workers.kill(workers.alive()[0])
+        until(lambda: not workers.there(), "the scheduler knows")
+        (tmp_path / "open").touch()
+        workers.begin()
+
+    model = GDMCBoostClassifier(n_estimators=3, worker_timeout=5.0)
+    model.client = workers.client
+    other = threading.Thread(target=replace)
+    other.start()
+    model.fit(*found.values())
+    other.join()
+    alone = GDMCBoostClassifier(n_estimators=3, n_jobs=1).fit(data.X, data.y)
+    model.save(tmp_path / "there")
+    alone.save(tmp_path / "alone")
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "alone").read_bytes()

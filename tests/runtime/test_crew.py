@@ -16,10 +16,11 @@ from distributed import Client, LocalCluster
 
 from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
-from distboost.runtime import crew, office
+from distboost.runtime import office
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import ClusterRuntime
 from distboost.runtime.office import offices
+from distboost.runtime.watch import stranded
 from tests.faults.crews import until
 
 BACK = 40.0  # seconds until the next process has taken the address
@@ -88,11 +89,11 @@ def test_rows_that_no_worker_may_compute(client):
     """A task waits for them in vain; where there are no workers at all, it only waits."""
 
     def lacking(future):
-        return client.run_on_scheduler(crew.unrunnable, future.key)
+        return client.run_on_scheduler(stranded, future.key)
 
     lost = client.submit(sum, [1], workers=["tcp://127.0.0.1:9"], key="lost")
     waiting = client.submit(abs, client.submit(abs, lost))
-    until(lambda: lacking(waiting) == "lost", "the scheduler knows the tasks")
+    until(lambda: lacking(waiting) == ("lost", False), "the scheduler knows the tasks")
     client.retire_workers()
     assert lacking(waiting) is None
     anywhere = client.submit(abs, client.submit(sum, [2]))
