@@ -11,12 +11,12 @@ __version__ = "0.1.0"
 # `distboost --help` need not.
 _PLACES = {
     "Algorithm": "algorithms.base",
-    "Progress": "training",
-    "bin": "binning",
-    "classifier": "estimators",
-    "load": "estimators",
-    "plan": "staging",
-    **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators"),
+    "Progress": "training.loop",
+    "bin": "training.binning",
+    "classifier": "estimators.factory",
+    "load": "estimators.factory",
+    "plan": "training.staging",
+    **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators.factory"),
 }
 _MODULES = ("baselines", "errors")
 

@@ -10,7 +10,7 @@ __all__ = sorted(_NAMES)
 def __getattr__(name: str):
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from distboost.estimators import estimator
+    from distboost.estimators.factory import estimator
 
     return estimator(_NAMES[name])
 

@@ -15,10 +15,10 @@ import pytest
 import distboost
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.baselines import MultiBoostClassifier
-from distboost.checkpoint import MANIFEST, _checksum, is_checkpoint, remove
-from distboost.data.storage import only_writer
 from distboost.errors import CheckpointError, DataError, ModelFormatError
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
+from distboost.io.storage import only_writer
+from distboost.model.checkpoint import MANIFEST, _checksum, is_checkpoint, remove
 from tests.forked import Forks
 
 DEADLINE = 60.0
@@ -40,8 +40,8 @@ EVERY = 2
 SERVER = f"""
 import json, os, signal
 import numpy as np
-from distboost import files
-from distboost.estimators import estimator
+from distboost.io import files
+from distboost.estimators.factory import estimator
 
 def train(algorithm, parameters, data, checkpoint, kill, resume):
     arrays = np.load(data)
@@ -181,7 +181,7 @@ DRIVER = f"""
 import sys, time
 import numpy as np
 from distributed import Client
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
 
 data, address, folder, last = sys.argv[1:]
 arrays = np.load(data)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import distboost
-from distboost.checkpoint import MANIFEST
-from distboost.data.storage import only_writer
 from distboost.errors import CheckpointError
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
+from distboost.io.storage import only_writer
+from distboost.model.checkpoint import MANIFEST
 
 TRAININGS = {
     "segments": ("gd-mcboost", {"max_depth": 2}),
@@ -132,14 +132,14 @@ def test_a_folder_that_another_process_takes(problem, tmp_path):
 
 def test_files_that_go_as_soon_as_they_are_there(problem, tmp_path, monkeypatch):
     folder = tmp_path / "c"
-    publish = distboost.checkpoint.publish
+    publish = distboost.model.checkpoint.publish
 
     def spoiled(url, content):
         publish(url, content)
         if url.endswith(MANIFEST):
             REMOVALS["all segments"](folder)
 
-    monkeypatch.setattr(distboost.checkpoint, "publish", spoiled)
+    monkeypatch.setattr(distboost.model.checkpoint, "publish", spoiled)
     with pytest.raises(CheckpointError, match=r"c is incomplete: 5 times, files were removed as soon as"):
         fitted("segments", problem, checkpoint=folder)
 

@@ -18,7 +18,7 @@ from distributed import LocalCluster
 
 import distboost
 from distboost.cli import main
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 
 TEXT = np.dtypes.StringDType()
@@ -282,7 +282,7 @@ def test_predict(data, model, tmp_path, where, scheduler):
 
 
 def test_predict_many_tasks(data, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("distboost.cli.stream.TASK_BYTES", 1)
+    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1)
     run("predict", "--model", model, "--x", data / "x", "--out", tmp_path / "labels")
     labels = zarr.open_array(tmp_path / "labels", mode="r")
     assert labels.chunks == (50,)
@@ -302,7 +302,7 @@ def test_predict_overwrites_only_if_told(data, model, tmp_path):
 
 
 def test_evaluate(data, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("distboost.cli.stream.TASK_BYTES", 1)
+    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1)
     report = tmp_path / "report.html"
     output = run("evaluate", "--model", model, "--x", data / "x", "--y", data / "names", "--report", report)
     X, y = zarr.open_array(data / "x")[:], texts(zarr.open_array(data / "names"))
@@ -322,7 +322,7 @@ def test_evaluate(data, model, tmp_path, monkeypatch):
 def test_metrics_are_those_of_scikit_learn(data, model):
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-    from distboost.cli.stream import confusion
+    from distboost.prediction.streamed import confusion
 
     loaded = distboost.load(model)
     X, y = zarr.open_array(data / "x")[:], texts(zarr.open_array(data / "names"))

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 
 ESTIMATORS = [GDMCBoostClassifier, GAMBLEClassifier]
@@ -312,9 +312,10 @@ def test_float32_scores(make, digits):
 
 
 def test_examples_in_docstrings():
-    from distboost import binning, estimators
+    from distboost import estimators
     from distboost.kernels import lanes, random
-    from distboost.runtime import placement
+    from distboost.runtime.cluster import placement
+    from distboost.training import binning
 
     for module in (binning, estimators, lanes, random, placement):
         results = doctest.testmod(module)

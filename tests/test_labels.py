@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 import distboost
 from distboost import GAMBLEClassifier
 from distboost.cli import main
+from distboost.data.labels import made, plain, restored
 from distboost.errors import DataError, ModelFormatError
-from distboost.files import read_file, write_file
-from distboost.labels import made, plain, restored
+from distboost.io.files import read_file, write_file
 
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "25s"]
 TEXT = np.dtypes.StringDType

@@ -21,10 +21,10 @@ from distboost.cli import main
 from distboost.data import ingest
 from distboost.data.sources import ZarrPart
 from distboost.errors import LimitError, StoreError
-from distboost.runtime import plan as reckoning
-from distboost.runtime.cluster import ClusterRuntime
-from distboost.units import megabytes
-from distboost.weak.tree import GrowthLimits
+from distboost.io.units import megabytes
+from distboost.runtime.cluster.runtime import ClusterRuntime
+from distboost.training import memory_plan as reckoning
+from distboost.trees.grower import GrowthLimits
 
 LARGE = {"n_rows": 4_200_000, "n_features": 256, "n_classes": 5}
 

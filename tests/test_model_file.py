@@ -11,8 +11,8 @@ import distboost
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.baselines import OneVsAllAdaBoostClassifier
 from distboost.errors import ModelFormatError
-from distboost.estimators import estimator
-from distboost.files import read_file, write_file
+from distboost.estimators.factory import estimator
+from distboost.io.files import read_file, write_file
 
 MODELS = {
     "direction": lambda **p: GDMCBoostClassifier(n_estimators=3, max_depth=3, **p),
@@ -175,7 +175,7 @@ def test_a_generator_as_random_state(make, blobs, saved):
 @pytest.mark.parametrize("algorithm", ["cd-mcboost", "stagewise"])
 def test_gains_past_the_largest_number(algorithm, tmp_path, monkeypatch):
     """Steps far longer than are allowed: the loss grows until a gain is no number."""
-    monkeypatch.setattr("distboost.training.LARGEST_LOSS", np.inf)
+    monkeypatch.setattr("distboost.training.loop.LARGEST_LOSS", np.inf)
     monkeypatch.setitem(estimator(algorithm)._parameter_constraints, "learning_rate", [float])
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)

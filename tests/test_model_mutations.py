@@ -13,11 +13,11 @@ import safetensors.numpy
 from click.testing import CliRunner
 
 import distboost
-from distboost.checkpoint import MANIFEST, Manifest, Segment
 from distboost.cli import main
 from distboost.errors import LimitError, ModelFormatError
-from distboost.estimators import estimator
-from distboost.files import decoded, encoded
+from distboost.estimators.factory import estimator
+from distboost.io.files import decoded, encoded
+from distboost.model.checkpoint import MANIFEST, Manifest, Segment
 
 MUTATIONS = [200, pytest.param(1000, marks=pytest.mark.soak)]  # of each of the ten models
 

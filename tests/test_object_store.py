@@ -18,14 +18,15 @@ import zarr
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.cli import stream
-from distboost.cli.result import Result
-from distboost.cli.stream import write_predictions
-from distboost.data import ingest, retry
+from distboost.data import ingest
 from distboost.data.dataset import RawDataset
-from distboost.data.plan import least_memory
-from distboost.data.storage import create_group, open_store
+from distboost.data.ingest_plan import least_memory
 from distboost.errors import BinnedStoreError, CheckpointError, DataError, StoreError
+from distboost.io import retry
+from distboost.io.storage import create_group, open_store
+from distboost.prediction import streamed as stream
+from distboost.prediction.result import Result
+from distboost.prediction.streamed import write_predictions
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 import distboost
 from distboost.cli import main
-from distboost.cli.result import UNFINISHED
+from distboost.prediction.result import UNFINISHED
 
 N, CHUNK = 400_000, 100_000
 SLOW = 5  # as many rows, for those to be in the middle of a chunk when they are interrupted
@@ -55,7 +55,7 @@ def data(tmp_path_factory, blobs):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     """In this process as in the others."""
-    monkeypatch.setattr("distboost.cli.stream.TASK_BYTES", 2**20)
+    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 2**20)
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 import zarr
 
 from distboost import GDMCBoostClassifier
-from distboost.cli.stream import confusion, write_predictions
-from distboost.runtime import lazy
+from distboost.prediction import lazy
+from distboost.prediction.streamed import confusion, write_predictions
 
 CHUNKS = [(240, 1), (240, 4), (100, 2), (50, 4), (1, 4), (7, 3)]
 
@@ -24,7 +24,7 @@ def model(blobs):
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Nothing fits but a few rows."""
-    monkeypatch.setattr("distboost.cli.stream.TASK_BYTES", 1000)
+    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1000)
     monkeypatch.setattr(lazy, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(lazy, "KEPT", 0)
 
@@ -54,8 +54,8 @@ def test_on_a_cluster(model, blobs, clients, small_tasks):
 
 MEASURE = """
 import sys, dask.array as da, numpy as np, zarr, distboost
-from distboost.cli.stream import write_predictions
-from distboost.runtime import lazy
+from distboost.prediction.streamed import write_predictions
+from distboost.prediction import lazy
 folder, way = sys.argv[1:]
 def status(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) * 1024
@@ -66,7 +66,7 @@ def predict(x, out):
     array = zarr.open_array(f"{folder}/{x}", mode="r")
     return np.asarray(model.predict(array if way == "zarr" else da.from_array(array, chunks=array.chunks)))
 predict("small", "warm")
-import distboost.cli.stream as stream
+import distboost.prediction.streamed as stream
 stream.TASK_BYTES = lazy.BLOCK_BYTES = 2**24
 lazy.KEPT = 0
 open("/proc/self/clear_refs", "w").write("5")

@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 
 

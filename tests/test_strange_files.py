@@ -17,10 +17,10 @@ from click.testing import CliRunner
 import distboost
 from distboost import GAMBLEClassifier
 from distboost.active.ledger import Ledger
-from distboost.checkpoint import MANIFEST
 from distboost.cli import main
 from distboost.cli.sheet import read_sheet
 from distboost.errors import CheckpointError, DataError, ModelFormatError, StoreError
+from distboost.model.checkpoint import MANIFEST
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.active.strategies import Committee
-from distboost.data.storage import check_space, local_path, read_array, write_array
-from distboost.data.temporary import own, release, remove, temporary_url
-from distboost.model import Ensemble
+from distboost.io.storage import check_space, local_path, read_array, write_array
+from distboost.io.temporary import own, release, remove, temporary_url
+from distboost.model.trees import Ensemble
 
 
 class Known(NamedTuple):

@@ -17,10 +17,10 @@ import numpy as np
 
 from distboost.active import records
 from distboost.active.records import check_kind, checked_labels
-from distboost.data.retry import said
-from distboost.data.storage import force_names, local_path
 from distboost.errors import DataError, StoreError
-from distboost.files import read_local
+from distboost.io.files import read_local
+from distboost.io.retry import said
+from distboost.io.storage import force_names, local_path
 
 try:
     import fcntl

@@ -10,7 +10,7 @@ import numpy as np
 
 from distboost.data.profile import as_numbers, infinite_value
 from distboost.data.sources import ArraySource, Source, ZarrSource, as_source, is_lazy, load, rows_at_once
-from distboost.data.store import BinnedStore
+from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
 from distboost.runtime.choose import IN_PROCESS, runtime
 

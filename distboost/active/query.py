@@ -32,12 +32,12 @@ from distboost.active.scoring import Question, best_of_block, random_rows, seen_
 from distboost.active.selection import Candidates, spread
 from distboost.active.session import Goals, run
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
-from distboost.boosting import BoostingClassifier
 from distboost.data.sources import warn_of_missing
 from distboost.errors import DataError
-from distboost.files import publish
+from distboost.estimators.base import BoostingClassifier
+from distboost.io.files import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
-from distboost.persistence import deciding_parameters
+from distboost.model.files import deciding_parameters
 from distboost.runtime.choose import IN_PROCESS
 
 # Values of the taught rows up to which they are trained on by one thread, more of which would wait for each other, and in this

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from distboost.active.strategies import STRATEGIES
+from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
-from distboost.labels import SCALARS, check
 
 VERSION = 1
 MOST_LETTERS = 1000  # of a label: all labels of an array take as much as the longest

@@ -7,9 +7,9 @@ from typing import Any
 
 from distboost.active.ledger import Ledger
 from distboost.active.query import QueryByCommittee
-from distboost.data.storage import local_path
 from distboost.errors import DataError, ModelFormatError
-from distboost.estimators import described
+from distboost.estimators.factory import described
+from distboost.io.storage import local_path
 
 # Of a log's header: what are no settings of QueryByCommittee, but of what it is made of.
 NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters"}

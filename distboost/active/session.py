@@ -17,9 +17,9 @@ from distboost.active.scoring import random_rows
 from distboost.data.sources import ArraySource, as_source, is_lazy, warn_of_missing
 from distboost.errors import DataError
 from distboost.kernels.random import STOP_SET, key
-from distboost.progress import bar
-from distboost.runtime import lazy
+from distboost.prediction import lazy
 from distboost.runtime.local import LocalRuntime
+from distboost.training.progress import bar
 
 if TYPE_CHECKING:
     from distboost.active.query import QueryByCommittee

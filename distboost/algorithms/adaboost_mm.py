@@ -35,12 +35,12 @@ from distboost.algorithms.base import (
 )
 from distboost.errors import DataError
 from distboost.kernels.potential import check_computable, potentials
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.base import Weighting
-from distboost.weighting.margin import MarginWeights, Residuals
-from distboost.weighting.votes import PotentialGains, Votes
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import Tree, TreeGrower
+from distboost.weights.base import Weighting
+from distboost.weights.margin import MarginWeights, Residuals
+from distboost.weights.votes import PotentialGains, Votes
 
 
 @dataclass(kw_only=True, eq=False)

@@ -13,9 +13,9 @@ from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import Interval
 
 from distboost.kernels import lanes
-from distboost.rows import Losses, Rows, Step
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.base import Statistic, Weighting
+from distboost.rows.interface import Losses, Rows, Step
+from distboost.trees.grower import TreeGrower
+from distboost.weights.base import Statistic, Weighting
 
 # Rows too light for the integer sums weigh less than 2^-40 of the heaviest. A step that multiplies a weight by more than that
 # could lift one from nothing to the top: the largest step, also where there is no error to stop it.

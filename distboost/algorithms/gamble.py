@@ -21,10 +21,10 @@ import numpy as np
 from scipy.special import softmax
 
 from distboost.algorithms.base import Algorithm, Learner, Round, size
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, is_fine, normalised
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import TreeGrower
+from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_fine, normalised
 
 
 @dataclass(kw_only=True, eq=False)

@@ -20,10 +20,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import Algorithm, parameter, signs
 from distboost.algorithms.tables import side_table
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import Tree, TreeGrower
+from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals
 
 ε = 1e-12  # a slope that is only rounding
 

@@ -30,12 +30,12 @@ from distboost.algorithms.base import (
     statistic_bytes,
     tree_signs,
 )
-from distboost.algorithms.linesearch import exact_step, exact_step_over_rows
+from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
 from distboost.algorithms.tables import LARGEST_TABLE, side_table
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.margin import (
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import Tree, TreeGrower
+from distboost.weights.margin import (
     ClassPairs,
     HitsAndMisses,
     MarginWeights,

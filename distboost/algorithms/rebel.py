@@ -30,11 +30,11 @@ from distboost.algorithms.base import (
     statistic_bytes,
 )
 from distboost.kernels import similarity as kernels
-from distboost.rows import Losses, Rows
-from distboost.weak.similarity import SEARCH_BYTES, Similarity, SimilaritySearch
-from distboost.weak.tree import TreeGrower
-from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.codes import CodeSides, CodeWeights, OneAgainstAll
+from distboost.rows.interface import Losses, Rows
+from distboost.similarity.search import SEARCH_BYTES, Similarity, SimilaritySearch
+from distboost.trees.grower import TreeGrower
+from distboost.trees.whole_tree import grow_whole_tree
+from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 
 LARGEST_STEP = LARGEST_RATIO / 2  # it multiplies one weight and divides another
 

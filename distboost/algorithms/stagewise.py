@@ -29,13 +29,17 @@ from distboost.algorithms.base import (
     size,
     statistic_bytes,
 )
-from distboost.algorithms.coefficients import Coefficients, exponential_coefficients, logistic_coefficients
 from distboost.algorithms.large_margin import LargeMargin, Signed, ε
+from distboost.algorithms.solvers.coefficients import (
+    Coefficients,
+    exponential_coefficients,
+    logistic_coefficients,
+)
 from distboost.algorithms.tables import side_table
-from distboost.rows import Rows
-from distboost.weak import gains
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.margin import LogisticSlopes, ProjectedResiduals
+from distboost.rows.interface import Rows
+from distboost.splits import gains
+from distboost.trees.grower import TreeGrower
+from distboost.weights.margin import LogisticSlopes, ProjectedResiduals
 
 
 @dataclass(kw_only=True, eq=False)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distboost.rows import Rows
-from distboost.weak.tree import Tree
-from distboost.weighting.margin import ClassPairs, HitsAndMisses, MarginWeights
+from distboost.rows.interface import Rows
+from distboost.trees.grower import Tree
+from distboost.weights.margin import ClassPairs, HitsAndMisses, MarginWeights
 
 # A table of K x K sums per leaf comes in one reduction, up to this many numbers; past it, two smaller ones do.
 LARGEST_TABLE = 2**22

@@ -220,7 +220,7 @@ def _learner(
 def _new(algorithm: str, parameters: dict[str, Any]) -> Any:
     """An estimator with these parameters; raises if one cannot be."""
     from distboost.errors import DataError
-    from distboost.estimators import estimator
+    from distboost.estimators.factory import estimator
 
     if algorithm not in ALGORITHMS:
         raise DataError(
@@ -293,8 +293,8 @@ def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any
 
 def _say_error(log: str, x: str, y: str, scheduler: str | None, workers: int | None, tls: str | None) -> None:
     from distboost.active import resume
-    from distboost.cli.stream import confusion
     from distboost.cli.where import cluster
+    from distboost.prediction.streamed import confusion
 
     with cluster(scheduler, workers, tls) as client:
         found = confusion(resume(log, client=client).estimator_, x, y, client)
@@ -436,7 +436,7 @@ def simulate(
 def _write_curves(path: str, curves: dict[str, list]) -> None:
     import json
 
-    from distboost.files import publish
+    from distboost.io.files import publish
 
     found = {
         strategy: [

@@ -81,9 +81,9 @@ def train(
         )
     check_free(model, overwrite or resume, ", or --resume to go on from it")
     estimator = _estimator(algorithm, model, settings(parameters), resume, overwrite)
-    from distboost.checkpoint import is_checkpoint, remove
     from distboost.cli.show import digest
     from distboost.cli.where import cluster
+    from distboost.model.checkpoint import is_checkpoint, remove
 
     _tell_where()
     started = time.perf_counter()
@@ -125,8 +125,8 @@ def _estimator(
 
 def _earlier(algorithm: str | None, model: str, checkpoint: str | None, parameters: dict[str, Any]) -> Any:
     """What a checkpoint holds, or else the model file; raises if it is of other work."""
-    from distboost.checkpoint import is_checkpoint
-    from distboost.estimators import load
+    from distboost.estimators.factory import load
+    from distboost.model.checkpoint import is_checkpoint
 
     place = checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
     estimator = load(place)
@@ -144,7 +144,7 @@ def _earlier(algorithm: str | None, model: str, checkpoint: str | None, paramete
 
 def _check_no_rounds(checkpoint: str) -> None:
     """Raises if a checkpoint would be replaced."""
-    from distboost.checkpoint import rounds_at
+    from distboost.model.checkpoint import rounds_at
 
     rounds = rounds_at(checkpoint)
     if rounds:
@@ -214,9 +214,9 @@ def predict(
 
     Nobody can open the array at --out before it is complete. An interrupted prediction is gone on with by the same command.
     """
-    from distboost.cli.stream import write_predictions
     from distboost.cli.where import cluster
-    from distboost.estimators import load
+    from distboost.estimators.factory import load
+    from distboost.prediction.streamed import write_predictions
 
     estimator = load(model)
     with cluster(scheduler, workers, tls) as client:
@@ -251,9 +251,9 @@ def evaluate(
 ) -> None:
     """Compare a model's predictions with true labels."""
     from distboost.cli.show import print_evaluation
-    from distboost.cli.stream import confusion
     from distboost.cli.where import cluster
-    from distboost.estimators import load
+    from distboost.estimators.factory import load
+    from distboost.prediction.streamed import confusion
 
     if report is not None:
         check_free(report, overwrite)
@@ -314,9 +314,9 @@ def bin_rows(
 
     A store of the same data that is complete is left as it is; one that was interrupted is gone on with.
     """
-    from distboost.binning import bin
     from distboost.cli.where import cluster
-    from distboost.data.store import BinnedStore
+    from distboost.data.store.store import BinnedStore
+    from distboost.training.binning import bin
 
     _show_log("distboost.data")
     with cluster(scheduler, workers, tls) as client:
@@ -364,8 +364,8 @@ def plan(
 ) -> None:
     """Show what memory a training would take, and what would stream from disk."""
     from distboost.cli.show import print_plan
-    from distboost.estimators import estimator
-    from distboost.staging import plan, sizes
+    from distboost.estimators.factory import estimator
+    from distboost.training.staging import plan, sizes
 
     if x is not None:
         if rows is not None or features is not None:
@@ -396,6 +396,6 @@ def plan(
 def inspect(model: str) -> None:
     """Show what is in a model file or a checkpoint."""
     from distboost.cli.show import print_model
-    from distboost.estimators import load
+    from distboost.estimators.factory import load
 
     print_model(load(model), model)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from distboost.cli.stream import Confusion
 from distboost.cli.text import visible
-from distboost.files import publish
+from distboost.io.files import publish
+from distboost.prediction.streamed import Confusion
 
 MOST_CLASSES = 60  # of a confusion matrix that is drawn whole
 WIDTH, HEIGHT, MARGIN = 640, 240, 50

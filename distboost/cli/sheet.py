@@ -21,7 +21,7 @@ import numpy as np
 
 from distboost.cli.text import visible
 from distboost.errors import DataError
-from distboost.files import publish, read
+from distboost.io.files import publish, read
 
 ROW, LABEL = "row", "label"
 _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)

@@ -9,12 +9,12 @@ import numpy as np
 from rich.table import Column, Table
 from rich.text import Text
 
-from distboost.checkpoint import is_checkpoint, manifest_url
-from distboost.cli.stream import Confusion
 from distboost.cli.text import console, visible
-from distboost.files import read
-from distboost.runtime.plan import MemoryPlan, Part
-from distboost.units import megabytes
+from distboost.io.files import read
+from distboost.io.units import megabytes
+from distboost.model.checkpoint import is_checkpoint, manifest_url
+from distboost.prediction.streamed import Confusion
+from distboost.training.memory_plan import MemoryPlan, Part
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed whole
 MOST_NAMED = 20

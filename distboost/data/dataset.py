@@ -9,7 +9,7 @@ import numpy as np
 from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
 from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
-from distboost.data.plan import least_memory
+from distboost.data.ingest_plan import least_memory
 from distboost.data.profile import Profile, WeightRule
 from distboost.data.sources import ArraySource, ZarrSource, as_sources, check_chunks
 from distboost.errors import DataError

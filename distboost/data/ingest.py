@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.data.ingest_plan import IngestPlan, plan_ingest
 from distboost.data.memory import returned_when_freed
-from distboost.data.plan import IngestPlan, plan_ingest
 from distboost.data.profile import (
     ClassScan,
     FeatureBand,

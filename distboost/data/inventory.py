@@ -21,9 +21,9 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, StorePath, WrapperStore, ZipStore
 
 from distboost.data.chunks import chunk_key
-from distboost.data.retry import retried
-from distboost.data.storage import forget_listings, here, listed
 from distboost.errors import StoreError
+from distboost.io.retry import retried
+from distboost.io.storage import forget_listings, here, listed
 
 ABSENT, UNKNOWN = (
     -1,

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.data.labels import check, check_same_type, check_type, made, plain
 from distboost.data.memory import returned_when_freed
 from distboost.data.sources import load, pieces
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random
-from distboost.labels import check, check_same_type, check_type, made, plain
-from distboost.weighting.base import WEIGHT_BITS
+from distboost.weights.base import WEIGHT_BITS
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28

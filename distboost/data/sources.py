@@ -34,9 +34,9 @@ from distboost.data.inventory import (
     with_absolute_path,
 )
 from distboost.data.memory import returned_when_freed
-from distboost.data.retry import is_damage, retried, said
-from distboost.data.storage import is_binned, is_in_memory, open_store
 from distboost.errors import DataError, MissingChunkError, StoreError
+from distboost.io.retry import is_damage, retried, said
+from distboost.io.storage import is_binned, is_in_memory, open_store
 
 PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
 

@@ -13,8 +13,8 @@ from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.kernels import partition
 from distboost.kernels.digest import digest_of
-from distboost.rows import Splits
-from distboost.runtime.scratch import Extent, Scratch
+from distboost.rows.interface import Splits
+from distboost.runtime.streaming.scratch import Extent, Scratch
 
 
 class Key(NamedTuple):

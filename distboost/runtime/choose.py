@@ -9,7 +9,7 @@ from typing import Any
 
 from distributed import Client, get_worker, worker_client
 
-from distboost.runtime.cluster import WORKER_TIMEOUT, ClusterRuntime
+from distboost.runtime.cluster.runtime import WORKER_TIMEOUT, ClusterRuntime
 from distboost.runtime.local import LocalRuntime
 
 log = logging.getLogger("distboost")

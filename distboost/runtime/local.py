@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from distboost.data.blocks import BinnedSet
-from distboost.rows import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
+from distboost.rows.interface import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
 from distboost.runtime.shard import Allotment, Layout, Shard, readings
+from distboost.splits.search import Histograms
 from distboost.threads import Threads
-from distboost.weak.splits import Histograms
 
 
 class LocalRuntime:

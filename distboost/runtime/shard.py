@@ -16,7 +16,7 @@ import numpy as np
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.memory import returned_when_freed
 from distboost.kernels import histogram, random
-from distboost.rows import (
+from distboost.rows.interface import (
     ERROR_UNIT,
     HistogramQuestion,
     Partial,
@@ -29,11 +29,11 @@ from distboost.rows import (
     UpdateQuestion,
 )
 from distboost.runtime.block import Block, Key, ParkedBlock, located
-from distboost.runtime.placement import count_rows, total
-from distboost.runtime.scratch import Scratch
-from distboost.runtime.stream import Stream
+from distboost.runtime.cluster.placement import count_rows, total
+from distboost.runtime.streaming.scratch import Scratch
+from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
-from distboost.weighting.base import Statistic
+from distboost.weights.base import Statistic
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 NO_SLOTS = np.zeros(0, np.int64)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from distboost import REBELClassifier
 from distboost.active.selection import Candidates
 from distboost.active.strategies import UTILITIES, Committee
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 from tests.active.sessions import asked, committee, learner
 

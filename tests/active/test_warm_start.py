@@ -11,9 +11,9 @@ from distboost import GAMBLEClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.active import query as query_module
 from distboost.active.kept import Known
 from distboost.baselines import GradBoostClassifier, MultiBoostClassifier
-from distboost.data import storage
 from distboost.errors import DataError, StoreError
-from distboost.estimators import estimator
+from distboost.estimators.factory import estimator
+from distboost.io import storage
 from distboost.registry import ALGORITHMS
 from tests.active.sessions import FORMS, asked, committee, learner, state
 

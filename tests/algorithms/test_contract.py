@@ -26,9 +26,9 @@ from distboost.cli import main
 from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
-from distboost.runtime import plan as memory
 from distboost.runtime.local import LocalRuntime
-from distboost.weak.tree import TreeGrower
+from distboost.training import memory_plan as memory
+from distboost.trees.grower import TreeGrower
 
 ROUNDS = 6
 MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many

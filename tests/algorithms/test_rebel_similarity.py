@@ -16,14 +16,14 @@ from distboost.algorithms.rebel import LARGEST_STEP, real_steps, sign_steps
 from distboost.data import ingest
 from distboost.data.blocks import BinnedRows
 from distboost.errors import DataError, ModelFormatError
-from distboost.files import read_file, write_file
+from distboost.io.files import read_file, write_file
 from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
 from distboost.runtime.block import Block
-from distboost.weak.similarity import Similarity, places
-from distboost.weighting.base import Scale
-from distboost.weighting.codes import CodeWeights, one_against_all
-from distboost.weighting.similarity import Correlations, Isolation, Surroundings, Trials
+from distboost.similarity.search import Similarity, places
+from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
+from distboost.weights.base import Scale
+from distboost.weights.codes import CodeWeights, one_against_all
 
 ROOT = np.zeros(1, np.int64)
 CASES = {

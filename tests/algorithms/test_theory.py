@@ -31,9 +31,9 @@ from distboost.baselines import (
     OneVsAllAdaBoostClassifier,
     SAMMEClassifier,
 )
-from distboost.estimators import classifier
-from distboost.weak import gains
-from distboost.weighting.margin import HitsAndMisses, Residuals
+from distboost.estimators.factory import classifier
+from distboost.splits import gains
+from distboost.weights.margin import HitsAndMisses, Residuals
 
 DATA = Path(__file__).parents[2] / "examples" / "data"
 ROUNDING = 1 + 1e-7  # of the total weight, where weights are not whole

@@ -34,15 +34,16 @@ from zarr.storage import LocalStore, WrapperStore
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data import ingest, retry
+from distboost.data import ingest
 from distboost.data.dataset import RawDataset
-from distboost.data.plan import least_memory
+from distboost.data.ingest_plan import least_memory
 from distboost.data.sources import as_source
-from distboost.data.storage import DurableStore
-from distboost.data.store import BinnedStore
+from distboost.data.store.store import BinnedStore
 from distboost.errors import BinnedStoreError, DataError, StoreError
-from distboost.runtime import plan as reckoning
-from distboost.runtime.scratch import Scratch
+from distboost.io import retry
+from distboost.io.storage import DurableStore
+from distboost.runtime.streaming.scratch import Scratch
+from distboost.training import memory_plan as reckoning
 
 BLOCK = 60
 UNREADABLE = Path(
@@ -616,8 +617,8 @@ import errno, logging, os, sys
 from pathlib import Path
 import numpy as np
 import distboost
-from distboost.data import retry
-from distboost.runtime import plan as reckoning
+from distboost.io import retry
+from distboost.training import memory_plan as reckoning
 from distboost.errors import StoreError
 
 logging.basicConfig(stream=sys.stdout, format="%(message)s")

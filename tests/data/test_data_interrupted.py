@@ -17,7 +17,7 @@ import distboost
 from distboost import GDMCBoostClassifier
 from distboost.data import ingest
 from distboost.data.dataset import RawDataset
-from distboost.data.plan import least_memory
+from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
 from tests.forked import Forks
 
@@ -28,7 +28,7 @@ N, D = 20_000, 6
 SERVER = f"""
 from distboost.cli.commands import main
 from distboost.data import ingest
-import distboost.binning, dask.utils
+import distboost.training.binning, dask.utils
 ingest.BLOCK_ROWS = {BLOCK}
 def do(line):
     main(line.split())

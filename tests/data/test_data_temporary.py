@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from distboost.data import temporary
 from distboost.errors import StoreError
+from distboost.io import temporary
 
 DEADLINE = 60.0
 ANOTHER_BOOT = "8e6f3a51-0000-4000-8000-000000000000"

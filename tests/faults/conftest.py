@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from distboost.data import ingest
-from distboost.runtime import plan
+from distboost.training import memory_plan as plan
 from tests.faults import traps
 from tests.faults.crews import Workers
 from tests.faults.trainings import BLOCK, Data

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from distributed import Client
 
 from distboost import Progress
-from distboost.runtime.office import offices
+from distboost.runtime.cluster.office import offices
 
 PAUSE = 0.1  # seconds
 

@@ -19,8 +19,8 @@ from distributed import Client
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
-from distboost.cli import stream
 from distboost.errors import DistboostError, StoreError
+from distboost.prediction import streamed as stream
 from tests.faults import blind, traps
 from tests.faults.blind import ApartWorkers, check_mounts
 from tests.faults.rounds import Slowly, at
@@ -285,14 +285,14 @@ STAGES = {
     "scan": Stage("distboost.data.profile:scan_labels"),
     "sample": Stage("distboost.data.profile:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
-    "load": Stage("distboost.data.store:_read_block"),
+    "load": Stage("distboost.data.store.store:_read_block"),
     "histogram": Stage("distboost.runtime.shard:Shard.histogram"),
-    "write labels": Stage("distboost.data.passes:_write_labels"),
-    "write block": Stage("distboost.data.layout:StoredBlocks.write"),
+    "write labels": Stage("distboost.data.store.passes:_write_labels"),
+    "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "score": Stage("distboost.active.scoring:best_of_block"),
-    "predict": Stage("distboost.boosting:BoostingClassifier._finished_scores"),
-    "predict into": Stage("distboost.cli.stream:_predict_into"),
-    "count": Stage("distboost.cli.stream:_count"),
+    "predict": Stage("distboost.estimators.base:BoostingClassifier._finished_scores"),
+    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
+    "count": Stage("distboost.prediction.streamed:_count"),
 }
 MET = {
     "fit": ["scan", "sample", "bin", "histogram"],

@@ -11,8 +11,8 @@ import pytest
 from distributed import WorkerPlugin
 
 from distboost.errors import ClusterError, StoreError, WorkerError
-from distboost.runtime import coordinator, watch
 from distboost.runtime.block import Key
+from distboost.runtime.cluster import coordinator, watch
 from tests.faults import traps
 from tests.faults.crews import Workers
 from tests.faults.rounds import at
@@ -116,7 +116,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
 
 KERNELS = {
     "histogram": Stage("distboost.kernels.histogram:clear"),
-    "update": Stage("distboost.weighting.margin:MarginWeights.risk"),
+    "update": Stage("distboost.weights.margin:MarginWeights.risk"),
     "take": Stage("distboost.data.ingest:bin_rows"),
 }
 

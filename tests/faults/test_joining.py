@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from distboost import GDMCBoostClassifier
-from distboost.runtime.watch import LOOK
+from distboost.runtime.cluster.watch import LOOK
 from tests.faults.crews import until
 from tests.faults.rounds import Slowly, at, blocks_held
 from tests.faults.trainings import TRAININGS, fit

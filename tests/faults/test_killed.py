@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import distboost
-from distboost import checkpoint, load
-from distboost.cli import stream
-from distboost.runtime import watch
-from distboost.runtime.cluster import ClusterRuntime
+from distboost import load
+from distboost.model import checkpoint
+from distboost.prediction import streamed as stream
+from distboost.runtime.cluster import watch
+from distboost.runtime.cluster.runtime import ClusterRuntime
 from tests.faults import traps
 from tests.faults.crews import until
 from tests.faults.trainings import EVALUATED, TRAININGS, Data, fit
@@ -33,16 +34,16 @@ STAGES = {
     "scan": Stage("distboost.data.profile:scan_labels"),
     "sample": Stage("distboost.data.profile:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
-    "load": Stage("distboost.data.store:_read_block"),
+    "load": Stage("distboost.data.store.store:_read_block"),
     "histogram": Stage(f"{SHARD}.histogram"),
     "split": Stage("distboost.runtime.block:Block.split"),
     "leaf sums": Stage(f"{SHARD}.sums"),
     "update": Stage(f"{SHARD}.update"),
-    "evaluate": Stage("distboost.weighting.margin:MarginWeights.risk", rows=EVALUATED),
-    "write labels": Stage("distboost.data.passes:_write_labels"),
-    "write block": Stage("distboost.data.layout:StoredBlocks.write"),
-    "predict": Stage("distboost.boosting:BoostingClassifier._finished_scores"),
-    "predict into": Stage("distboost.cli.stream:_predict_into"),
+    "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", rows=EVALUATED),
+    "write labels": Stage("distboost.data.store.passes:_write_labels"),
+    "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
+    "predict": Stage("distboost.estimators.base:BoostingClassifier._finished_scores"),
+    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
 }
 OF_TASKS = {"scan", "sample", "write labels", "write block", "predict", "predict into"}
 

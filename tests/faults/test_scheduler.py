@@ -10,8 +10,8 @@ import pytest
 import zarr
 
 import distboost
-from distboost.cli import stream
 from distboost.errors import ClusterError
+from distboost.prediction import streamed as stream
 from tests.active.sessions import committee, learner
 from tests.faults import traps
 from tests.faults.crews import Workers
@@ -26,15 +26,15 @@ SLACK = 5.0  # seconds beside the timeout
 SILENT = r"the scheduler at tcp://\S+ does not answer\. .*resume=True"
 
 STAGES = {
-    "versions": Stage("distboost.runtime.versions:installed"),
-    "limits": Stage("distboost.runtime.cluster:_allowance"),
+    "versions": Stage("distboost.runtime.cluster.versions:installed"),
+    "limits": Stage("distboost.runtime.cluster.runtime:_allowance"),
     "scan": Stage("distboost.data.profile:scan_labels"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "round": Stage("distboost.runtime.shard:Shard.update"),
-    "write block": Stage("distboost.data.layout:StoredBlocks.write"),
+    "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "query": Stage("distboost.active.scoring:best_of_block"),
-    "predict into": Stage("distboost.cli.stream:_predict_into"),
-    "evaluate": Stage("distboost.cli.stream:_count"),
+    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
+    "evaluate": Stage("distboost.prediction.streamed:_count"),
 }
 
 

@@ -26,7 +26,7 @@ STAGES = {
     "scan": Stage("distboost.data.profile:scan_labels"),
     "sample": Stage("distboost.data.profile:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
-    "write block": Stage("distboost.data.layout:StoredBlocks.write"),
+    "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
 }
 
 

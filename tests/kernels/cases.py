@@ -14,7 +14,7 @@ import numpy as np
 from distboost.data.blocks import BinnedRows
 from distboost.kernels.exponential import exponentials
 from distboost.runtime.block import Block
-from distboost.weighting.base import Scale
+from distboost.weights.base import Scale
 
 WEIGHTS = {
     "ones": lambda rng, n: np.ones(n),

@@ -5,15 +5,15 @@ import pytest
 
 from distboost.kernels import codes
 from distboost.kernels.response import WINDOW
-from distboost.weighting.base import Scale
-from distboost.weighting.codes import (
+from distboost.weights.base import Scale
+from distboost.weights.codes import (
     CodeSides,
     CodeWeights,
     ColumnSides,
     ColumnSums,
     one_against_all,
 )
-from distboost.weighting.response import together
+from distboost.weights.response import together
 from tests.kernels.cases import UNIT, WEIGHTS, case_of, exp, in_order, prepared, times
 
 BITS = 45

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from distboost.kernels.margin import EXPONENTIAL, LOGISTIC
-from distboost.weighting.base import Scale
-from distboost.weighting.corrective import CorrectiveSlopes, Stumps
-from distboost.weighting.margin import ClassPairs, MarginWeights
+from distboost.weights.base import Scale
+from distboost.weights.corrective import CorrectiveSlopes, Stumps
+from distboost.weights.margin import ClassPairs, MarginWeights
 from tests.kernels.cases import SHAPES, case_name, case_of, exp, in_order, times
 
 MISSING = np.array([5, 4, 6])  # bins go up to 5: feature 2 has no missing value

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from distboost.kernels.margin import linked_weights, margin_weights
-from distboost.weighting.base import Scale
-from distboost.weighting.margin import (
+from distboost.weights.base import Scale
+from distboost.weights.margin import (
     EXPONENTIAL,
     LOGISTIC,
     SOFTMAX,

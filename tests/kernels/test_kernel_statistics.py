@@ -9,9 +9,9 @@ from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.runtime.block import Block
-from distboost.weighting.base import HISTOGRAM_BITS, Scale
-from distboost.weighting.margin import ClassPairs, HitsAndMisses, LineSides, MarginWeights, Residuals
-from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, normalised, together
+from distboost.weights.base import HISTOGRAM_BITS, Scale
+from distboost.weights.margin import ClassPairs, HitsAndMisses, LineSides, MarginWeights, Residuals
+from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, normalised, together
 from tests.kernels.cases import SHAPES, UNIT, Case, case_name, case_of, exp, in_order, prepared, times
 
 

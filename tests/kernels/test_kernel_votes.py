@@ -5,7 +5,7 @@ import pytest
 
 from distboost.kernels import votes
 from distboost.kernels.potential import PotentialTable, zero_one_costs
-from distboost.weighting.votes import PotentialGains, Votes
+from distboost.weights.votes import PotentialGains, Votes
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
 
 BITS = 45

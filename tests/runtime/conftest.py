@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from distboost.runtime.cluster import ClusterRuntime
+from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Allotment
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.coordinator import MOST_LOSSES, CrewRows, LostError
-from distboost.runtime.host import Host
+from distboost.runtime.cluster.coordinator import MOST_LOSSES, CrewRows, LostError
+from distboost.runtime.cluster.host import Host
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Allotment, Layout, Reading, readings
 

@@ -16,11 +16,11 @@ from distributed import Client, LocalCluster
 
 from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
-from distboost.runtime import office
 from distboost.runtime.block import Key
-from distboost.runtime.cluster import ClusterRuntime
-from distboost.runtime.office import offices
-from distboost.runtime.watch import stranded
+from distboost.runtime.cluster import office
+from distboost.runtime.cluster.office import offices
+from distboost.runtime.cluster.runtime import ClusterRuntime
+from distboost.runtime.cluster.watch import stranded
 from tests.faults.crews import until
 
 BACK = 40.0  # seconds until the next process has taken the address

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from distboost import registry, training
-from distboost.model import new_ensemble
-from distboost.rows import ENOUGH_BITS, LOST_BITS
+from distboost import registry
+from distboost.model.trees import new_ensemble
+from distboost.rows.interface import ENOUGH_BITS, LOST_BITS
 from distboost.runtime.local import LocalRuntime
-from distboost.training import train
-from distboost.weak import gains
-from distboost.weak.splits import Histograms
-from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting.codes import CodeWeights, ColumnSides, one_against_all
-from distboost.weighting.margin import HitsAndMisses, MarginWeights, Residuals
+from distboost.splits import gains
+from distboost.splits.search import Histograms
+from distboost.training import loop as training
+from distboost.training.loop import train
+from distboost.trees.grower import GrowthLimits, TreeGrower
+from distboost.weights.codes import CodeWeights, ColumnSides, one_against_all
+from distboost.weights.margin import HitsAndMisses, MarginWeights, Residuals
 from tests.runtime.test_rows import place
 
 K = 5

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import distboost
-from distboost import baselines, boosting
+from distboost import baselines
+from distboost.estimators import base as boosting
 from distboost.runtime.block import Key
-from distboost.runtime.host import Host
+from distboost.runtime.cluster.host import Host
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import NO_PAST, Allotment, readings
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.runtime.block import Key
-from distboost.runtime.placement import excess, handed_out
+from distboost.runtime.cluster.placement import excess, handed_out
 
 KEYS = st.builds(Key, st.integers(0, 1), st.integers(0, 40))
 SIZES = st.dictionaries(KEYS, st.integers(1, 1000), max_size=40)

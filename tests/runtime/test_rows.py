@@ -11,27 +11,28 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from distboost import registry
-from distboost.algorithms import linesearch, mcboost, tables
+from distboost.algorithms import mcboost, tables
+from distboost.algorithms.solvers import linesearch
 from distboost.data.dataset import RawDataset
-from distboost.model import TreeEnsemble, new_ensemble
-from distboost.partial import Best, Partial
-from distboost.rows import Splits
+from distboost.model.trees import TreeEnsemble, new_ensemble
+from distboost.rows.interface import Splits
+from distboost.rows.reduced import Best, Partial
 from distboost.runtime.shard import Layout
+from distboost.splits import gains
+from distboost.splits.search import Histograms
 from distboost.threads import Threads
-from distboost.training import train
-from distboost.weak import gains
-from distboost.weak.splits import Histograms
-from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting import response
-from distboost.weighting.codes import (
+from distboost.training.loop import train
+from distboost.trees.grower import GrowthLimits, TreeGrower
+from distboost.weights import response
+from distboost.weights.codes import (
     CodeSides,
     CodeWeights,
     ColumnSides,
     ColumnSums,
     one_against_all,
 )
-from distboost.weighting.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
-from distboost.weighting.response import ClassWeights, together
+from distboost.weights.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
+from distboost.weights.response import ClassWeights, together
 from tests.runtime.conftest import RUNTIMES
 
 WEIGHTING = MarginWeights(0.5)

@@ -17,10 +17,10 @@ from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
-from distboost.runtime.office import offices
-from distboost.runtime.plan import MemoryPlan
+from distboost.runtime.cluster.office import offices
 from distboost.runtime.shard import Allotment
 from distboost.threads import single_blas
+from distboost.training.memory_plan import MemoryPlan
 
 TIMES = 10
 WARMED = 5  # fits until all that is made once has been made

@@ -15,9 +15,10 @@ import pytest
 from sklearn.base import clone
 
 import distboost
-from distboost import baselines, boosting
+from distboost import baselines
 from distboost.errors import ClusterError
-from distboost.runtime.coordinator import MOST_LOSSES
+from distboost.estimators import base as boosting
+from distboost.runtime.cluster.coordinator import MOST_LOSSES
 from distboost.runtime.local import LocalRuntime
 from tests.runtime.simulated import MOST_MACHINES, SimulatedRuntime, Trouble
 

@@ -16,17 +16,17 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
-from distboost.rows import Splits
+from distboost.rows.interface import Splits
 from distboost.runtime import shard as shards
 from distboost.runtime.block import Block, ParkedBlock
 from distboost.runtime.local import LocalRows
-from distboost.runtime.scratch import Scratch
 from distboost.runtime.shard import Allotment, Layout, Reading, Shard
-from distboost.runtime.stream import Stream
+from distboost.runtime.streaming.scratch import Scratch
+from distboost.runtime.streaming.window import Stream
+from distboost.splits import gains
 from distboost.threads import Threads
-from distboost.weak import gains
-from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting.margin import MarginWeights, Residuals
+from distboost.trees.grower import GrowthLimits, TreeGrower
+from distboost.weights.margin import MarginWeights, Residuals
 
 N = 100  # rows of a block
 MISSING_BIN = np.full(3, 9)

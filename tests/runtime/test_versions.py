@@ -16,9 +16,9 @@ from distributed import Client
 
 import distboost
 from distboost.errors import ClusterError
-from distboost.runtime import versions
-from distboost.runtime.link import Link
-from distboost.runtime.versions import check_versions, installed
+from distboost.runtime.cluster import versions
+from distboost.runtime.cluster.link import Link
+from distboost.runtime.cluster.versions import check_versions, installed
 
 ROOT = Path(__file__).parents[2]
 HIDDEN = """

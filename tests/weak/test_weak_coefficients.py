@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from distboost.algorithms.coefficients import exponential_coefficients, logistic_coefficients
+from distboost.algorithms.solvers.coefficients import exponential_coefficients, logistic_coefficients
 
 LIMIT = np.log(2.0**40)
 

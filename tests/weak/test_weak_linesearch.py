@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from distboost.algorithms.linesearch import exact_step, exact_step_over_rows
+from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
-from distboost.weak import gains
-from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weighting.margin import ClassPairs, MarginWeights, Residuals
+from distboost.splits import gains
+from distboost.trees.grower import GrowthLimits, TreeGrower
+from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
 
 LIMIT = np.log(2.0**40)
 WEIGHTING = MarginWeights(0.5)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distboost.splits import gains
+from distboost.splits.search import Candidates, Histograms, search
 from distboost.threads import Threads
-from distboost.weak import gains
-from distboost.weak.splits import Candidates, Histograms, search
 
 
 class Split(NamedTuple):

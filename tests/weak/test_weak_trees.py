@@ -8,23 +8,23 @@ import pytest
 
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import partition, random
-from distboost.model import TreeEnsemble
+from distboost.model.trees import TreeEnsemble
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
+from distboost.splits import gains
 from distboost.threads import Threads
-from distboost.weak import gains
-from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.base import LEAF_WEIGHT_UNIT
-from distboost.weighting.codes import (
+from distboost.trees.grower import GrowthLimits, TreeGrower
+from distboost.trees.whole_tree import grow_whole_tree
+from distboost.weights.base import LEAF_WEIGHT_UNIT
+from distboost.weights.codes import (
     CodeSides,
     CodeWeights,
     ColumnSides,
     ColumnSums,
     one_against_all,
 )
-from distboost.weighting.margin import MarginWeights, ProjectedResiduals, Residuals
-from distboost.weighting.response import ClassWeights, ResponseWeights, together
+from distboost.weights.margin import MarginWeights, ProjectedResiduals, Residuals
+from distboost.weights.response import ClassWeights, ResponseWeights, together
 
 N_CLASSES = 3
 EDGES = [np.arange(6) + 0.5, np.array([0.5]), np.empty(0), np.arange(9) + 0.5]

@@ -11,9 +11,9 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import random
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
-from distboost.weak.tree import GrowthLimits, TreeGrower
-from distboost.weak.whole_tree import grow_whole_tree
-from distboost.weighting.codes import CodeSides, CodeWeights, ColumnSums, one_against_all
+from distboost.trees.grower import GrowthLimits, TreeGrower
+from distboost.trees.whole_tree import grow_whole_tree
+from distboost.weights.codes import CodeSides, CodeWeights, ColumnSums, one_against_all
 
 N_BINS = np.array([6, 4, 1, 5])
 NOISE = 2.0**-40

@@ -25,10 +25,10 @@ from distboost.algorithms.base import (
 from distboost.algorithms.tables import side_table
 from distboost.errors import DataError
 from distboost.kernels import random
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.margin import MarginWeights, ProjectedResiduals
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import TreeGrower
+from distboost.weights.margin import MarginWeights, ProjectedResiduals
 
 
 @dataclass(kw_only=True, eq=False)

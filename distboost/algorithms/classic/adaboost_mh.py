@@ -29,10 +29,10 @@ from distboost.algorithms.base import (
     size,
     statistic_bytes,
 )
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.codes import CodeSides, CodeWeights, OneAgainstAll
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import Tree, TreeGrower
+from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 
 
 @dataclass(kw_only=True, eq=False)

@@ -22,10 +22,10 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     size,
 )
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.response import ClassSums, ClassWeights, ResponseWeights, is_fine, together
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import TreeGrower
+from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_fine, together
 
 
 @dataclass(kw_only=True, eq=False)

@@ -25,11 +25,11 @@ from distboost.algorithms.base import (
     tree_signs,
 )
 from distboost.errors import LimitError
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import Tree, TreeGrower
-from distboost.weighting.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
-from distboost.weighting.response import is_fine, normalised, together
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import Tree, TreeGrower
+from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
+from distboost.weights.response import is_fine, normalised, together
 
 
 @dataclass(kw_only=True, eq=False)

@@ -19,10 +19,10 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, statistic_bytes
-from distboost.rows import Losses, Rows
-from distboost.weak import gains
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
+from distboost.rows.interface import Losses, Rows
+from distboost.splits import gains
+from distboost.trees.grower import TreeGrower
+from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 
 
 @dataclass(kw_only=True, eq=False)

@@ -22,10 +22,10 @@ from sklearn.utils._param_validation import Interval
 from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, LEARNING_RATE, Learner, Round, parameter
 from distboost.algorithms.large_margin import LargeMargin
 from distboost.errors import DataError
-from distboost.rows import Rows
-from distboost.weak.tree import TreeGrower
-from distboost.weighting.corrective import CorrectiveSlopes, Stumps
-from distboost.weighting.margin import EXPONENTIAL
+from distboost.rows.interface import Rows
+from distboost.trees.grower import TreeGrower
+from distboost.weights.corrective import CorrectiveSlopes, Stumps
+from distboost.weights.margin import EXPONENTIAL
 
 # An evaluation is scaled for the largest weight that can be: beyond this growth (of its logarithm) since the last one, sums
 # lose too many digits, and it is made again with the weight that was found.

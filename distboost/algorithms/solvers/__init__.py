@@ -1,0 +1,1 @@
+"""Line searches and other small optimisation problems."""

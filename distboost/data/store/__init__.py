@@ -1,0 +1,1 @@
+"""Binned stores: raw data binned once, on disk."""

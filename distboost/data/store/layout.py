@@ -1,0 +1,191 @@
+"""The arrays of a binned store, cut into blocks of rows: each block of each array is one chunk, written once by one writer."""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+from zarr.codecs import Crc32cCodec
+
+from distboost.data.chunks import chunk_key
+from distboost.data.inventory import Probe
+from distboost.data.memory import returned_when_freed
+from distboost.io.retry import is_damage, retried, said
+from distboost.io.storage import listed, writing
+
+log = logging.getLogger("distboost.data")
+
+# The fill values are ones that a chunk does not consist of: a chunk that is gone is noticed.
+_KINDS: dict[str, tuple[str, Any]] = {
+    "bins": ("uint8", 255),
+    "labels": ("int32", -1),
+    "weights": ("float64", -1),
+    "values": ("float64", -1),
+}
+
+
+class Written(NamedTuple):
+    """A block of an array that is in the store."""
+
+    name: str
+    block: int
+    checksum: int
+
+
+@dataclass(frozen=True)
+class StoredBlocks:
+    """Arrays with the same rows, in blocks. It travels to whoever reads or writes.
+
+    Attributes
+    ----------
+    arrays : dict of zarr.Array
+    url : str
+        Of the store.
+    rows : int
+        Of each block but the last.
+    n_rows : int
+    needed : int
+        Bytes of the whole store, for the message where the disk is full.
+    """
+
+    arrays: dict[str, zarr.Array]
+    url: str
+    rows: int
+    n_rows: int
+    needed: int = 0
+
+    @property
+    def n_blocks(self) -> int:
+        return -(-self.n_rows // self.rows)
+
+    def of(self, first: int, stop: int) -> range:
+        """The blocks of rows first .. stop - 1."""
+        return range(first // self.rows, -(-stop // self.rows))
+
+    def span(self, block: int) -> slice:
+        return slice(block * self.rows, min((block + 1) * self.rows, self.n_rows))
+
+    def write(self, first: int, values: dict[str, np.ndarray]) -> list[Written]:
+        """Writes rows, which begin with a block and are whole blocks (the last one of the store aside)."""
+        written = []
+        length = len(next(iter(values.values())))
+        for block in self.of(first, first + length):
+            span = self.span(block)
+            for name, rows in values.items():
+                content = rows[span.start - first : span.stop - first]
+                with writing(self.url, self.needed):
+                    self.arrays[name][span] = content
+                written.append(Written(name, block, checksum(content)))
+        return written
+
+    def place(self, name: str, block: int) -> str:
+        """What to call a block of an array in a message."""
+        span, key = self.span(block), chunk_key(self.arrays[name], block)
+        return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.url}"
+
+    def probe(self) -> Probe:
+        return Probe.of(self.arrays["labels"], (0,), f"the binned store {self.url}")
+
+    def read(self, name: str, block: int) -> np.ndarray:
+        return np.asarray(self.arrays[name][self.span(block)])
+
+    def candidates(self, names: Iterable[str]) -> list[int]:
+        """The blocks that all of these arrays have a chunk of."""
+        found = None
+        for name in names:
+            array = self.arrays[name]
+            keys = listed(array.store, f"{array.path}/")
+            here = {block for block in range(self.n_blocks) if chunk_key(array, block) in keys}
+            found = here if found is None else found & here
+        return sorted(found or ())
+
+
+@returned_when_freed()
+def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[Written]:
+    """What is in the store of a block; nothing if any of it cannot be read, as each chunk's own checksum tells."""
+    written = []
+    for name in names:
+        what = blocks.place(name, block)
+        try:
+            content = retried(partial(blocks.read, name, block), what, reread=True)
+        except MemoryError:
+            raise
+        except Exception as error:
+            log.warning("%s cannot be used (%s): it is made again", what, said(error))
+            return []
+        written.append(Written(name, block, checksum(content)))
+    return written
+
+
+def checksum(*arrays: np.ndarray) -> int:
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(np.ascontiguousarray(array).data, value)
+    return value
+
+
+def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array:
+    """One of the store's arrays: as it is there already, else new. Quantile bins do not compress: nothing is compressed."""
+    return chunked_array(group, name, name, shape, _block_chunks(shape, rows))
+
+
+def is_block_array(array: Any, name: str, shape: tuple[int, ...], rows: int) -> bool:
+    """Whether something is the array of this name that the store should have."""
+    return _is_of(array, name, shape, _block_chunks(shape, rows))
+
+
+def _block_chunks(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
+    return min(rows, shape[0]), *shape[1:]
+
+
+def chunked_array(
+    group: zarr.Group, name: str, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]
+) -> zarr.Array:
+    """An array of the type of `kind` whose chunks carry checksums; kept if it is there in these chunks, else made anew."""
+    present = _present(group, name)
+    if _is_of(present, kind, shape, chunks):
+        return present
+    dtype, fill = _KINDS[kind]
+    return group.create_array(
+        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, compressors=[Crc32cCodec()],
+        config={"write_empty_chunks": True}, overwrite=True,
+    )  # fmt: skip
+
+
+def _present(group: zarr.Group, name: str) -> Any:
+    """What a group has by a name; None if that is damaged."""
+    what = f"array {name} of {group.store_path}"
+    try:
+        return retried(lambda: group.get(name), what)
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        log.warning("the metadata of %s are damaged (%s): it is made anew", what, said(error))
+        return None
+
+
+def _is_of(array: Any, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> bool:
+    """Whether something is an array of these chunks, and of the type of `kind`."""
+    dtype = np.dtype(_KINDS[kind][0])
+    return isinstance(array, zarr.Array) and (array.shape, array.chunks, array.dtype) == (
+        shape,
+        chunks,
+        dtype,
+    )
+
+
+def plain_array(group: zarr.Group, name: str, values: np.ndarray) -> None:
+    """A small array, written at once."""
+    group.create_array(name, data=values, compressors=[Crc32cCodec()], overwrite=True)
+
+
+def store_bytes(n_rows: int, n_features: int, rows: int, max_bins: int, keep_values: bool) -> int:
+    """About how large a store becomes: its last block is as large as the others."""
+    stored = -(-n_rows // rows) * min(rows, n_rows)
+    return stored * (n_features * (9 if keep_values else 1) + 12) + 8 * max_bins * n_features + 2**16

@@ -1,0 +1,104 @@
+"""Reading the blocks of a store, again and again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import zarr
+
+from distboost.data.chunks import chunk_key, found_and_expected, has_chunk
+from distboost.data.memory import empty
+from distboost.data.store.layout import StoredBlocks, checksum
+from distboost.errors import BinnedStoreError
+from distboost.io.retry import is_damage, retried, said
+
+T = TypeVar("T")
+
+
+class Stamp(NamedTuple):
+    """What tells that a file is not what it was."""
+
+    inode: int
+    size: int
+    modified: int  # ns
+    changed: int  # ns: also where the time of modification was set back
+
+    @classmethod
+    def of(cls, file: Path | int) -> Stamp:
+        found = os.stat(file)
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+# Files of this process's stores as they were when their content was found to be what was written.
+_intact: dict[Path, Stamp] = {}
+
+
+def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
+    """A block of an array, whose checksum is `expected`.
+
+    Raises
+    ------
+    BinnedStoreError
+        If that is not what is there.
+    StoreError
+        If it cannot be got at.
+    """
+    return intact(
+        lambda: _read(blocks, name, block, expected),
+        blocks.place(name, block),
+        lambda: f" ({found_and_expected(blocks.arrays[name], block)})",
+    )
+
+
+def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T:
+    """read(), which raises if something of a binned store is damaged or gone: BinnedStoreError, with `more` on what was found."""
+    try:
+        return retried(read, what, reread=True)
+    except Exception as error:
+        if not (is_damage(error) or isinstance(error, FileNotFoundError)):
+            raise
+        raise BinnedStoreError(
+            f"{what}: not what was written: {said(error)}{more()}. Bin the data again, after removing this store."
+        ) from error
+
+
+def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
+    """The same, with errors as they come.
+
+    A chunk on a local disk is checked once. As long as its file is not touched, it is then read straight into its place: the
+    store compresses nothing, and zarr's copies and checks would take longer than a histogram of few classes.
+    """
+    path = _file(blocks.arrays[name], block)
+    if path is not None and path in _intact:
+        content = _read_intact(blocks, name, block, path)
+        if content is not None:
+            return content
+    stamp = None if path is None else Stamp.of(path)
+    content = blocks.read(name, block)
+    found = checksum(content)
+    if found != expected:
+        if not has_chunk(blocks.arrays[name], block):
+            raise FileNotFoundError("it is not there")
+        raise ValueError(f"its checksum is {found:08x}, not {expected:08x}")
+    if path is not None and stamp is not None:
+        _intact[path] = stamp
+    return content
+
+
+def _file(array: zarr.Array, block: int) -> Path | None:
+    store = array.store
+    return store.root / chunk_key(array, block) if isinstance(store, zarr.storage.LocalStore) else None
+
+
+def _read_intact(blocks: StoredBlocks, name: str, block: int, path: Path) -> np.ndarray | None:
+    """The numbers at the head of the chunk's file; None if it is another file than it was."""
+    array, span = blocks.arrays[name], blocks.span(block)
+    content = empty((span.stop - span.start, *array.shape[1:]), array.dtype)
+    with open(path, "rb", buffering=0) as file:
+        whole = Stamp.of(file.fileno()) == _intact[path]
+        n = file.readinto(content.reshape(-1).view(np.uint8)) if whole else 0  # type: ignore[arg-type]
+    return content if n == content.nbytes else None

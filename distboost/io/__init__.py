@@ -1,0 +1,1 @@
+"""Files and stores: publishing, retries, temporary folders."""

@@ -1,0 +1,328 @@
+"""Where stores lie: durable local files and object stores, one writer at a time, and disks that are full."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import socket
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import numpy as np
+import zarr
+from fsspec.implementations.memory import MemoryFileSystem
+from zarr.abc.store import Store
+from zarr.core.buffer import Buffer, default_buffer_prototype
+from zarr.core.group import GroupMetadata
+from zarr.core.sync import sync
+from zarr.storage import FsspecStore, LocalStore, MemoryStore
+
+from distboost.errors import DataError, DistboostError, StoreError
+from distboost.io.retry import retried, retried_async, said
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+# Attributes of the group of a binned store: what it holds when it is complete, and what it is made from until then.
+MANIFEST, UNFINISHED = "distboost-binned", "distboost-unfinished"
+
+_PARTIAL = ".partial"
+
+
+class DurableStore(LocalStore):
+    """Local files that are there whole or not at all, also after the power went.
+
+    Each is written beside its place, forced to disk and renamed; then the folder is forced to disk, and each new one above it.
+    If any of that fails, it is begun anew: what could not be forced to disk may be lost, whatever is said of it later.
+
+    Parameters
+    ----------
+    root : Path
+    read_only : bool
+    must_exist : bool, default=False
+        Never make the folder: a process that does not see it would write where nobody else looks. So it is of each store that
+        has travelled to another process.
+    """
+
+    def __init__(self, root: Path, *, read_only: bool = False, must_exist: bool = False):
+        super().__init__(root, read_only=read_only)
+        self._must_exist = must_exist
+
+    def __reduce__(self) -> tuple:
+        return _travelled, (self.root, self.read_only)
+
+    async def _open(self, **options: Any) -> None:
+        self._check_there()
+        await super()._open(**options)
+
+    def _check_there(self) -> None:
+        """Raises rather than make a folder."""
+        if self._must_exist and not self.read_only and not self.root.is_dir():
+            raise StoreError(
+                f"{self.root} is not there for {here()}. If that is a worker on another machine: give a path or URL that all "
+                "workers share."
+            )
+
+    async def set(self, key: str, value: Buffer) -> None:
+        await asyncio.to_thread(self.set_sync, key, value)
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        self._check_writable()
+        self._check_there()
+        path = self.root / key
+        retried(lambda: self._write(path, value), str(path), "written")
+
+    def _write(self, path: Path, value: Buffer) -> None:
+        new = [folder for folder in path.parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
+        try:
+            with partial.open("wb") as file:
+                file.write(value.as_buffer_like())
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+        for folder in (path.parent, *(folder.parent for folder in new)):
+            force_names(folder)
+
+
+def _travelled(root: Path, read_only: bool) -> DurableStore:
+    return DurableStore(root, read_only=read_only, must_exist=True)
+
+
+class RemoteStore(FsspecStore):
+    """Objects, each written whole; again if that fails."""
+
+    async def set(self, key: str, value: Buffer, byte_range: tuple[int, int] | None = None) -> None:
+        write = super().set
+        await retried_async(lambda: write(key, value, byte_range), f"{self.path}/{key}", "written")
+
+
+def force_names(folder: Path) -> None:
+    """Forces the names in a folder to disk."""
+    if os.name == "nt":  # a folder can't be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def local_path(url: str | os.PathLike) -> Path | None:
+    """The path of a local file or folder; None for a URL that leads elsewhere."""
+    url = os.fspath(url)
+    if url.startswith("file://"):
+        return Path(url2pathname(urlsplit(url).path))
+    return None if "://" in url or "::" in url else Path(url)
+
+
+def open_store(url: str | os.PathLike, read_only: bool = True, must_exist: bool = False) -> Store:
+    """zarr's store at a path or URL; a folder that `must_exist` is never made."""
+    path = local_path(url)
+    if path is not None:  # absolute: whoever it travels to need not share our working directory
+        return DurableStore(path.absolute(), read_only=read_only, must_exist=must_exist)
+    return RemoteStore.from_url(os.fspath(url), read_only=read_only)
+
+
+def is_in_memory(store: Store) -> bool:
+    """Whether a store is in this process's memory, where no other one sees it."""
+    if isinstance(store, FsspecStore):
+        return isinstance(getattr(store.fs, "sync_fs", store.fs), MemoryFileSystem)
+    return isinstance(store, MemoryStore)
+
+
+def is_binned(store: Store) -> bool:
+    """Whether a binned store is there, complete or not."""
+    try:
+        attributes = zarr.open_group(store, mode="r").attrs
+    except Exception:  # whatever else is there, or nothing
+        return False
+    return MANIFEST in attributes or UNFINISHED in attributes
+
+
+def write_array(url: str, values: np.ndarray) -> None:
+    """Writes an array of its own, in one chunk, to a path or URL; raises StoreError if a local folder for it is not there."""
+    folder, _, name = url.rpartition("/")
+    array = zarr.create_array(
+        open_store(folder, read_only=False, must_exist=True), name=name, shape=values.shape, chunks=values.shape,
+        dtype=values.dtype, compressors=None, config={"write_empty_chunks": True},
+    )  # fmt: skip
+    array[:] = values
+
+
+def read_array(url: str) -> np.ndarray:
+    """The array that `write_array` wrote; raises StoreError if it is not there."""
+    folder, _, name = url.rpartition("/")
+    try:
+        array = zarr.open_array(open_store(folder, must_exist=True), path=name, mode="r")
+        key = array.metadata.encode_chunk_key((0,) * array.ndim)
+        if not sync(array.store.exists(f"{name}/{key}")):  # zarr would read the fill value
+            raise FileNotFoundError(f"it has no chunk {key}")
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{url}, which was written before, is not there for {here()}: {said(error)}. Give a place that all workers share: "
+            "scratch=..."
+        ) from error
+    return retried(lambda: np.asarray(array[:]), url)
+
+
+def here() -> str:
+    """This process, in a message."""
+    return f"process {os.getpid()} on host {socket.gethostname()}"
+
+
+def listed(store: Store, prefix: str) -> set[str]:
+    """The keys that begin with a prefix."""
+    forget_listings(store)
+    return retried(lambda: sync(_listed(store, prefix)), f"{store}/{prefix}", "listed")
+
+
+async def _listed(store: Store, prefix: str) -> set[str]:
+    return {key async for key in store.list_prefix(prefix)}
+
+
+def forget_listings(store: Store) -> None:
+    """fsspec keeps listings of folders: others may have written since."""
+    if isinstance(store, FsspecStore):
+        store.fs.invalidate_cache()
+
+
+@contextmanager
+def only_writer(url: str) -> Iterator[None]:
+    """Keeps other processes of this machine from writing to the same local place; ends with the process, however it ends."""
+    path = local_path(url)
+    if path is None or fcntl is None:
+        yield
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise DataError(
+            f"{url!r} cannot be made a folder ({error.strerror}): give another place, or remove what is in the way."
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN):  # a file system without locks
+            yield
+            return
+        raise DataError(
+            f"another process is writing to {url!r} now: wait for it, or give another place."
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
+    """Writes a group's metadata, where an object store can do that only if nobody else does at the same time."""
+    metadata = GroupMetadata(attributes=attributes, zarr_format=3)
+    (content,) = metadata.to_buffer_dict(default_buffer_prototype()).values()
+    if not isinstance(store, FsspecStore):
+        sync(store.set("zarr.json", content))
+        return
+    path = f"{store.path}/zarr.json"
+    try:
+        sync(store.fs._pipe_file(path, content.to_bytes(), mode="create"))
+    except (NotImplementedError, TypeError):
+        sync(store.set("zarr.json", content))
+    except FileExistsError as error:
+        raise DataError(
+            f"another process has begun to write to {url!r}: wait for it, or give another place."
+        ) from error
+
+
+def remove_all(store: Store, keep: Collection[str] = ()) -> None:
+    """Empties a store but for some keys; a local one's folder stays, for it may be locked."""
+    if not isinstance(store, LocalStore):
+        for key in listed(store, "") - set(keep):
+            sync(store.delete(key))
+        return
+    for entry in store.root.iterdir():
+        if entry.name in keep:
+            continue
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def is_partial(key: str) -> bool:
+    """Whether it is what a process left of a file when it was killed."""
+    return key.endswith(_PARTIAL)
+
+
+def remove_partial_files(url: str) -> None:
+    """Those that a process left when it was killed."""
+    path = local_path(url)
+    for partial in [] if path is None else path.rglob(f"*{_PARTIAL}"):
+        partial.unlink(missing_ok=True)
+
+
+def check_space(url: str, needed: int) -> None:
+    """Raises StoreError unless a local disk has room for a store of so many bytes (what there is of it already is counted)."""
+    path = local_path(url)
+    if path is None:
+        return
+    present = sum(f.stat().st_blocks * 512 for f in path.rglob("*") if f.is_file()) if path.is_dir() else 0
+    if _free(path) < needed - present:
+        raise _no_room(url, needed)
+
+
+@contextmanager
+def writing(url: str, needed: int) -> Iterator[None]:
+    """Says what is needed where the disk is full, `needed` bytes in all, and what else keeps a store from being written."""
+    try:
+        yield
+    except Exception as error:
+        if is_full(error):
+            raise _no_room(url, needed) from error
+        if isinstance(error, DistboostError) or not isinstance(error, OSError):
+            raise
+        raise StoreError(
+            f"the store {url!r} cannot be written: {said(error)}. Put that right and give the same command again, which goes on "
+            "from what has been written; or give another place."
+        ) from error
+
+
+def _no_room(url: str, needed: int) -> StoreError:
+    path = local_path(url)
+    free = "" if path is None else f", and {_free(path)} are free there"
+    return StoreError(
+        f"no room for the store {url!r}: it takes about {needed} bytes in all{free}. Make room and give the same command again, "
+        "which goes on from what has been written; or give another place."
+    )
+
+
+def _free(path: Path) -> int:
+    while not path.exists():
+        path = path.absolute().parent
+    return shutil.disk_usage(path).free
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether a full disk is behind an error."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(is_full, error.exceptions)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

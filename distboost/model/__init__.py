@@ -1,0 +1,1 @@
+"""What a training has learned, in memory and in files."""

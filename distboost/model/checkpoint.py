@@ -1,0 +1,376 @@
+"""Checkpoints: what a training has learned so far, in a folder or under a URL.
+
+A folder holds segments, each with the rounds since the one before, and a manifest with the model's header and the names, sizes
+and digests of all segments. The manifest is published last: a reader sees the last complete checkpoint, wherever its writer was
+stopped. A segment's name tells its content, so that none is ever replaced by another. What others remove meanwhile is written
+again: all that was learned is in memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import fsspec
+import numpy as np
+from dask.utils import parse_timedelta
+
+from distboost.errors import CheckpointError, DataError, ModelFormatError
+from distboost.io.files import FORMAT_VERSION, PARTIAL, check_version, decoded, encoded, publish, read
+from distboost.io.storage import local_path, only_writer
+
+if TYPE_CHECKING:
+    from distboost.model.files import Learned
+
+MANIFEST = "checkpoint.json"
+_SEGMENT = r"rounds-\d+-\d+-[0-9a-f]{16}\.safetensors"
+_OURS = re.compile(rf"{_SEGMENT}|({_SEGMENT}|{re.escape(MANIFEST)})\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
+_READINGS = 20  # of a checkpoint whose writer replaces its segments meanwhile
+_WRITINGS = 5  # of one whose files are removed meanwhile
+
+
+class Segment(NamedTuple):
+    """Rounds first .. last - 1, in a file of so many bytes."""
+
+    first: int
+    last: int
+    n_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, first: int, last: int, content: bytes) -> Segment:
+        return cls(first, last, len(content), hashlib.sha256(content).hexdigest())
+
+    @property
+    def name(self) -> str:
+        return f"rounds-{self.first}-{self.last}-{self.sha256[:16]}.safetensors"
+
+    def holds(self, content: bytes) -> bool:
+        return self == Segment.of(self.first, self.last, content)
+
+
+class Manifest(NamedTuple):
+    """A model's header, and the segments that have its rounds, in their order."""
+
+    header: dict[str, Any]
+    segments: tuple[Segment, ...]
+
+    def encoded(self) -> bytes:
+        listed = [{"name": segment.name, **segment._asdict()} for segment in self.segments]
+        content = {
+            "format": "distboost-checkpoint",
+            "version": FORMAT_VERSION,
+            "header": self.header,
+            "segments": listed,
+        }
+        return json.dumps({**content, "checksum": _checksum(content)}, sort_keys=True).encode()
+
+    @classmethod
+    def decoded(cls, content: bytes, where: str) -> Manifest:
+        """Raises ModelFormatError unless it is the manifest of a checkpoint."""
+        try:
+            found = json.loads(content)
+            if found["format"] != "distboost-checkpoint":
+                raise ValueError("it is of another format")
+            check_version(found["version"], where)
+            if found.pop("checksum", None) != _checksum(found):
+                raise ValueError("its checksum does not match")
+            segments = tuple(_segment(**one) for one in found["segments"])
+            ends = [0, *(segment.last for segment in segments)]
+            if any(segment.first != end for segment, end in zip(segments, ends, strict=False)):
+                raise ValueError("its segments do not follow each other")
+            return cls(dict(found["header"]), segments)
+        except ModelFormatError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelFormatError(
+                f"{where} is not the manifest of a checkpoint, or is damaged: {error}. Train anew, without resume."
+            ) from error
+
+
+def _segment(name: str, first: int, last: int, n_bytes: int, sha256: str) -> Segment:
+    """A segment as a manifest lists it: never of another name, which might lead out of the folder."""
+    segment = Segment(first, last, n_bytes, sha256)
+    whole = type(first) is type(last) is type(n_bytes) is int and 0 <= first < last and n_bytes > 0
+    if not (whole and re.fullmatch(r"[0-9a-f]{64}", sha256)):
+        raise ValueError("a segment has no rounds, no size or no digest")
+    if name != segment.name:
+        raise ValueError(f"the name of a segment is {name!r}, not {segment.name!r}")
+    return segment
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# Reading.
+
+
+def manifest_url(url: str) -> str:
+    return f"{url.rstrip('/')}/{MANIFEST}"
+
+
+def is_checkpoint(url: str) -> bool:
+    """Whether a checkpoint was completed there."""
+    try:
+        _read(manifest_url(url))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def rounds_at(url: str) -> int | None:
+    """The rounds of the checkpoint that was completed there; None if there is none that can be gone on from."""
+    with suppress(FileNotFoundError, NotADirectoryError, ModelFormatError):
+        return Manifest.decoded(read(manifest_url(url)), manifest_url(url)).header["rounds"]
+    return None
+
+
+def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[str, np.ndarray]]]]:
+    """The model's header and the segments' arrays of the last complete checkpoint."""
+    seen = b""
+    for _ in range(_READINGS):
+        content = _read(manifest_url(url))
+        manifest = Manifest.decoded(content, manifest_url(url))
+        try:
+            return manifest.header, [(segment, _arrays(url, segment)) for segment in manifest.segments]
+        except FileNotFoundError as error:
+            missing = error
+        if content == seen:  # else its writer went on meanwhile
+            break
+        seen = content
+    raise ModelFormatError(
+        f"the checkpoint {url} is incomplete: a segment that its manifest names is missing ({missing}). Train anew, without "
+        "resume."
+    ) from missing
+
+
+def _read(place: str, most: int | None = None) -> bytes:
+    try:
+        return read(place, most)
+    except IsADirectoryError as error:
+        raise ModelFormatError(f"{place} is a folder, not a file of a checkpoint.") from error
+
+
+def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
+    place = f"{url.rstrip('/')}/{segment.name}"
+    content = _read(place, segment.n_bytes)
+    if not segment.holds(content):
+        size = f"{len(content)} bytes" if len(content) <= segment.n_bytes else "more bytes than that"
+        raise ModelFormatError(
+            f"{place} ({size}) is truncated or was altered: its size and digest are not those of the manifest "
+            f"({segment.n_bytes} bytes). Train anew, without resume."
+        )
+    return decoded(content, place)[1]
+
+
+# Writing.
+
+
+@contextmanager
+def opened(url: str | os.PathLike | None, every: int | str) -> Iterator[Checkpoint | None]:
+    """The checkpoint to write to, which no other process of this machine writes to meanwhile; None: nothing is kept."""
+    interval = Interval.of(every)
+    if url is None:
+        yield None
+        return
+    with ExitStack() as locks:
+        yield Checkpoint(os.fspath(url), interval, lambda: locks.enter_context(only_writer(os.fspath(url))))
+
+
+class Interval(NamedTuple):
+    """How long to wait between two writes: rounds, or seconds."""
+
+    rounds: int | None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, every: int | str) -> Interval:
+        """From a number of rounds, or a text such as "30s"."""
+        if not isinstance(every, str):
+            return cls(every)
+        try:
+            return cls(None, float(parse_timedelta(every, default=False)))
+        except (ValueError, KeyError, IndexError, OverflowError) as error:
+            raise DataError(
+                f"checkpoint_every is {every!r}, expected a number of rounds such as 10, or seconds as a text such as '30s'."
+            ) from error
+
+    def is_over(self, rounds: int, seconds: float) -> bool:
+        return seconds >= self.seconds if self.rounds is None else rounds >= self.rounds
+
+
+class Checkpoint:
+    """Where a training keeps what it has learned.
+
+    Parameters
+    ----------
+    url : str
+        Of the folder.
+    every : Interval
+    lock : callable
+        Makes the folder, if there is none, and keeps other processes of this machine from writing there.
+    """
+
+    def __init__(self, url: str, every: Interval, lock: Callable[[], None]):
+        self.url = url
+        self._every = every
+        self._lock = lock
+        lock()
+        self._folder = _identity(url)
+        self._segments: tuple[Segment, ...] = ()
+        self._rounds = 0  # that are kept
+        self._time = time.monotonic()  # of the last write
+        self._swept = False
+
+    def go_on_from(self, learned: Learned) -> None:
+        """Keeps the segments that are there as far as they hold what was learned: the others follow from there."""
+        with suppress(FileNotFoundError, ModelFormatError):  # what is damaged is replaced as a whole
+            listed = Manifest.decoded(_read(manifest_url(self.url)), manifest_url(self.url)).segments
+            same = itertools.takewhile(
+                lambda s: s.last <= len(learned.ensemble) and s.holds(_content(learned, s.first, s.last)),
+                listed,
+            )
+            self._segments = tuple(same)
+        self._rounds = len(learned.ensemble)
+
+    def is_due(self, n_rounds: int) -> bool:
+        """Whether what has been learned in so many rounds is to be kept now."""
+        return self._every.is_over(n_rounds - self._rounds, time.monotonic() - self._time)
+
+    def write(self, header: dict[str, Any], learned: Learned, whole: bool) -> None:
+        """Adds a segment with the rounds since the last one, or, `whole`, replaces all by one; then publishes the manifest.
+
+        Rounds whose segments are gone, and the folder if it is, are written again.
+        """
+        before, kept = self._segments, () if whole else self._segments
+        for _ in range(_WRITINGS):
+            self._go_back_to_the_folder()
+            kept = self._with_the_rest(kept, learned)
+            self._publish(MANIFEST, Manifest(header, kept).encoded())
+            if self._is_complete(kept):
+                break
+        else:
+            raise CheckpointError(
+                f"the checkpoint {self.url} is incomplete: {_WRITINGS} times, files were removed as soon as they were written. "
+                "Stop whatever removes them, or give another place."
+            )
+        self._segments, self._rounds, self._time = kept, learned.n_rounds, time.monotonic()
+        with self._explained("removing what it does not need any more"):
+            _remove(
+                self.url, ({segment.name for segment in before} | self._strays()) - {s.name for s in kept}
+            )
+
+    def _go_back_to_the_folder(self) -> None:
+        """Makes and locks the folder again if it was removed or replaced: the lock was that of the one before."""
+        if _identity(self.url) != self._folder:
+            with self._explained("its folder was removed"):
+                self._lock()
+            self._folder = _identity(self.url)
+
+    def _with_the_rest(self, kept: tuple[Segment, ...], learned: Learned) -> tuple[Segment, ...]:
+        """The segments up to the first that is gone, and one with the rounds since, which is written."""
+        sizes = self._sizes()
+        kept = tuple(itertools.takewhile(lambda segment: sizes.get(segment.name) == segment.n_bytes, kept))
+        first, last = kept[-1].last if kept else 0, learned.n_rounds
+        if first == last:
+            return kept
+        content = _content(learned, first, last)
+        segment = Segment.of(first, last, content)
+        self._publish(segment.name, content)
+        return (*kept, segment)
+
+    def _is_complete(self, kept: tuple[Segment, ...]) -> bool:
+        """Whether the manifest and all segments are there now."""
+        sizes = self._sizes()
+        return MANIFEST in sizes and all(sizes.get(segment.name) == segment.n_bytes for segment in kept)
+
+    def _sizes(self) -> dict[str, int]:
+        """The files that are there, and their sizes."""
+        with self._explained("listing what is there"):
+            return {
+                name: found["size"] for name, found in _listed(self.url).items() if found["type"] == "file"
+            }
+
+    def _publish(self, name: str, content: bytes) -> None:
+        with self._explained(f"{len(content)} bytes to {name}"):
+            publish(f"{self.url.rstrip('/')}/{name}", content)
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # an object store's library has errors of its own
+            raise CheckpointError(
+                f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. What was kept there before is "
+                "whole. Set that right, or make room, and go on from it with resume=True."
+            ) from error
+
+    def _strays(self) -> set[str]:
+        """What a writer before this one left there: listed once."""
+        if self._swept:
+            return set()
+        self._swept = True
+        return _ours(self.url)
+
+
+def _content(learned: Learned, first: int, last: int) -> bytes:
+    """The file of a segment."""
+    return encoded({"rounds": [first, last]}, learned.arrays(first, last))
+
+
+def _remove(url: str, names: Iterable[str]) -> None:
+    filesystem, path = fsspec.core.url_to_fs(url)
+    for name in names:
+        with suppress(FileNotFoundError):
+            filesystem.rm_file(f"{path}/{name}")
+
+
+def remove(url: str) -> None:
+    """Removes a checkpoint, and a local folder if nothing else is in it."""
+    _remove(url, (MANIFEST, *_ours(url)))
+    folder = local_path(url)
+    if folder is not None:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _ours(url: str) -> set[str]:
+    """The names of segments, and of files that were never finished, in the folder."""
+    return {name for name in _listed(url) if _OURS.fullmatch(name)}
+
+
+def _listed(url: str) -> dict[str, dict[str, Any]]:
+    """What fsspec knows of each entry of the folder, by its name."""
+    filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem.invalidate_cache()
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return {os.path.basename(found["name"]): found for found in filesystem.ls(path, detail=True)}
+    return {}
+
+
+def _identity(url: str) -> tuple[int, int] | None:
+    """What tells a local folder from one that took its place; None: there is none."""
+    path = local_path(url)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        found = None if path is None else path.stat()
+        return None if found is None else (found.st_dev, found.st_ino)
+    return None
+
+
+def _reason(error: Exception, url: str) -> str:
+    path = local_path(url)
+    if path is None or not isinstance(error, OSError):
+        return f"{type(error).__name__}: {error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) and path.is_dir():
+        return f"{error.strerror}, {shutil.disk_usage(path).free} bytes are free"
+    return error.strerror or str(error)

@@ -1,0 +1,1 @@
+"""Scores of raw rows: now, lazily, or streamed out."""

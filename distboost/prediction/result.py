@@ -1,0 +1,209 @@
+"""The array that predictions are written to. Nobody can open it before it is complete.
+
+Chunks are written under their final keys, and the array's metadata last: without it, zarr sees no array. Until then a file beside
+the chunks says what they are made from, so that an interrupted prediction goes on, and only from chunks of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.abc.store import Store
+from zarr.core.array import AsyncArray
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import MemoryStore, StorePath
+
+from distboost.data.chunks import chunk_key
+from distboost.errors import DataError, StoreError
+from distboost.io.storage import (
+    is_partial,
+    listed,
+    local_path,
+    only_writer,
+    open_store,
+    remove_all,
+    remove_partial_files,
+    writing,
+)
+
+UNFINISHED = "distboost-unfinished.json"
+_METADATA = "zarr.json"
+_FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
+
+# Of what chunks are made from: what an unfinished result has instead.
+_OTHER = {
+    "model": "of another model",
+    "x": "of other rows, or of rows that were written to since",
+    "proba": "of the other kind (labels or --proba)",
+    "array": "in chunks of another shape, type or encoding",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """An array under way; it travels to the workers, which write its chunks.
+
+    Attributes
+    ----------
+    url : str
+    array : zarr.Array
+        At its place, where only its metadata are missing.
+    state : bytes
+        The content of the file beside the chunks: what these are made from.
+    """
+
+    url: str
+    array: zarr.Array
+    state: bytes
+
+    @classmethod
+    def of(cls, url: str, made_from: dict[str, Any], **array: Any) -> Result:
+        """The result at a path or URL, of nothing but whole chunks; the keywords are those of `zarr.create_array`."""
+        unplaced = zarr.create_array(
+            MemoryStore(),
+            config={"write_empty_chunks": True},  # so that a chunk that is not there was not written
+            **array,
+        )
+        metadata: Any = unplaced.metadata
+        place = StorePath(open_store(url, read_only=False))
+        placed = zarr.Array(AsyncArray(metadata, place, unplaced.async_array.config))
+        return cls(url, placed, _state({**made_from, "array": json.loads(_encoded(placed))}))
+
+    @property
+    def store(self) -> Store:
+        return self.array.store
+
+    @contextmanager
+    def under_way(self, overwrite: bool) -> Iterator[set[str]]:
+        """Makes room, or finds what an interrupted prediction left: the keys of the chunks that are there.
+
+        Afterwards, if nothing was raised, publishes the array.
+        """
+        with only_writer(self.url):
+            with writing(self.url, self.array.nbytes):
+                self._begin(overwrite)
+            yield listed(self.store, "") & self._keys()
+            with writing(self.url, self.array.nbytes):
+                self._publish()
+
+    def key(self, start: int) -> str:
+        """Of the chunk that begins with this row."""
+        return chunk_key(self.array, start // self.array.chunks[0])
+
+    def check_seen(self) -> None:
+        """Raises if this process does not see the folder: it would make one of its own."""
+        folder = local_path(self.url)
+        if folder is None or _content(self.store) == self.state:
+            return
+        raise StoreError(
+            f"process {os.getpid()} on {platform.node()} does not see {folder} as it was prepared: {UNFINISHED} is missing "
+            "there, or is that of another prediction. Give a place that all workers share."
+        )
+
+    def write(self, start: int, values: np.ndarray) -> None:
+        """Writes a whole chunk."""
+        with writing(self.url, self.array.nbytes):
+            self.array[start : start + len(values)] = values
+
+    def _keys(self) -> set[str]:
+        """Of all chunks."""
+        return {self.key(start) for start in range(0, self.array.shape[0], self.array.chunks[0])}
+
+    def _begin(self, overwrite: bool) -> None:
+        present = {key for key in listed(self.store, "") if not is_partial(key)}
+        remove = bool(present)
+        if UNFINISHED in present:
+            found = _content(self.store)
+            if found == self.state:
+                remove_partial_files(self.url)
+                return
+            other = _difference(self.url, found, self.state)
+            if not overwrite:
+                raise DataError(
+                    f"there is an unfinished prediction at {self.url!r}, {other}. Add --overwrite to replace it, or give another "
+                    "place with --out."
+                )
+        elif present:
+            _check_is_array(self.url)
+            if not overwrite:
+                raise DataError(
+                    f"there is a zarr array at {self.url!r} already: give another place with --out, or add --overwrite."
+                )
+        if remove:
+            _put(self.store, UNFINISHED, _state({}))  # whoever comes next knows that the rest may go
+            sync(self.store.delete(_METADATA))
+            remove_all(self.store, keep={UNFINISHED})
+        _put(self.store, UNFINISHED, self.state)
+
+    def _publish(self) -> None:
+        present = listed(self.store, "")
+        missing = sorted(self._keys() - present)
+        if missing:
+            raise StoreError(
+                f"{len(missing)} of {len(self._keys())} chunks are not in {self.url!r} though they were written, the first is "
+                f"{missing[0]}: a worker wrote them where only it can see them. Give a place that all workers share; those that "
+                "are there are kept."
+            )
+        if _content(self.store) != self.state:
+            raise StoreError(
+                f"another process has begun to write to {self.url!r}: give another place, or wait for it."
+            )
+        _put(self.store, _METADATA, _encoded(self.array))
+        sync(self.store.delete(UNFINISHED))
+
+
+def _state(made_from: dict[str, Any]) -> bytes:
+    return json.dumps({**_FORMAT, "made_from": made_from}, indent=1, sort_keys=True).encode()
+
+
+def _encoded(array: zarr.Array) -> bytes:
+    """The metadata of an array, as they are stored."""
+    return array.metadata.to_buffer_dict(default_buffer_prototype())[_METADATA].to_bytes()
+
+
+def _content(store: Store) -> bytes | None:
+    """Of the file that says what chunks are made from."""
+    found = sync(store.get(UNFINISHED, default_buffer_prototype()))
+    return None if found is None else found.to_bytes()
+
+
+def _put(store: Store, key: str, content: bytes) -> None:
+    sync(store.set(key, default_buffer_prototype().buffer.from_bytes(content)))
+
+
+def _difference(url: str, found: bytes | None, ours: bytes) -> str:
+    """What an unfinished result is instead; raises if that is not known."""
+    try:
+        state = json.loads(found or b"")
+        theirs = dict(state.pop("made_from"))
+        if state != _FORMAT:
+            raise ValueError(f"it says {state!r:.100}")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(
+            f"{UNFINISHED} at {url!r} is damaged, or not of this version: {type(error).__name__}: {error}. Remove what is there "
+            "yourself, or give another place."
+        ) from error
+    own = json.loads(ours)["made_from"]
+    if not theirs:
+        return "which takes the place of an earlier one"
+    return next(text for name, text in _OTHER.items() if theirs.get(name) != own[name])
+
+
+def _check_is_array(url: str) -> None:
+    """Raises unless an array is there: nothing else is ever removed."""
+    try:
+        zarr.open_array(open_store(url), mode="r")
+    except Exception as error:
+        raise DataError(
+            f"there is something at {url!r} that is not a zarr array: it will not be overwritten. Remove it yourself, or give "
+            "another place with --out."
+        ) from error

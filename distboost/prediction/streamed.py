@@ -1,0 +1,260 @@
+"""Prediction and its errors over arrays of any length: a few chunks are in memory at a time, here or on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import zarr
+from scipy.sparse import coo_array, csr_array
+
+from distboost.data.fingerprint import changed, fingerprint
+from distboost.data.ingest import Labelled
+from distboost.data.labels import plain
+from distboost.data.profile import load_labels
+from distboost.data.sources import Source, as_source, pieces, rows_at_once, warn_of_missing
+from distboost.errors import DataError
+from distboost.io.files import encoded
+from distboost.io.storage import local_path
+from distboost.model.files import header_of
+from distboost.prediction.result import Result
+from distboost.prediction.wanted import check_wanted, ends_if_unwanted
+from distboost.runtime.choose import runtime
+from distboost.training.progress import bar
+
+TASK_BYTES = 2**26  # of the rows that one task holds, unless a single chunk is larger
+PIECE_ROWS = 2**14  # that are predicted together: an interruption is noticed after each
+
+
+def write_predictions(
+    model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any, verbose: int = 0
+) -> zarr.Array:
+    """Predicts the rows of the zarr array `x` into a new one at `out`, each chunk written whole by one task.
+
+    It can be opened when it is complete. Chunks that an interrupted call with the same model and rows has left are kept.
+    """
+    _check_apart(x, out)
+    source = _rows(model, x)
+    step = _rows_per_task(source)
+    n_classes = len(model.classes_)
+    made_from = {"model": _digest(model), "x": fingerprint([source]), "proba": proba}
+    result = Result.of(
+        out,
+        made_from,
+        shape=(source.n_rows, n_classes) if proba else (source.n_rows,),
+        chunks=(min(step, max(source.n_rows, 1)), n_classes)[: 1 + proba],
+        dtype=np.dtype(np.float64) if proba else _storable(model.classes_.dtype),
+        attributes={"distboost": {"classes": plain(model.classes_), "complete": True}},
+    )
+    spans = list(_spans(source.n_rows, step))
+    with result.under_way(overwrite) as kept:
+        todo = [(start, stop) for start, stop in spans if result.key(start) not in kept]
+        done = source.n_rows - _length(todo)
+        if done:
+            click.echo(f"{out}: goes on from {done:,} rows that were predicted before", err=True)
+        calls = ((source.part(a, b), a, result, proba) for a, b in todo)
+        for _ in _shown("predict", _each(_predict_into, model, calls, client), todo, source.n_rows, verbose):
+            pass
+        if changed([source]):
+            raise DataError(
+                f"{source.place} was written to while it was predicted. Give the same command with --overwrite when it no "
+                "longer changes."
+            )
+    return result.array
+
+
+def _check_apart(x: str, out: str) -> None:
+    """Raises if the array to write is the one to read, or would lie within it."""
+    x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
+    if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
+        raise DataError(
+            f"--out {out!r} and --x {x!r} are one place, or one is within the other. Give another place with --out."
+        )
+
+
+def _digest(model: Any) -> str:
+    """The SHA-256 of the model's file."""
+    learned = model._learned
+    return sha256(encoded(header_of(model, learned), learned.arrays(0, learned.n_rounds))).hexdigest()
+
+
+def _length(spans: Iterable[tuple[int, int]]) -> int:
+    return sum(stop - start for start, stop in spans)
+
+
+def _shown(
+    title: str, answers: Iterable[Any], spans: list[tuple[int, int]], n_rows: int, verbose: int
+) -> Iterator[Any]:
+    """The answers for these spans, the last ones of so many rows, with a bar of the rows that are done."""
+    if not verbose:
+        yield from answers
+        return
+    with bar(title, n_rows) as draw:
+        done = n_rows - _length(spans)
+        draw(done, "rows")
+        for (start, stop), answer in zip(spans, answers, strict=True):
+            done += stop - start
+            draw(done, "rows")
+            yield answer
+
+
+class Confusion(NamedTuple):
+    """How often each class was predicted as each.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    counts : sparse array of shape (n_classes + 1, n_classes)
+        Rows: true classes; the last one is for labels that the model does not know. Columns: predicted ones.
+    """
+
+    classes: np.ndarray
+    counts: csr_array
+
+    @property
+    def n_unknown(self) -> int:
+        return int(self.counts[[-1]].sum())
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.counts.diagonal().sum() / self.counts.sum())
+
+    def per_class(self) -> dict[str, np.ndarray]:
+        """Precision, recall, F1 and number of rows of each class."""
+        from sklearn.metrics import precision_recall_fscore_support
+
+        cells = self.counts.tocoo()
+        values = precision_recall_fscore_support(
+            cells.row,
+            cells.col,
+            labels=np.arange(len(self.classes)),
+            sample_weight=cells.data,
+            zero_division=0,
+        )
+        return dict(zip(("precision", "recall", "f1", "rows"), values, strict=True))
+
+    def worst(self, most: int) -> list[tuple[str, str, int]]:
+        """The most frequent mistakes: true class, predicted class, how often."""
+        cells = self.counts.tocoo()
+        wrong = np.flatnonzero((cells.row != cells.col) & (cells.row < len(self.classes)))
+        first = wrong[np.argsort(-cells.data[wrong], kind="stable")[:most]]
+        names = [str(label) for label in self.classes]
+        return [(names[cells.row[i]], names[cells.col[i]], int(cells.data[i])) for i in first]
+
+
+def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Confusion:
+    """The confusion matrix of the model on all rows of two zarr arrays."""
+    source, labels = _rows(model, x), as_source(y, "y")
+    warn_of_missing(labels, "warn", 2)
+    if labels.n_rows != source.n_rows:
+        raise DataError(
+            f"{source.place} has {source.n_rows} rows but {labels.place} has {labels.n_rows}. Each row needs one label."
+        )
+    if not source.n_rows:
+        raise DataError(f"{source.place} has 0 rows: there is nothing to evaluate.")
+    step = _rows_per_task(source)
+    spans, labels = list(_spans(source.n_rows, step)), Labelled(source, labels, None).near(step).y
+    calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in spans)
+    answers = _each(_count, model, calls, client)
+    counts = csr_array(sum(_shown("evaluate", answers, spans, source.n_rows, verbose)))
+    if counts[[-1]].sum() == source.n_rows:
+        raise DataError(
+            f"no label in {labels.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...). "
+            "Are these the labels of the same task?"
+        )
+    return Confusion(model.classes_, counts)
+
+
+def _rows(model: Any, x: str) -> Source:
+    source = as_source(x, "X")
+    if len(source.shape) != 2 or source.shape[1] != model.n_features_in_:
+        raise DataError(
+            f"{source.place} has shape {source.shape}, but the model expects rows of {model.n_features_in_} features."
+        )
+    warn_of_missing(source, "warn", 2)
+    return source
+
+
+def _rows_per_task(source: Source) -> int:
+    """A whole number of the source's chunks, so that each is read once, or fewer rows where chunks are too tall for that."""
+    rows = rows_at_once(source, TASK_BYTES)
+    strip = rows * max(source.shape[1], 1) * 8
+    return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
+
+
+def _spans(n_rows: int, step: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _each(
+    function: Callable[..., Any], model: Any, calls: Iterator[tuple], client: Any
+) -> Generator[Any, None, None]:
+    """function(model, *call) for each call. The model travels to a cluster once; tasks take one thread each."""
+    model.set_params(n_jobs=1)
+    with runtime(client, None) as where:
+        sent = where.share(model)
+        yield from where.each(
+            function, ((sent, *call) for call in calls), where.n_parallel // where.n_processes
+        )
+
+
+@ends_if_unwanted
+def _predict_into(model: Any, part: Any, start: int, result: Result, proba: bool) -> None:
+    result.check_seen()
+    X = _loaded(part)
+    values = np.empty((len(X), *result.array.shape[1:]), result.array.dtype)
+    for rows in _pieces(len(X)):
+        values[rows] = model.predict_proba(X[rows]) if proba else model.predict(X[rows])
+    result.write(start, values)
+
+
+@ends_if_unwanted
+def _count(model: Any, part: Any, labels: Any, place: str, first: int) -> csr_array:
+    """The confusion matrix of one part."""
+    true = _codes(load_labels(labels, place, first), model.classes_, place)
+    X, n_classes = _loaded(part), len(model.classes_)
+    predicted = np.empty(len(X), true.dtype)
+    for rows in _pieces(len(X)):
+        predicted[rows] = _codes(model.predict(X[rows]), model.classes_, place)
+    cells = (np.ones(len(true), np.int64), (true, predicted))
+    return csr_array(coo_array(cells, (n_classes + 1, n_classes)))
+
+
+def _loaded(part: Any) -> np.ndarray:
+    """The rows of a part, unless nobody waits for them any more."""
+    X = np.empty(part.shape, part.dtype)
+    for position, values in pieces(part):
+        check_wanted()
+        X[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+        del values  # it may be a view of a chunk, which goes before the next one is read
+    return X
+
+
+def _pieces(n_rows: int) -> Iterator[slice]:
+    """Rows that are predicted together, as long as anybody waits for them."""
+    for start in range(0, n_rows, PIECE_ROWS):
+        check_wanted()
+        yield slice(start, start + PIECE_ROWS)
+
+
+def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
+    """The number of each label's class; n_classes for a label that is none."""
+    if labels.dtype.kind in "US" and classes.dtype.kind not in "USO":
+        raise DataError(
+            f"{place} holds text labels, but the classes of the model are numbers ({classes[0]}, ...)."
+        )
+    try:
+        index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    except TypeError as error:
+        raise DataError(
+            f"{place} holds labels of another type than the classes of the model: {error}."
+        ) from error
+    return np.where(classes[index] == labels, index, len(classes))
+
+
+def _storable(dtype: np.dtype) -> np.dtype:
+    """The type to store labels as: zarr 3 specifies text of any length, not NumPy's texts of a fixed length."""
+    return np.dtypes.StringDType() if dtype.kind in "UO" else dtype

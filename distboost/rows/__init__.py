@@ -1,0 +1,1 @@
+"""What an algorithm sees of the training data, and what travels between coordinator and workers."""

@@ -1,0 +1,423 @@
+"""What an algorithm sees of the training data: sums over rows, never the rows.
+
+`Rows` holds the coordinator's side of a round, the same for every runtime: the scale of the integer sums, the queue of
+splits, the losses. A runtime supplies three methods, `_histogram`, `_sums` and `_update`, that ask all its shards the same
+question and add the answers.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from distboost.kernels import partition, update
+from distboost.rows.reduced import Best, Partial
+from distboost.splits.search import Histograms
+from distboost.threads import Threads
+from distboost.weights.base import HISTOGRAM_BITS, Reduction, Scale, Statistic, Weighting, fine_bits
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
+
+NO_FEATURES = np.zeros(0, np.int64)
+ERROR_UNIT = 2.0**22  # weights of misclassified rows are counted in units of 1/ERROR_UNIT
+
+# Statistics may lose so many bits to a bound of the weights that is above the largest, or all that they have beyond ENOUGH_BITS.
+LOST_BITS = 8
+ENOUGH_BITS = 30
+
+
+class Splits(NamedTuple):
+    """Splits to apply: the rows of node[m] part between left[m] and right[m]."""
+
+    node: np.ndarray
+    feature: np.ndarray
+    bin: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def empty(cls) -> Splits:
+        z = np.zeros(0, np.int64)
+        return cls(z, z, z, z.astype(bool), z, z)
+
+    @classmethod
+    def of(cls, rows: list[tuple]) -> Splits:
+        if not rows:
+            return cls.empty()
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        node, feature, bin, missing_left, left, right = columns
+        return cls(node, feature, bin, missing_left.astype(bool), left, right)
+
+
+@dataclass(frozen=True)
+class Subsample:
+    """The rows whose random number under `key` is below `fraction`."""
+
+    key: np.uint64
+    fraction: float
+
+
+@dataclass(frozen=True)
+class RootQuestion:
+    """Begin a new tree: all rows are in node 0. Compute the statistic that its histograms sum, if there is one."""
+
+    statistic: Statistic | None
+    scale: Scale
+    subsample: Subsample | None
+    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+
+
+class Root(NamedTuple):
+    """A tree that is to begin: over which features and rows, and what its histograms sum."""
+
+    features: np.ndarray
+    statistic: Statistic | None
+    subsample: Subsample | None
+    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+
+    def same(self, other: Root | None) -> bool:
+        return other is not None and all(map(_same, self, other))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality of small values that may hold arrays."""
+    if is_dataclass(a) and type(a) is type(b):
+        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+
+
+class Foreseen(NamedTuple):
+    """The root of the next round's tree, and the slot that its histogram goes to."""
+
+    root: Root
+    histograms: Histograms
+    slot: int
+
+
+@dataclass(frozen=True)
+class HistogramQuestion:
+    """Apply the splits, then sum the statistics of the nodes `build`, over `features`."""
+
+    root: RootQuestion | None
+    splits: Splits
+    build: np.ndarray
+    features: np.ndarray
+
+
+@dataclass(frozen=True)
+class SumsQuestion:
+    """Apply the splits, then sum over the rows of each leaf."""
+
+    root: RootQuestion | None
+    splits: Splits
+    leaves: np.ndarray
+    reduction: Reduction
+    scale: Scale
+
+
+class Step(Protocol):
+    """What a round adds to the scores: a weak learner with its values."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        """Adds it to the block's scores; `parted`: the block's rows lie parted by the tree grown last."""
+
+
+@dataclass(frozen=True)
+class UpdateQuestion:
+    """Apply the splits, add the steps to the scores, and report the losses. Done once per round, however often asked."""
+
+    round: int
+    splits: Splits
+    steps: tuple[Step, ...]
+    anew: bool  # the steps are the whole ensemble: the scores start from 0
+    weighting: Weighting
+    shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
+    factors: tuple[float, ...]
+    root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
+    features: np.ndarray
+
+
+class BinnedTree(NamedTuple):
+    """A tree that decides by bins. Children below 0 are leaves: ~child."""
+
+    feature: np.ndarray
+    bin: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+class TreeStep(NamedTuple):
+    """A tree whose leaves add `values` to the scores."""
+
+    tree: BinnedTree
+    values: np.ndarray  # (leaves, n_scores)
+    leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie parted by this tree
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        rest = block.present
+        if parted and self.leaves is not None:
+            update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)
+            rest = block.rest
+        if len(rest):
+            leaf = np.empty(len(rest), np.int32)
+            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rest, leaf)
+            update.add_by_leaf(block.scores, rest, leaf, self.values)
+
+
+class GivenScores(NamedTuple):
+    """Scores of every training row, that come from elsewhere."""
+
+    values: np.ndarray  # (n_rows, n_scores)
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        block.scores[block.present] += self.values[block.first + block.present]
+
+
+class Losses(NamedTuple):
+    """One set of rows after a round."""
+
+    log_weights: (
+        np.ndarray
+    )  # logarithms of the rows' total weights under the algorithm's weighting, or of their losses
+    error: float  # fraction of misclassified rows
+    n: float  # the rows' own total weight: their number, unless they are weighted
+
+    @property
+    def mean(self) -> float:
+        """The rows' mean weight, all columns together; infinite where it is beyond what a float holds."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_weights - math.log(self.n)).sum())
+
+
+class RowCounts(NamedTuple):
+    """The size of a set of rows, those of weight 0 left out."""
+
+    n_rows: int
+    weight_units: int  # the total weight, in units of 1/ERROR_UNIT
+    weighted: bool  # some row weighs other than 1
+    digest: tuple[int, int] = (0, 0)  # by content, and by number and content: see kernels/digest.py
+
+    @property
+    def weight(self) -> float:
+        return self.weight_units / ERROR_UNIT
+
+
+class Rows(ABC):
+    """The training rows (and evaluation rows) of one training, wherever they are.
+
+    Parameters
+    ----------
+    n_bins : ndarray of shape (n_features,)
+        Bins per feature, the one for missing values not counted.
+    n_classes : int
+    counts : tuple of RowCounts
+        Of the training rows and, if there are any, of the evaluation rows.
+    threads : Threads
+        For the coordinator's own work.
+
+    Attributes
+    ----------
+    calls : Counter
+        Questions asked so far, by kind: each is one round trip on a cluster.
+    totals : ndarray of shape (n_totals,)
+        The statistic's totals over all rows of the tree, in units of `histogram_scale`.
+    """
+
+    def __init__(self, n_bins: np.ndarray, n_classes: int, counts: tuple[RowCounts, ...], threads: Threads):
+        self.n_bins = n_bins
+        self.n_features = len(n_bins)
+        self.n_classes = n_classes
+        self.counts = counts
+        self.threads = threads
+        self.calls: Counter[str] = Counter()
+        self.round = 1  # the round under way
+        self._queue = Splits.empty()
+        self._root: RootQuestion | None = None
+
+    # What a runtime supplies.
+
+    @abstractmethod
+    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
+        """Fills the slots with the histograms of ``question.build``, summed over all shards; a new tree's totals."""
+
+    @abstractmethod
+    def _sums(self, question: SumsQuestion) -> Partial:
+        """The reduction over the rows of all shards."""
+
+    @abstractmethod
+    def _update(
+        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
+    ) -> tuple[Partial, np.ndarray]:
+        """Updates all shards; fills the slot with the histogram of ``question.root``, if it has one, and gives its totals."""
+
+    @abstractmethod
+    def passes(self) -> dict[str, int]:
+        """Rows visited so far by all shards, by kind of loop."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Frees what the rows hold: blocks, threads, actors."""
+
+    # A training.
+
+    def begin(self, weighting: Weighting) -> None:
+        """All scores are 0."""
+        self.weighting = weighting
+        self.round = 1
+        self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
+        self._shifts = [self._initial] * len(self.counts)
+        self._bound = self._initial
+
+    # A round.
+
+    def start_tree(
+        self,
+        features: np.ndarray,
+        statistic: Statistic | None,
+        subsample: Subsample | None = None,
+        weight_unit: float = 0.0,
+    ) -> None:
+        """The next question begins a new tree, over `features`; a weight_unit adds the rows' own weights to its histograms."""
+        shifts = self._bound if self.is_sharp(statistic) else self._shifts[0]
+        self._root = self._begun(Root(features.astype(np.int64), statistic, subsample, weight_unit), shifts)
+
+    def is_sharp(self, statistic: Statistic | None) -> bool:
+        """Whether the statistic keeps its digits when it is scaled by the bound of the weights that the last update was given.
+
+        So it can be computed in the update's own pass. But a large step may raise the bound far above the largest weight that
+        the update reported: then that is the scale, whether or not the tree was begun already.
+        """
+        if statistic is None:
+            return True
+        above = statistic.shift(self._bound.tolist()) - statistic.shift(self._shifts[0].tolist())
+        return above <= math.log(2) * max(LOST_BITS, self._bits(statistic) - ENOUGH_BITS)
+
+    def _bits(self, statistic: Statistic) -> int:
+        bits = fine_bits(self.counts[0].weight)
+        return bits if statistic.wide else min(HISTOGRAM_BITS, bits)
+
+    def _begun(self, root: Root, shifts: np.ndarray) -> RootQuestion:
+        """What it takes to begin a tree; its statistic is scaled by the shifts."""
+        scale = Scale(0.0, 0)
+        if root.statistic is not None:
+            scale = Scale(root.statistic.shift(shifts.tolist()), self._bits(root.statistic))
+        self._features, self.histogram_scale = root.features, scale
+        self._queue = Splits.empty()
+        return RootQuestion(root.statistic, scale, root.subsample, root.weight_unit)
+
+    def split(self, splits: Splits) -> None:
+        """The splits travel with the next question: they cost no round trip."""
+        self._queue = Splits(*(np.concatenate(pair) for pair in zip(self._queue, splits, strict=True)))
+
+    def _take_queue(self) -> Splits:
+        queue, self._queue = self._queue, Splits.empty()
+        return queue
+
+    def _take_root(self) -> RootQuestion | None:
+        root, self._root = self._root, None
+        return root
+
+    def histogram(self, nodes: list[int], histograms: Histograms, slots: list[int]) -> None:
+        """Sums the tree's statistics over the rows of each node, by feature and bin, into the slots."""
+        self.calls["histogram"] += 1
+        question = HistogramQuestion(
+            self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
+        )
+        totals = self._histogram(question, histograms, slots)
+        if question.root is not None:
+            self.totals = totals
+
+    def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
+        """The reduction over the rows of each leaf: real numbers, in units of e^shift."""
+        return self.reduce(reduction, leaves)[0]
+
+    def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
+        """The reduction's sums, maxima and best row."""
+        self.calls["sums"] += 1
+        scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
+        question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
+        answer = self._sums(question)
+        return scale.real(answer.sums), answer.maxima, answer.best
+
+    @property
+    def shifts(self) -> np.ndarray:
+        """The weighting's shifts on the training rows."""
+        return self._shifts[0]
+
+    def shift_of(self, reduction: Reduction) -> float:
+        """The logarithm of the unit that the reduction's sums come in."""
+        return reduction.shift(self._shifts[0].tolist())
+
+    def update(
+        self,
+        steps: Sequence[Step],
+        anew: bool = False,
+        growth: np.ndarray | None = None,
+        then: Foreseen | None = None,
+    ) -> list[Losses]:
+        """Adds the steps to the scores (to 0, if `anew`); what the training and the evaluation rows then lose.
+
+        `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide. `then` is the tree that
+        comes next, if it is known: it is begun, and the histogram of its root summed, in the same pass.
+        """
+        self.calls["update"] += 1
+        before = self._shifts
+        if growth is None:
+            growth = np.sum([self.weighting.growth(step.values) for step in steps], axis=0)
+            before = [self._initial] * len(before) if anew else before
+        shifts = tuple(shift + growth for shift in before)
+        factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
+        splits, self._bound = self._take_queue(), shifts[0]
+        root, histograms, slots = None, None, []
+        if then is not None:
+            root, histograms, slots = self._begun(then.root, self._bound), then.histograms, [then.slot]
+        question = UpdateQuestion(
+            self.round, splits, tuple(steps), anew, self.weighting, shifts, factors, root,
+            then.root.features if then else NO_FEATURES,
+        )  # fmt: skip
+        self.round += 1
+        answer, totals = self._update(question, histograms, slots)
+        if root is not None:
+            self.totals = totals
+        losses = []
+        for m, count in enumerate(self.counts):
+            errors, *sums = answer.sums[m]
+            logs = self.weighting.log_totals(np.array(sums) / factors[m], shifts[m])
+            losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
+            self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
+        if anew:
+            self._settle()
+        return losses
+
+    # Between trainings.
+
+    def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
+        """An earlier round again: its steps are known, perhaps as later rounds have corrected them."""
+        self._queue = Splits.empty()
+        losses = self.update(steps)
+        if corrected:
+            self._settle()
+        return losses
+
+    def go_on(self, scores: np.ndarray, n_rounds: int) -> None:
+        """The scores (n_rows, n_scores) that so many rounds have given to the training rows, of which there are no others."""
+        if n_rounds:
+            self.round = n_rounds
+            self.replay([GivenScores(scores)])
+
+    def _settle(self) -> None:
+        """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""
+        self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
+        self._bound = self._shifts[0]

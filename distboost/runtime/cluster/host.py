@@ -1,0 +1,84 @@
+"""A worker's part in a training: the rows that it holds, and its answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from distboost.data.blocks import BinnedRows
+from distboost.data.memory import give_back
+from distboost.rows.interface import HistogramQuestion, Partial, RowCounts, SumsQuestion, UpdateQuestion
+from distboost.runtime.block import Key
+from distboost.runtime.shard import NO_PAST, Allotment, Layout, Past, Reading, Shard
+from distboost.threads import Threads
+
+Keys = Collection[Key] | None  # None: all
+
+
+class Host:
+    """A shard that is asked from afar: histograms travel without unused channels."""
+
+    def __init__(self, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int):
+        self._threads = Threads(n_threads)
+        self._shard = Shard([[]] * n_sets, layout, self._threads, allotment)
+        self._past = NO_PAST
+
+    # What it holds.
+
+    def recall(self, past: Past) -> None:
+        """What the rows that it takes from now on have gone through."""
+        self._past = past
+
+    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> dict[Key, int]:
+        digests = self._shard.take(items, self._past)
+        give_back()
+        return digests
+
+    def drop(self, keys: Collection[Key]) -> None:
+        self._shard.drop(keys)
+
+    # Questions.
+
+    def counts(self, only: Keys = None) -> tuple[RowCounts, ...]:
+        return self._shard.counts(only)
+
+    def histogram(
+        self, question: HistogramQuestion, n_channels: int, padded: int, only: Keys = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes' histograms; the totals of a new tree's statistic."""
+        m = len(question.build)
+        sums = self._room(m, padded)
+        totals = self._shard.histogram(question, sums, np.arange(m), only)
+        return _trimmed(sums, n_channels), totals
+
+    def sums(self, question: SumsQuestion, only: Keys = None) -> Partial:
+        return self._shard.sums(question, only)
+
+    def update(
+        self, question: UpdateQuestion, n_channels: int, padded: int, only: Keys = None
+    ) -> tuple[Partial, np.ndarray, np.ndarray | None]:
+        """What the update answers, and the histogram of the next tree's root, if that is known."""
+        root = None if question.root is None else self._room(1, padded)
+        found = self._shard.update(question, root, np.zeros(1, np.int64), only)
+        return (*found, None if root is None else _trimmed(root, n_channels))
+
+    def passes(self, only: Keys = None) -> Counter[str]:
+        return self._shard.passes
+
+    def close(self) -> None:
+        self._shard.close()
+        self._threads.close()
+
+    def _room(self, n_nodes: int, padded: int) -> np.ndarray:
+        return np.zeros((n_nodes, int(self._shard.offsets[-1]), padded), np.int64)
+
+
+def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
+    """sums[:, :, :n_channels], in the memory of `sums`."""
+    m, n_bins, _ = sums.shape
+    trimmed = sums.reshape(-1)[: m * n_bins * n_channels].reshape(m, n_bins, n_channels)
+    for slot in range(m):  # what is written over has been read
+        trimmed[slot] = sums[slot, :, :n_channels].copy()
+    return trimmed

@@ -1,0 +1,1 @@
+"""Blocks that do not stay in memory."""

@@ -1,0 +1,119 @@
+"""What does not fit in memory, in a file on local disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.data.memory import empty
+from distboost.errors import StoreError
+from distboost.io.retry import retried
+from distboost.io.storage import is_full
+from distboost.io.units import megabytes
+
+
+class Extent(NamedTuple):
+    """Where an array lies in the file."""
+
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def n_bytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+class Scratch:
+    """Arrays in one file without a name: it is gone when the process is, however that ends.
+
+    Ordinary reads and writes, not a memory map: Dask counts mapped pages as a worker's own memory.
+
+    Parameters
+    ----------
+    directory : str
+        On a local disk.
+    needed : int, default=0
+        Bytes that it will take: raises StoreError at once if there is no room for them.
+    """
+
+    def __init__(self, directory: str, needed: int = 0):
+        self.directory, self._needed = directory, needed
+        try:
+            os.makedirs(directory, exist_ok=True)
+            self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115 (closed with the shard)
+        except OSError as error:
+            raise StoreError(
+                f"no scratch file can be made in {directory} ({error.strerror}): rows that do not fit in memory go there. "
+                "Give another directory: scratch=..."
+            ) from error
+        if shutil.disk_usage(directory).free < needed:
+            self.close()
+            raise _no_space(directory, needed)
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def write(self, array: np.ndarray, extent: Extent | None = None) -> Extent:
+        """Writes an array to its extent, or to a new one if it has none or has another shape."""
+        if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
+            extent = self._new(array)
+        try:
+            retried(partial(self._write, _bytes(array), extent.offset), self._place(extent), "written")
+        except StoreError as error:
+            if not is_full(error):
+                raise
+            raise _no_space(self.directory, max(self._needed, self._end)) from error
+        return extent
+
+    def _write(self, left: memoryview, at: int) -> None:
+        while len(left):
+            written = os.pwrite(self._file.fileno(), left, at)
+            left, at = left[written:], at + written
+
+    def _place(self, extent: Extent) -> str:
+        first = extent.offset
+        return f"bytes {first} to {first + extent.n_bytes - 1} of the scratch file in {self.directory}"
+
+    def _new(self, array: np.ndarray) -> Extent:
+        with self._lock:
+            extent = Extent(self._end, array.shape, array.dtype)
+            self._end += -(-extent.n_bytes // 4096) * 4096
+        return extent
+
+    def read(self, extent: Extent) -> np.ndarray:
+        """The array at an extent."""
+        array = empty(extent.shape, extent.dtype)
+        retried(partial(self._read, _bytes(array), extent.offset), self._place(extent))
+        return array
+
+    def _read(self, left: memoryview, at: int) -> None:
+        while len(left):
+            n = os.preadv(self._file.fileno(), [left], at)
+            if not n:
+                raise StoreError(
+                    f"the scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and let "
+                    "nothing else write there."
+                )
+            left, at = left[n:], at + n
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+
+def _no_space(directory: str, needed: int) -> StoreError:
+    """The error of a disk that is full, or would be."""
+    free = shutil.disk_usage(directory).free
+    return StoreError(
+        f"the disk of {directory} is full: rows that do not fit in memory need {megabytes(needed)} there or more, and "
+        f"{megabytes(free)} are free. Make room, give another directory (scratch=...), or raise memory_limit."
+    )

@@ -1,0 +1,1 @@
+"""Localized similarities as weak learners."""

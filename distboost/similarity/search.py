@@ -1,0 +1,194 @@
+"""Localized similarities, found by the procedure of Appel & Perona 2017, section 5.2.
+
+| paper | here |
+| --- | --- |
+| f_i, f_ij (5.1) | `Similarity` of one point, of two points, scaled so that the largest value is 1 |
+| u_n, lambda_1, v_1 (eq. 7, 8) | u[n, k] / sqrt(sum_n w[n, k]); its K x K matrix has the same eigenvalue; v = <projection, u_n> |
+| b_n | sign of v, + for 0 |
+
+Where the paper leaves it open: a point is what is at one place. Rows at the same place as row i are no neighbours of it, neither
+for tau (half the squared distance to the nearest *other* place) nor for a two-point similarity, which could not tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from distboost.kernels import similarity
+from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT, Places
+from distboost.rows.interface import Rows
+from distboost.rows.reduced import Best
+from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
+from distboost.weights.codes import CodeWeights, ColumnSums
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
+
+SEARCH_BYTES = 3 * 8 + 4  # what a search notes of each row beside its weights
+
+_ROOT = np.zeros(1, np.int64)  # the rows in use are not parted
+
+# Below such a fraction of it, a fall of the loss is rounding.
+NOISE = 2.0**-46
+
+# An entry of v so much smaller than the largest is 0 but for rounding. That is common: in the first round of 4 classes, v is 0
+# for the rows of all classes but one.
+ZERO = 2.0**-40
+
+# The best step for each class and the class's loss after it, from the sums of `Trials`.
+Steps = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+class Similarity(NamedTuple):
+    """A similarity to one or two points of the training rows; the constant 1 is one, too.
+
+    Attributes
+    ----------
+    kind : int
+        CONSTANT, ONE_POINT or TWO_POINT.
+    anchors : ndarray of shape (2, n_features)
+        The points; those that the kind does not have are 0.
+    tau : float
+        The squared distance at which a one-point similarity is 0; 0 for the other kinds.
+    sign : bool
+        Only the sign of the similarity counts.
+    """
+
+    kind: int
+    anchors: np.ndarray
+    tau: float
+    sign: bool
+
+    @classmethod
+    def constant(cls, n_features: int, sign: bool) -> Similarity:
+        return cls(CONSTANT, np.zeros((2, n_features)), 0.0, sign)
+
+    @classmethod
+    def one_point(cls, x: np.ndarray, tau: float, sign: bool) -> Similarity:
+        return cls(ONE_POINT, np.stack([x, np.zeros_like(x)]), tau, sign)
+
+    @classmethod
+    def two_point(cls, x: np.ndarray, z: np.ndarray, sign: bool) -> Similarity:
+        return cls(TWO_POINT, np.stack([x, z]), 0.0, sign)
+
+    def step(self, values: np.ndarray, parted: bool = True) -> SimilarityStep:
+        """The similarity with its values, (1, n_scores)."""
+        return SimilarityStep(places([self]), self.sign, values)
+
+
+def places(similarities: Sequence[Similarity]) -> Places:
+    return Places.of(
+        np.array([s.kind for s in similarities], np.int8),
+        np.array([s.anchors for s in similarities]),
+        np.array([s.tau for s in similarities]),
+    )
+
+
+class SimilarityStep(NamedTuple):
+    """A similarity that adds values[0] f(x) to the scores."""
+
+    places: Places
+    sign: bool
+    values: np.ndarray  # (1, n_scores)
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        sign = np.array([self.sign])
+        similarity.add_similarities(block.values, *self.places, sign, self.values, 0, 1, block.scores)
+
+
+class SimilaritySearch:
+    """One round's search. It takes 3 passes over the rows, then one for each two-point similarity tried (at least one)."""
+
+    def __init__(self, rows: Rows, weighting: CodeWeights, sign: bool, steps: Steps):
+        self.rows, self.weighting, self.sign, self.steps = rows, weighting, sign, steps
+        n = weighting.n_columns
+        self.shifts = np.array([rows.shift_of(ColumnSums(weighting, k)) for k in range(n)])
+        self.units = np.exp(self.shifts - self.shifts.max())
+        self.loss = np.inf
+        self.best: tuple[Similarity, np.ndarray] | None = None
+
+    def __call__(self, two_point: bool, max_candidates: int | None) -> tuple[Similarity, np.ndarray] | None:
+        """The similarity of least loss and its step for each class; none, if no similarity lowers the loss."""
+        products, N, P = self._correlations()
+        self.loss = float((self.units * (N + P)).sum()) * (1 - NOISE)
+        # 0. The constant.
+        self._consider(Similarity.constant(self.rows.n_features, self.sign), _sums_of_constant(N, P))
+        # 1-2. Binary classes; the row to isolate.
+        isolated = self._isolated(products, N, P)
+        if isolated is None:
+            return None
+        # 3. What is around it.
+        _, (less_nearest,), following = self.rows.reduce(isolated, _ROOT)
+        tau = -less_nearest / 2
+        if not 0 < tau < np.inf:
+            return self.best  # there is no other place
+        anchor = isolated.anchor
+        trials = [Similarity.one_point(anchor, tau, self.sign)]
+        # 4-6. Two-point similarities with the nearest remaining row of the other class. The first pass takes the one-point
+        # similarity along.
+        following = following if two_point else None
+        number = 0
+        while trials or following:
+            pair = [Similarity.two_point(anchor, following.content[0], self.sign)] if following else []
+            number += len(pair)
+            following = self._try([*trials, *pair], number)
+            trials = []
+            if number == max_candidates:
+                break
+        return self.best
+
+    def _correlations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """sum u u', N, P; the columns in units of their own."""
+        sums, _, _ = self.rows.reduce(Correlations(self.weighting, self.shifts), _ROOT)
+        lower, (N, P) = np.tril(sums[:-2]), sums[-2:]
+        return lower + np.tril(lower, -1).T, N, P
+
+    def _isolated(self, products: np.ndarray, N: np.ndarray, P: np.ndarray) -> Surroundings | None:
+        """Asks for what is around the row that is best isolated; None, if there are no rows."""
+        # u_n = w_n / sqrt(sum_n w_n), class by class; N and sqrt(lambda) change no sign.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.where(N + P > 0, np.sqrt(self.units / (N + P)), 0.0)
+        _, vectors = np.linalg.eigh(products * np.outer(scale, scale))
+        question = Isolation(self.weighting, np.stack([N, P]), self.units, vectors[:, -1] * scale)
+        _, (highest, lowest), row = self.rows.reduce(question, _ROOT)
+        # The entry of largest size is positive. Where entries of both signs are largest, only a v that is exactly 0 could tell.
+        orientation = 1.0 if highest >= lowest else -1.0
+        if row is None:
+            return None
+        anchor, v = row.content
+        tolerance = ZERO * max(highest, lowest)
+        return Surroundings(anchor, orientation, tolerance, orientation * v >= -tolerance)
+
+    def _try(self, similarities: list[Similarity], number: int) -> Best | None:
+        """Considers the similarities; the next row of the other binary class, the nearest that the last one leaves."""
+        found = places(similarities)
+        last = similarities[-1]
+        if last.kind == TWO_POINT:
+            at_second = np.empty(1)
+            t = len(similarities) - 1
+            similarity.evaluate(last.anchors[1:], np.zeros(1, np.int32), *found, t, at_second)
+            # 6. f_ij(x) <= f_ij(x_j) / 2
+            question = Trials(self.weighting, found, self.sign, number, float(at_second[0]) / 2)
+        else:
+            question = Trials(self.weighting, found, self.sign)
+        sums, _, following = self.rows.reduce(question, _ROOT)
+        for one, S in zip(similarities, sums, strict=True):
+            self._consider(one, S)
+        return following
+
+    def _consider(self, found: Similarity, S: np.ndarray) -> None:
+        a, losses = self.steps(S)
+        loss = float((self.units * losses).sum())
+        if loss < self.loss:
+            self.loss, self.best = loss, (found, a)
+
+
+def _sums_of_constant(N: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """The sums of `Trials` for f = 1: all of N is at the upper end of the last piece, all of P at the lower end of the first."""
+    S = np.zeros((PIECES, len(N), TERMS))
+    S[0] = P[:, None] * (-1.0) ** np.arange(TERMS)
+    S[-1] = N[:, None]
+    return S

@@ -1,0 +1,1 @@
+"""Histograms, gains, and the search for the best split."""

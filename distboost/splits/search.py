@@ -1,0 +1,235 @@
+"""The best split of each node, from the node's histogram."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.kernels import lanes
+from distboost.kernels._jit import kernel
+from distboost.splits.gains import NO_CONTEXT, own_value, pair_values
+from distboost.threads import Threads
+
+LARGEST_POOL = 2**29  # bytes of histograms that room is made for at once
+WIDEST = 256  # the most thresholds of a feature
+_LANES = np.uintp(lanes.LANES)
+
+
+class Histograms:
+    """Node histograms: int64 sums of shape (total bins, channels) in reusable slots.
+
+    Bins of all features lie one after another; feature d has `n_bins[d]` bins and one for missing values. There are slots for
+    `most` nodes, or for fewer and then more where that would be a lot.
+    """
+
+    def __init__(self, n_bins: np.ndarray, n_channels: int, most: int = 1):
+        self.n_used = n_channels
+        self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
+        shape = int(self.offsets[-1]), lanes.padded(self.n_used)
+        # Memory that is not written to is not taken, but there is a limit to what may be asked for.
+        size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
+        self.pool = np.empty((size, *shape), np.int64)
+        self._free = list(reversed(range(size)))
+
+    def take(self, n: int) -> list[int]:
+        """n free slots. Their content is whatever was left there."""
+        lacking = n - len(self._free)
+        if lacking > 0:
+            # In place: the old slots and a copy of them would take twice the memory. Threads that are done may still hold the
+            # array, which stays the same; nobody keeps a view of it from one question to the next.
+            size = len(self.pool)
+            self.pool.resize((size + lacking, *self.pool.shape[1:]), refcheck=False)
+            self._free.extend(reversed(range(size, size + lacking)))
+        return [self._free.pop() for _ in range(n)]
+
+    @property
+    def channels(self) -> tuple[int, int]:
+        """Channels in use, and with those that fill them up to whole groups."""
+        return self.n_used, self.pool.shape[2]
+
+    def add(self, slots: list[int], sums: np.ndarray) -> None:
+        """Adds (n, total bins, channels in use) to the slots."""
+        for slot, own in zip(slots, sums, strict=True):
+            self.pool[slot, :, : self.n_used] += own
+
+    def give_back(self, slots: list[int]) -> None:
+        self._free.extend(slots)
+
+
+class Candidates(NamedTuple):
+    """The best split of each of m nodes; gain is 0 where there is none."""
+
+    gain: np.ndarray  # (m,) float64
+    value: np.ndarray  # (m,) float64: of both children together
+    feature: np.ndarray  # (m,) int64
+    bin: np.ndarray  # (m,) int64: this bin and those below go left
+    missing_left: np.ndarray  # (m,) bool
+    n_left: np.ndarray  # (m,) int64 rows
+    n_right: np.ndarray  # (m,) int64 rows
+
+    @classmethod
+    def none(cls, m: int) -> Candidates:
+        i, f = (lambda: np.zeros(m, np.int64)), (lambda: np.zeros(m))
+        return cls(f(), f(), i(), i(), np.zeros(m, bool), i(), i())
+
+    def keep_better(self, other: Candidates) -> None:
+        """Takes over the nodes for which `other`, of later features, has a larger value: a tie stays with the earlier."""
+        better = (other.gain > 0) & ((self.gain == 0) | (other.value > self.value))
+        for mine, theirs in zip(self, other, strict=True):
+            mine[better] = theirs[better]
+
+
+class Thresholds(NamedTuple):
+    """The thresholds of a feature that a node may be split at, in working memory for WIDEST of them."""
+
+    left: np.ndarray  # (WIDEST, channels) float64: the sums on the left
+    right: np.ndarray  # (WIDEST, channels) float64: the sums on the right
+    last_bin: np.ndarray  # (WIDEST,) int64: the last bin that goes left
+    rows: np.ndarray  # (WIDEST,) int64 on the left
+    weights: np.ndarray  # (WIDEST,) int64 on the left
+
+
+@kernel
+def subtract(a, b, features, offsets):
+    """a -= b on the bins of these features: a parent less one child is the other."""
+    for d in features:
+        for j in range(offsets[d], offsets[d + 1]):
+            for c in range(a.shape[1]):
+                a[j, c] -= b[j, c]
+
+
+@kernel
+def best_splits(
+    pool, slots, n_built, features, offsets, n_sums, weighted, kind, context, min_rows, min_weight, out
+):
+    """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
+
+    Slot n_built + m holds the parent of slot m and becomes its sibling first: a histogram is scanned while it is at hand.
+    Where a node has no missing value, one that comes later goes to the heavier side.
+    """
+    # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, then their weight if `weighted`
+    # OUT: out: Candidates
+    gain, value, feature, split_bin, missing_left, n_left, n_right = out
+    weight = n_sums + weighted  # where rows are not weighted, their number is their weight
+    n_channels = pool.shape[2]
+    P, L = np.zeros((1, n_channels), np.int64), np.zeros((1, n_channels), np.int64)
+    found = Thresholds(
+        np.empty((WIDEST, n_channels)),
+        np.empty((WIDEST, n_channels)),
+        np.empty(WIDEST, np.int64),
+        np.empty(WIDEST, np.int64),
+        np.empty(WIDEST, np.int64),
+    )
+    rows, weights = found.rows, found.weights
+    right_value, left_value = np.empty(WIDEST), np.empty(WIDEST)
+    for visit in range(slots.shape[0]):
+        # Siblings follow each other; there is either one for every node built or none at all.
+        m = visit if slots.shape[0] == n_built else visit // 2 + (visit % 2) * n_built
+        sums = pool[slots[m]]
+        if m >= n_built:
+            subtract(sums, pool[slots[m - n_built]], features, offsets)
+        P[:] = 0
+        for j in range(offsets[features[0]], offsets[features[0] + 1]):
+            for c in range(weight + 1):
+                P[0, c] += sums[j, c]
+        if P[0, n_sums] < 2 * min_rows or P[0, weight] < 2 * min_weight:
+            continue
+        most, heaviest = P[0, n_sums] - min_rows, P[0, weight] - min_weight
+        own, noise = own_value(kind, P[0], n_sums, context)
+        best = own + noise
+        for d in features:
+            first, stop = offsets[d], offsets[d + 1] - 1
+            n_missing, w_missing = sums[stop, n_sums], sums[stop, weight]
+            if n_missing > 0:
+                L[0] = sums[stop]
+                n = both_sides(sums, first, stop, n_sums, weight, min_rows, most + n_missing, L, P, found)
+                pair_values(kind, found.left, found.right, n, n_sums, context, left_value)
+            L[:] = 0
+            n = both_sides(sums, first, stop, n_sums, weight, min_rows - n_missing, most, L, P, found)
+            pair_values(kind, found.left, found.right, n, n_sums, context, right_value)
+            for t in range(n):
+                right, left = -np.inf, -np.inf
+                if rows[t] >= min_rows and min_weight <= weights[t] <= heaviest:
+                    right = right_value[t]
+                if (
+                    n_missing > 0
+                    and rows[t] + n_missing <= most
+                    and min_weight <= weights[t] + w_missing <= heaviest
+                ):
+                    left = left_value[t]
+                total = max(left, right)
+                if total > best:
+                    best = total
+                    value[m], feature[m], split_bin[m] = total, d, found.last_bin[t] - first
+                    gain[m] = total - own
+                    to_left = left >= right
+                    n_left[m] = rows[t] + (n_missing if to_left else 0)
+                    n_right[m] = P[0, n_sums] - n_left[m]
+                    missing_left[m] = to_left if n_missing > 0 else 2 * weights[t] >= P[0, weight]
+
+
+@kernel
+def both_sides(sums, first, stop, count, weight, fewest, most, L, P, found):
+    """The sums left and right of every threshold of a feature that leaves `fewest` to `most` rows on the left; their number.
+
+    Left of threshold t are the sums L came with and the bins first .. last_bin[t]; right of it is P less that. A threshold
+    after an empty bin is left out: it has the two sides of the one before.
+    """
+    # IN: sums (bins, C) int64, of which channel `count` holds rows, channel `weight` their weight; P (1, C) int64
+    # OUT: L (1, C) int64, added to; found: Thresholds
+    n_channels = np.uintp(sums.shape[1])
+    n = 0
+    for j in range(first, stop):
+        if sums[j, count] == 0:
+            continue
+        for c in range(np.uintp(0), n_channels, _LANES):
+            lanes.advance_lanes(L, sums, np.uintp(j), c, P, found.left, found.right, np.uintp(n))
+        n_left = L[0, count]
+        if n_left > most:
+            break
+        if n_left >= fewest:
+            found.last_bin[n], found.rows[n], found.weights[n] = j, n_left, L[0, weight]
+            n += 1
+    return n
+
+
+def search(
+    histograms: Histograms,
+    built: list[int],
+    parents: list[int],
+    features: np.ndarray,
+    n_sums: int,
+    kind: int,
+    min_rows: int,
+    min_weight: int,
+    weighted: bool,
+    threads: Threads,
+    context: np.ndarray = NO_CONTEXT,
+) -> Candidates:
+    """The best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
+    slots = np.array([*built, *parents], np.int64)
+
+    def search_features(group: np.ndarray) -> Candidates:
+        found = Candidates.none(len(slots))
+        best_splits(
+            histograms.pool,
+            slots,
+            len(built),
+            group,
+            histograms.offsets,
+            n_sums,
+            weighted,
+            kind,
+            context,
+            min_rows,
+            min_weight,
+            found,
+        )
+        return found
+
+    groups = [g for g in np.array_split(features, threads.n) if len(g)]
+    first, *others = threads.map(search_features, groups)
+    for other in others:
+        first.keep_better(other)
+    return first

@@ -1,0 +1,322 @@
+"""How much memory a training takes, reckoned before the first row is read, and what stays in memory within a limit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dask.utils import parse_bytes
+from distributed.system import memory_limit
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.ingest import block_rows
+from distboost.errors import LimitError
+from distboost.io.units import megabytes
+from distboost.kernels import lanes
+from distboost.runtime.shard import Allotment
+from distboost.trees.grower import GrowthLimits
+
+# Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
+# training on a cluster), and in a Dask worker.
+PROCESS_BYTES = 400 * 10**6
+WORKER_BYTES = 260 * 10**6
+LEAST_WINDOW = 2  # blocks: one in use while another is read
+MOST_NODES = 2**24  # of a level that nothing limits
+
+
+class Part(NamedTuple):
+    """Something that takes memory."""
+
+    name: str
+    n_bytes: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be trained, as far as it decides the memory.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    limits : GrowthLimits
+    n_rows : int
+        Training and evaluation rows together.
+    n_features, max_bins : int
+    score_bytes : int
+        Of one score.
+    weighted : bool
+        Rows may weigh other than 1.
+    n_bins : int or None
+        Of all features together. None, before they are known: the most there may be.
+    ingest : int
+        Bytes that reading and binning the raw rows take at the least, while there are no others in memory.
+    may_have_more_classes : bool
+        The labels have not been read.
+    """
+
+    algorithm: Algorithm
+    limits: GrowthLimits
+    n_rows: int
+    n_features: int
+    max_bins: int
+    score_bytes: int
+    weighted: bool = True
+    n_bins: int | None = None
+    ingest: int = 0
+    may_have_more_classes: bool = False
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in memory: bins, label, weight, place in the tree, scores and statistic."""
+        scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
+        weight = 8 + 4 if self.weighted else 0
+        return self.n_features + 4 + weight + 4 + scores + self.algorithm.row_bytes(self.n_features)
+
+    @property
+    def streamed_block_bytes(self) -> int:
+        """Bytes of a block that is being read or worked on: its bins come through the store's buffers."""
+        n = min(block_rows(self.n_features), self.n_rows)
+        return n * (self.row_bytes + 2 * self.n_features + 8 + 4)
+
+    @property
+    def histogram_bytes(self) -> int:
+        """Bytes of one node's histogram."""
+        distinct = min(self.max_bins, self.n_rows)
+        n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
+        n_channels = lanes.padded(self.algorithm.histogram_sums + 1 + self.weighted)
+        return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
+
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes that have histograms at a time."""
+        return self.limits.most_histograms(self.n_rows)
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The memory of one process that holds rows, and of the one that leads the training.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        Of the process with the most rows.
+    leader : tuple of Part
+        Of the process that leads a training on a cluster; empty in process.
+    limit : int or None
+        What the former may take.
+    resident, streamed : int
+        Rows of that process that stay in memory, and rows that are read for each pass.
+    room : int
+        Rows that may stay in memory, if it gets those of a lost worker too.
+    window : int
+        Streamed blocks in memory at a time.
+    store_bytes : int
+        Of the binned store that streamed rows are read from, of all processes together.
+    scratch_bytes : int
+        Of the file in which one process keeps the scores of its streamed rows.
+    """
+
+    parts: tuple[Part, ...]
+    leader: tuple[Part, ...]
+    limit: int | None
+    resident: int
+    streamed: int
+    room: int
+    window: int
+    store_bytes: int
+    scratch_bytes: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Promised: the process with the most rows takes no more."""
+        return sum(part.n_bytes for part in self.parts)
+
+    @property
+    def leader_bytes(self) -> int:
+        return sum(part.n_bytes for part in self.leader)
+
+    @property
+    def for_ingest(self) -> int | None:
+        """What reading and binning the raw rows may take: there are no others in memory meanwhile."""
+        return None if self.limit is None else self.limit - self.parts[0].n_bytes
+
+    def allotment(self, scratch: str | None, may_grow: bool = False) -> Allotment | None:
+        """What a shard is told: nothing, if all its rows stay in memory and it is not to get others later."""
+        if not self.streamed and (self.limit is None or not may_grow):
+            return None
+        return Allotment(self.room, max(self.window, LEAST_WINDOW), scratch, self.scratch_bytes)
+
+
+def parse_limit(given: int | str | None) -> int | None:
+    """Bytes, from a number or a text such as "2GB"."""
+    if given is None:
+        return None
+    try:
+        return parse_bytes(given)
+    except ValueError as error:
+        raise LimitError(
+            f"memory_limit is {given!r}, expected a number of bytes or a text such as '2GB'."
+        ) from error
+
+
+def reckon(
+    task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
+) -> MemoryPlan:
+    """What each part takes, and how many rows stay in memory.
+
+    Parameters
+    ----------
+    task : Task
+    limit : int or None
+        Bytes that one process may take in all; None: all rows stay in memory.
+    n_processes : int
+        That hold rows.
+    n_threads : int
+        Of one of them.
+    on_cluster : bool
+        Whether they are workers, or this process.
+    binning : int
+        Bytes that binning takes while rows that are to stay are in memory already.
+
+    Raises
+    ------
+    LimitError
+        If the limit is too small to train at all; the message says what would do.
+    """
+    share = -(-task.n_rows // n_processes)
+    nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
+    libraries = Part(
+        "libraries", WORKER_BYTES if on_cluster else PROCESS_BYTES, "interpreter, libraries, compiled kernels"
+    )
+    histograms = Part(
+        "histograms",
+        nodes * task.histogram_bytes,
+        f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
+    )
+    fixed = libraries.n_bytes + histograms.n_bytes
+    needed = libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes
+    _check_limit(task, limit, libraries.n_bytes, fixed, needed)
+    resident, room, window = _parted(task, limit, fixed, needed, share, n_threads)
+    streamed = share - resident
+    parts = [
+        libraries,
+        histograms,
+        Part(
+            "resident rows",
+            resident * task.row_bytes,
+            f"{resident} rows of {task.row_bytes} B: {_kept(task)}",
+        ),
+        Part(
+            "streamed rows",
+            window * task.streamed_block_bytes,
+            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
+        ),
+    ]
+    return MemoryPlan(
+        tuple(parts),
+        _leader(task, n_processes) if on_cluster else (),
+        limit,
+        resident,
+        streamed,
+        room,
+        window,
+        task.n_rows * (task.n_features + 12) if streamed else 0,
+        streamed * (task.row_bytes - task.n_features - 4),
+    )
+
+
+def _parted(
+    task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
+) -> tuple[int, int, int]:
+    """How many of a process's rows stay, how many there is room for, and how many blocks of the others are there at a time.
+
+    `fixed` bytes are taken whatever stays; `needed` if all does.
+    """
+    if limit is None:
+        return share, share, 0
+    block = task.streamed_block_bytes
+    if needed <= limit:
+        return share, max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share), 0
+    n_blocks = -(-share // min(block_rows(task.n_features), share))
+    window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
+    resident = min((limit - fixed - window * block) // task.row_bytes, share)
+    return resident, resident, window
+
+
+def _kept(task: Task) -> str:
+    """What is kept of a row, in words."""
+    scores = task.algorithm.weighting.n_scores(task.algorithm.n_classes) * task.score_bytes
+    statistic = task.algorithm.row_bytes(task.n_features)
+    rest = task.row_bytes - task.n_features - scores - statistic
+    return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
+
+
+def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
+    nodes = task.most_nodes
+    built = max(nodes // 2, 1)
+    return (
+        Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels"),
+        Part(
+            "histograms",
+            nodes * task.histogram_bytes,
+            f"{nodes} nodes of {megabytes(task.histogram_bytes)}",
+        ),
+        Part(
+            "answers",
+            2 * n_processes * built * task.histogram_bytes,
+            f"histograms of {built} {_plural(built, 'node')} from {n_processes} {_plural(n_processes, 'worker')}, as they arrive",
+        ),
+    )
+
+
+def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:
+    """Raises LimitError for a limit that is too small even if all rows stream; one of the bytes that it names is not."""
+    streaming = fixed + LEAST_WINDOW * task.streamed_block_bytes
+    training, reading = min(needed, streaming), libraries + task.ingest
+    if limit is None or limit >= max(training, reading):
+        return
+    enough = megabytes(math.ceil(max(training, reading) / 1e6) * 1e6)
+    begun = f"memory_limit is {megabytes(limit)} per process, but "
+    if reading > training:
+        raise LimitError(
+            f"{begun}reading the arrays and binning them take {enough} with the libraries, the fewest rows at a time that their "
+            "chunks allow. Raise the limit to that; or rechunk the arrays into smaller chunks."
+        )
+    classes, more = (" at least", " or more") if task.may_have_more_classes else ("", "")
+    stays = "" if needed < streaming else ", though no row stays in memory"
+    raise LimitError(
+        f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
+        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}; or {_smaller(task)} may do (distboost plan "
+        "shows what takes it)."
+    )
+
+
+def _smaller(task: Task) -> str:
+    wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
+    return "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
+
+
+def beyond_memory(found: MemoryPlan) -> str | None:
+    """A warning of a plan that nothing limits and that takes more than this machine, or this container, has."""
+    there = memory_limit()
+    parts = found.leader if found.leader else found.parts if found.limit is None else ()
+    needed = sum(part.n_bytes for part in parts)
+    if needed <= there:
+        return None
+    most = max(parts, key=lambda part: part.n_bytes)
+    remedy = (
+        "Train smaller trees (max_depth, max_leaf_nodes) or with fewer bins (max_bins)"
+        if found.leader
+        else "Give a memory_limit, within which rows stream from disk; smaller trees (max_depth, max_leaf_nodes) and fewer bins "
+        "(max_bins) take less"
+    )
+    return (
+        f"this process may take {megabytes(needed)}, but there are {megabytes(there)} of memory here: it may be ended by the "
+        f"system. Most of it, {megabytes(most.n_bytes)}, is for {most.name} ({most.what}). {remedy}."
+    )
+
+
+def _plural(n: int, word: str) -> str:
+    return word if n == 1 else f"{word}s"

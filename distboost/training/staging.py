@@ -1,0 +1,249 @@
+"""Getting the rows of a training to where it runs, within its memory."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.blocks import BinnedSet
+from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.memory import give_back
+from distboost.data.profile import Profile
+from distboost.data.sources import as_source
+from distboost.data.store.store import BinnedStore, write_store
+from distboost.errors import LimitError
+from distboost.io.temporary import temporary_folder
+from distboost.io.units import megabytes
+from distboost.rows.interface import Rows
+from distboost.runtime.shard import Layout
+from distboost.threads import available_cores
+from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, parse_limit, reckon
+from distboost.trees.grower import GrowthLimits
+
+log = logging.getLogger("distboost")
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The rows of a training, and the memory they may take.
+
+    Attributes
+    ----------
+    where : LocalRuntime or ClusterRuntime
+    data : Dataset
+    evaluation : RawDataset or None
+    limits : GrowthLimits
+    max_bins, seed : int
+        Of the bins.
+    score_dtype : str
+    weighted : bool
+        Rows may weigh other than 1.
+    memory_limit : int or None
+        Bytes that one process may take.
+    scratch : str or None
+        Directory, or URL, for what does not fit in memory.
+    warned : list of str
+        What the user was warned of.
+    """
+
+    where: Any
+    data: Dataset
+    evaluation: RawDataset | None
+    limits: GrowthLimits
+    max_bins: int
+    seed: int
+    score_dtype: str
+    weighted: bool
+    memory_limit: int | None
+    scratch: str | None
+    warned: list[str] = field(default_factory=list)
+
+    def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
+        """What the training takes, before a row is read: `algorithm` is told a number of classes, and there are 2 or more."""
+        try:
+            found = self.plan(algorithm(2))
+        except LimitError:
+            n_classes = self.data.n_classes  # the error is to name what all classes take
+            self.plan(algorithm(n_classes or 2), may_have_more_classes=n_classes is None)
+            raise
+        self._warn(found)
+        return found
+
+    def _warn(self, found: MemoryPlan) -> None:
+        """Once, if this process has not the memory that it will take."""
+        message = None if self.warned else beyond_memory(found)
+        if message is not None:
+            self.warned.append(message)
+            warnings.warn(message, stacklevel=5)
+
+    def plan(
+        self, algorithm: Algorithm, n_bins: int | None = None, may_have_more_classes: bool = False
+    ) -> MemoryPlan:
+        """What the training takes; raises LimitError if that is more than the limit whatever streams."""
+        where, keep = self.where, algorithm.needs_values
+        raw = [data for data in (self.data, self.evaluation) if isinstance(data, RawDataset)]
+        task = Task(
+            algorithm,
+            self.limits,
+            self.data.n_rows + (self.evaluation.n_rows if self.evaluation else 0),
+            self.data.n_features,
+            self.max_bins,
+            np.dtype(self.score_dtype).itemsize,
+            self.weighted,
+            n_bins,
+            max((data.least_ingest(self.max_bins, where, keep) for data in raw), default=0),
+            may_have_more_classes,
+        )
+        n_threads = max(where.n_parallel // where.n_processes, 1)
+        return reckon(
+            task,
+            where.limit(self.memory_limit),
+            where.n_processes,
+            n_threads,
+            on_cluster=where.on_cluster,
+            binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
+        )
+
+    def profile(self, found: MemoryPlan) -> Profile:
+        """Classes, weights and bin edges, within the plan's limit."""
+        return self.data.profile(self.max_bins, self.seed, self.where, found.for_ingest)
+
+    @contextmanager
+    def rows(
+        self, profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
+    ) -> Iterator[tuple[Rows, MemoryPlan]]:
+        """The rows where the training runs: in memory, or as much of them as may be there."""
+        found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
+        self._warn(found)
+        log.info("memory: %s", _summary(found))
+        n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
+        with ExitStack() as stack:
+            sets = [self._binned(stack, self.data, "train", found, profile, algorithm, class_weight)]
+            if self.evaluation is not None:
+                sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
+            # What a lost worker held may be more than the others have room for.
+            may_grow = self.where.on_cluster and all(
+                data.is_stored for data in (self.data, self.evaluation) if data
+            )
+            rows = self.where.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
+            stack.callback(rows.close)
+            for data in filter(None, (self.data, self.evaluation)):
+                data.check_unchanged()  # they have been read in two passes
+            give_back()
+            yield rows, found
+
+    def _binned(
+        self, stack: ExitStack, data: Dataset, name: str, found: MemoryPlan, profile, algorithm, class_weight
+    ) -> BinnedSet:
+        """The blocks of one set; of raw rows that are to stream, or that are costly to read, those of a binned store."""
+        keep = algorithm.needs_values
+        if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
+            url = f"{stack.enter_context(self._folder())}/{name}"
+            data = write_store(
+                data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
+            )
+        return data.binned(profile, class_weight, self.where.n_parallel, keep)
+
+    def _is_costly(self, data: RawDataset) -> bool:
+        """Whether a store is worth its while though all rows stay in memory; workers need a place for it that all of them see."""
+        return data.is_tall and not (self.where.on_cluster and self.scratch is None)
+
+    @contextmanager
+    def _folder(self) -> Iterator[str]:
+        """A new folder for binned stores, that all workers see; it is removed in the end."""
+        with temporary_folder(self.scratch or tempfile.gettempdir()) as url:
+            self.where.check_shared(url)
+            log.info("binning into %s", url)
+            yield url
+
+    def _local_scratch(self) -> str | None:
+        """Where scores of streamed rows go: workers have directories of their own."""
+        if self.scratch is not None and "://" not in self.scratch:
+            return os.path.abspath(self.scratch)
+        return None
+
+
+def sizes(x: Any) -> tuple[int, int, int | None]:
+    """Rows, features and, if known without reading the labels, classes of an array or a binned store."""
+    if BinnedStore.is_at(x):
+        store = BinnedStore.open(x)
+        return store.n_rows, store.n_features, store.n_classes
+    source = as_source(x, "X")
+    return (*source.shape, None) if len(source.shape) == 2 else (source.n_rows, 1, None)
+
+
+def plan(
+    estimator: Any,
+    n_rows: int,
+    n_features: int,
+    n_classes: int,
+    *,
+    n_workers: int | None = None,
+    n_threads: int | None = None,
+    weighted: bool = False,
+) -> MemoryPlan:
+    """The memory that a training would take, part by part, and the rows that its `memory_limit` lets stay in memory.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With its parameters: `memory_limit`, the size of its trees, `max_bins`, ..
+    n_rows, n_features, n_classes : int
+        Of the training rows; add the rows of an evaluation set.
+    n_workers : int or None, default=None
+        Dask workers; None: in one process.
+    n_threads : int or None, default=None
+        Of that process, or of each worker; None: the estimator's `n_jobs`, or one.
+    weighted : bool, default=False
+        Whether there are sample or class weights.
+
+    Returns
+    -------
+    MemoryPlan
+
+    Raises
+    ------
+    distboost.errors.LimitError
+        If `memory_limit` is too small to train at all; the message says what would do.
+
+    Examples
+    --------
+    >>> import distboost
+    >>> model = distboost.GDMCBoostClassifier(memory_limit="1GB")
+    >>> plan = distboost.plan(model, n_rows=4_200_000, n_features=256, n_classes=5, n_threads=2)
+    >>> plan.resident + plan.streamed, plan.n_bytes <= 10**9
+    (4200000, True)
+    """
+    estimator._validate_params()
+    task = Task(
+        estimator._algorithm(n_classes),
+        estimator._limits(),
+        n_rows,
+        n_features,
+        estimator.max_bins,
+        np.dtype(estimator.score_dtype).itemsize,
+        weighted or estimator.class_weight is not None,
+    )
+    on_cluster = n_workers is not None
+    jobs = None if estimator.n_jobs == -1 else estimator.n_jobs
+    threads = n_threads or (1 if on_cluster else jobs or available_cores())
+    return reckon(task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster)
+
+
+def _summary(found: MemoryPlan) -> str:
+    if not found.streamed:
+        return f"{megabytes(found.n_bytes)} per process, all {found.resident} rows in memory"
+    return (
+        f"{megabytes(found.n_bytes)} per process of {megabytes(found.limit or 0)}; {found.resident} of "
+        f"{found.resident + found.streamed} rows stay in memory, the others are read from disk in each pass"
+    )

@@ -1,0 +1,1 @@
+"""Decision trees grown from best splits."""

@@ -1,0 +1,323 @@
+"""Trees grown from histograms. A stump is a tree of depth 1."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.kernels import random
+from distboost.rows.interface import BinnedTree, Foreseen, Root, Rows, Splits, Subsample, TreeStep
+from distboost.splits import search as splits
+from distboost.splits.gains import NO_CONTEXT
+from distboost.splits.search import Candidates, Histograms
+from distboost.weights.base import LEAF_WEIGHT_UNIT, Statistic
+
+
+@dataclass(frozen=True)
+class GrowthLimits:
+    """How large a tree may grow, and from which rows and features.
+
+    With `max_leaf_nodes` a tree grows best first (the oldest of equal leaves first), else level by level; None is no limit.
+    """
+
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int = 1
+    min_weight_fraction_leaf: float = 0.0
+    subsample: float = 1.0
+    max_features: float | int = 1.0
+    seed: int = 0
+
+    @property
+    def same_every_round(self) -> bool:
+        """Whether every round sees all rows and features: a tree that fails once then fails for ever."""
+        return self.subsample >= 1.0 and self.max_features == 1.0
+
+    def most_histograms(self, n_rows: int) -> int:
+        """The most nodes of a tree on so many rows whose histograms are kept at a time."""
+        # Of two children, one may be split, which takes twice the rows of a leaf; the other is a leaf at least.
+        most = max(2 * n_rows // (3 * self.min_samples_leaf), 1)
+        if self.max_depth is not None:
+            most = min(most, 2 ** min(max(self.max_depth - 1, 0), 40))
+        if self.max_leaf_nodes is not None:
+            most = min(most, max(self.max_leaf_nodes - 1, 1))
+        return most
+
+
+class Tree(NamedTuple):
+    """A grown tree: inner nodes in the order they were split, and the partition's node of each leaf."""
+
+    binned: BinnedTree
+    gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
+    leaves: np.ndarray  # (n_leaves,) the partition's nodes
+    weight: float  # of all rows in the tree
+    sums: np.ndarray  # (n_leaves, n_sums) int64: of the statistic, in units of the histograms
+    mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.leaves)
+
+    def step(self, values: np.ndarray, parted: bool = True) -> TreeStep:
+        """The tree with its leaves' values; not `parted`, if another tree was grown after it."""
+        return TreeStep(self.binned, values, self.leaves if parted else None)
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of a growing tree with the best split found for it."""
+
+    id: int
+    depth: int
+    slot: int = -1  # of its histogram
+    gain: float = 0.0
+    feature: int = 0
+    bin: int = 0
+    missing_left: bool = False
+    n_left: int = 0
+    n_right: int = 0
+
+    @property
+    def has_histogram(self) -> bool:
+        return self.slot >= 0
+
+
+class TreeGrower:
+    """Grows trees on the rows it is given; keeps its histograms' memory between rounds."""
+
+    def __init__(self, rows: Rows, limits: GrowthLimits):
+        self.rows = rows
+        self.limits = limits
+        self.weighted = rows.counts[0].weighted
+        self.n_sums = 0
+        self.foreseen: Foreseen | None = None
+        self.roots_asked = 0  # questions for the histogram of a root alone: the others came with an update
+
+    def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
+        """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
+        root = self.plant(statistic, kind, max_depth)
+        if self.may_split(root):
+            self.search([root], [])
+        if not root.gain > 0:
+            self.histograms.give_back([root.slot])
+        if self.limits.max_leaf_nodes is None:
+            self._grow_by_level(root)
+        else:
+            self._grow_best_first(root, self.limits.max_leaf_nodes)
+        return self.finished()
+
+    def start(self, statistic: Statistic | None = None) -> None:
+        """Begins a tree: this round's rows and features."""
+        self.rows.start_tree(*self._root(statistic, self.rows.round))
+
+    def foresee(self, statistic: Statistic) -> Foreseen:
+        """What the next round's first tree begins with, for the update of this round to begin it."""
+        self._make_room(statistic)
+        root = self._root(statistic, self.rows.round + 1)
+        self.foreseen = Foreseen(root, self.histograms, self.histograms.take(1)[0])
+        return self.foreseen
+
+    def _root(self, statistic: Statistic | None, round: int) -> Root:
+        unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
+        features = _draw_features(self.rows.n_features, self.limits, round).astype(np.int64)
+        return Root(features, statistic, _draw_rows(self.limits, round), unit)
+
+    def _make_room(self, statistic: Statistic) -> None:
+        n_sums = statistic.n_sums(self.rows.n_classes)
+        if n_sums != self.n_sums:
+            self.n_sums = n_sums
+            most = self.limits.most_histograms(self.rows.counts[0].n_rows)
+            self.histograms = Histograms(self.rows.n_bins, n_sums + 1 + self.weighted, most)
+
+    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node:
+        """Begins a tree with the histogram of its root."""
+        self._make_room(statistic)
+        depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
+        self.max_depth = min(depths, default=None)
+        self.kind = kind
+        self.split_nodes: list[Node] = []
+        self.children: dict[int, tuple[int, int]] = {}
+        self.n_nodes = 1
+        root = Node(0, 0, self._root_histogram(statistic))
+        self.sums = {root.id: self._totals(root)}
+        # The weight that a leaf must hold is a fraction of that of all rows in the tree.
+        weight = int(self.sums[root.id][self.n_sums + self.weighted])
+        self.min_weight = int(np.ceil(self.limits.min_weight_fraction_leaf * weight))
+        self.weight = weight / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
+        return root
+
+    def _root_histogram(self, statistic: Statistic) -> int:
+        """The slot of the histogram of all rows, which may have come with the last update."""
+        wanted = self._root(statistic, self.rows.round)
+        self.features = wanted.features
+        foreseen, self.foreseen = self.foreseen, None
+        if foreseen is not None and wanted.same(foreseen.root) and self.rows.is_sharp(statistic):
+            return foreseen.slot
+        if foreseen is not None:
+            foreseen.histograms.give_back([foreseen.slot])
+        self.rows.start_tree(*wanted)
+        (slot,) = self.histograms.take(1)
+        self.rows.histogram([0], self.histograms, [slot])
+        self.roots_asked += 1
+        return slot
+
+    # Orders of growth.
+
+    def _grow_by_level(self, root: Node) -> None:
+        level = [root]
+        while level := [node for node in level if node.gain > 0]:
+            level = self._expand(level)
+
+    def _grow_best_first(self, root: Node, max_leaf_nodes: int) -> None:
+        heap = [(-root.gain, root.id, root)] if root.gain > 0 else []
+        n_leaves = 1
+        while heap and n_leaves < max_leaf_nodes:
+            node = heapq.heappop(heap)[2]
+            n_leaves += 1
+            for child in self._expand([node], last=n_leaves == max_leaf_nodes):
+                if child.gain > 0:
+                    heapq.heappush(heap, (-child.gain, child.id, child))
+        self.histograms.give_back([node.slot for _, _, node in heap])
+
+    # Steps.
+
+    def _totals(self, node: Node) -> np.ndarray:
+        """The sums over all rows of a node that has a histogram."""
+        first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
+        return self.histograms.pool[node.slot, first:last].sum(axis=0)
+
+    def left_sums(self, node: Node) -> np.ndarray:
+        """The sums over the rows that the node's split sends left."""
+        first, stop = self.histograms.offsets[node.feature], self.histograms.offsets[node.feature + 1] - 1
+        sums = self.histograms.pool[node.slot]
+        left = sums[first : first + node.bin + 1].sum(axis=0)
+        return left + sums[stop] if node.missing_left else left
+
+    def may_split(self, node: Node) -> bool:
+        deep = self.max_depth is not None and node.depth >= self.max_depth
+        return not deep and (self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1)
+
+    def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
+        """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
+        built, siblings, _ = self.split(nodes, last)
+        if built:
+            self.search(built, siblings)
+        frontier = sorted([*built, *siblings], key=lambda node: node.id)
+        self.histograms.give_back([node.slot for node in frontier if not node.gain > 0])
+        return frontier
+
+    def child_ids(self, position: int) -> tuple[int, int]:
+        """The numbers of the children of the node that is split after `position` others."""
+        first = self.n_nodes + 2 * position
+        return first, first + 1
+
+    def has_rows(self, node: Node) -> bool:
+        """Whether it has rows enough to be split."""
+        return int(self.sums[node.id][self.n_sums]) >= 2 * self.limits.min_samples_leaf
+
+    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Node], list[Node], list[Node]]:
+        """Splits the nodes. The smaller of each two children is summed; its sibling's slot still holds their parent.
+
+        Third come children that have no histograms, as neither of two has rows enough to be split.
+        """
+        parted, built, siblings, bare = [], [], [], []
+        for node in nodes:
+            left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
+            self.n_nodes += 2
+            self.children[node.id] = (left.id, right.id)
+            self.split_nodes.append(node)
+            self.sums[left.id] = self.left_sums(node)
+            self.sums[right.id] = self.sums.pop(node.id) - self.sums[left.id]
+            parted.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
+            if last or not self.may_split(left):
+                self.histograms.give_back([node.slot])
+                continue
+            if not (self.has_rows(left) or self.has_rows(right)):
+                self.histograms.give_back([node.slot])
+                bare += [left, right]
+                continue
+            # Only the smaller child is summed; the other is the parent less it, in the parent's slot.
+            smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
+            larger.slot = node.slot
+            built.append(smaller)
+            siblings.append(larger)
+        self.rows.split(Splits.of(parted))
+        if built:
+            for node, slot in zip(built, self.histograms.take(len(built)), strict=True):
+                node.slot = slot
+            self.rows.histogram([node.id for node in built], self.histograms, [node.slot for node in built])
+        return built, siblings, bare
+
+    def search(self, built: list[Node], siblings: list[Node], context: np.ndarray = NO_CONTEXT) -> None:
+        """Finds the best splits of nodes with histograms, and of their siblings, whose slots hold their parents."""
+        found = splits.search(
+            self.histograms,
+            [node.slot for node in built],
+            [node.slot for node in siblings],
+            self.features,
+            self.n_sums,
+            self.kind,
+            self.limits.min_samples_leaf,
+            self.min_weight,
+            self.weighted,
+            self.rows.threads,
+            context,
+        )
+        for node, split in zip([*built, *siblings], _by_node(found), strict=True):
+            node.gain, _, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
+
+    def finished(self) -> Tree:
+        """The split nodes numbered in order, all other nodes as leaves."""
+        inner = {node.id: number for number, node in enumerate(self.split_nodes)}
+        leaves: list[int] = [] if inner else [0]
+        left: list[int] = []
+        right: list[int] = []
+        for node in self.split_nodes:
+            for child, side in zip(self.children[node.id], (left, right), strict=True):
+                if child in inner:
+                    side.append(inner[child])
+                else:
+                    side.append(~len(leaves))
+                    leaves.append(child)
+        nodes = self.split_nodes
+        binned = BinnedTree(
+            np.array([node.feature for node in nodes], np.int32),
+            np.array([node.bin for node in nodes], np.int32),
+            np.array([node.missing_left for node in nodes], bool),
+            np.array(left, np.int32),
+            np.array(right, np.int32),
+        )
+        scale = self.rows.histogram_scale
+        with np.errstate(over="ignore"):  # where the loss grows from round to round
+            gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
+        gain = np.minimum(gain, np.finfo(np.float64).max)
+        sums = np.stack([self.sums[leaf] for leaf in leaves])
+        n = self.n_sums
+        mass = sums[:, n]
+        if self.weighted:
+            mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_UNIT).astype(np.int64))
+        return Tree(binned, gain, np.array(leaves, np.int64), self.weight, sums[:, :n], mass)
+
+
+def _by_node(found: Candidates) -> Iterable[tuple]:
+    return zip(*(column.tolist() for column in found), strict=True)
+
+
+def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:
+    """The round's features, ascending: those with the smallest random numbers."""
+    wanted = limits.max_features
+    n = wanted if isinstance(wanted, int) else max(1, int(wanted * n_features))
+    if n >= n_features:
+        return np.arange(n_features)
+    draws = random.uniforms(random.key(limits.seed, random.FEATURE_SUBSAMPLE, round), 0, n_features)
+    return np.sort(np.argsort(draws, kind="stable")[:n])
+
+
+def _draw_rows(limits: GrowthLimits, round: int) -> Subsample | None:
+    if limits.subsample >= 1.0:
+        return None
+    return Subsample(random.key(limits.seed, random.ROW_SUBSAMPLE, round), limits.subsample)

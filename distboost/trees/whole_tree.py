@@ -1,0 +1,109 @@
+"""Trees with a sign in each leaf, chosen for what the whole tree is worth (Appel & Perona 2017)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from distboost.splits import gains
+from distboost.splits.search import subtract
+from distboost.trees.grower import Node, Tree, TreeGrower
+from distboost.weights.base import Statistic
+
+
+class WholeTree:
+    """What a growing tree is right and wrong about, class by class: a leaf of sign + is right about P and wrong about N."""
+
+    def __init__(self, grow: TreeGrower, root: Node):
+        self.grow = grow
+        self.sums = {root.id: self._sides(grow.sums[root.id])}  # (N, P) of each leaf
+        self.signs = {root.id: 0}  # none yet
+
+    def _sides(self, sums: np.ndarray) -> np.ndarray:
+        return sums[: self.grow.n_sums].reshape(2, -1)  # integers: what is left of a node is exact
+
+    def right_and_wrong(self, without: Node) -> np.ndarray:
+        """Of the leaves other than `without`."""
+        total = np.zeros(self.sums[without.id].shape)
+        for leaf, sign in self.signs.items():
+            if leaf != without.id:
+                total += self.sums[leaf][::-sign]  # (P, N) right and wrong where + , (N, P) where -
+        return total
+
+    @property
+    def is_constant(self) -> bool:
+        """All leaves have the same sign."""
+        return len(self.signs) > 1 and len(set(self.signs.values())) == 1
+
+    def improve(self, node: Node) -> str:
+        """What makes the tree worth most: to "split" this leaf, to "flip" its sign, or to "keep" it.
+
+        After "split", `children` holds the sums of the two sides and `polarity` the sign of the right one.
+        """
+        others = self.right_and_wrong(node)
+        sums, sign = self.sums[node.id], self.signs[node.id]
+        if sign:
+            worth, flipped = _worth(others + sums[::-sign]), _worth(others + sums[::sign])
+        else:
+            worth, flipped = -sums.sum(dtype=np.float64), -np.inf  # the loss before the tree
+        if node.has_histogram:
+            self.grow.search([node], [], np.concatenate([others, np.full((2, 1), worth)], axis=1))
+        if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
+            node.gain = 0.0
+            return "flip"
+        if not node.gain > 0:
+            return "keep"
+        left = self._sides(self.grow.left_sums(node))
+        right = sums - left
+        self.children = left, right
+        rising = _worth(others + left + right[::-1])
+        falling = _worth(others + left[::-1] + right)
+        self.polarity = 1 if not sign or rising >= falling else -1
+        return "split"
+
+    def replace(self, node: Node, left: int, right: int) -> None:
+        """The split of `node` that was just found is made: its children are leaves of opposite signs."""
+        del self.sums[node.id], self.signs[node.id]
+        for leaf, sums, sign in zip(
+            (left, right), self.children, (-self.polarity, self.polarity), strict=True
+        ):
+            self.sums[leaf], self.signs[leaf] = sums, sign
+
+
+def _worth(sides: np.ndarray) -> float:
+    """-L_f: -2 sum_k sqrt(s^T[k] s^F[k])."""
+    return -2.0 * float(np.sqrt(sides[0] * sides[1]).sum())
+
+
+def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.ndarray]:
+    """The tree whose L_f falls most with each split, level by level and from left to right; the sign of each leaf.
+
+    The root is the best stump, -1 on the left. Then each leaf in turn is replaced by the split, of either polarity, that
+    lowers the loss of the whole tree most, the other leaves as they stand. One that leaves all rows on one side only turns the
+    leaf's sign round; when all leaves have come to one sign, the constant is the learner. A leaf stays as it is if nothing
+    lowers the loss.
+    """
+    root = grow.plant(statistic, gains.WHOLE_TREE)
+    tree = WholeTree(grow, root)
+    level = [root]
+    while level:
+        split, again = [], []
+        for node in level:
+            change = tree.improve(node) if grow.may_split(node) and not tree.is_constant else "keep"
+            if change == "split":
+                split.append(node)
+                tree.replace(node, *grow.child_ids(len(split) - 1))
+                continue
+            node.depth += 1
+            if change == "flip":
+                tree.signs[node.id] *= -1
+            if change == "flip" and grow.may_split(node):
+                again.append(node)
+            elif node.has_histogram:
+                grow.histograms.give_back([node.slot])
+        built, siblings, bare = grow.split(split)
+        for smaller, larger in zip(built, siblings, strict=True):
+            pool = grow.histograms.pool
+            subtract(pool[larger.slot], pool[smaller.slot], grow.features, grow.histograms.offsets)
+        level = sorted([*built, *siblings, *bare, *again], key=lambda node: node.id)
+    found = grow.finished()
+    return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

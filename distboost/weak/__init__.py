@@ -1,1 +1,0 @@
-"""Weak learners, chosen from sums: no rows here."""

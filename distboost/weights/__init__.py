@@ -1,0 +1,1 @@
+"""Weightings, statistics and reductions."""

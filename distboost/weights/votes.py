@@ -1,0 +1,69 @@
+"""Costs of a vote when the scores count votes and the game ends after a known number of rounds."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from distboost.kernels import votes
+from distboost.kernels.potential import PotentialTable, zero_one_costs
+from distboost.weights.base import Scale, Statistic, Weighting, log_totals
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
+
+
+@dataclass(frozen=True)
+class Votes(Weighting):
+    """The 0-1 loss; a tie is an error."""
+
+    def initial_shifts(self, n_classes: int) -> list[float]:
+        return [0.0]
+
+    def growth(self, values: np.ndarray) -> list[float]:
+        return [0.0]
+
+    def n_sums(self, n_classes: int) -> int:
+        return 1
+
+    def risk(self, block: Block, shifts, factor: float, unit: float, out, largest) -> None:
+        votes.vote_risk(block.scores, block.labels, block.weights, factor, unit, out)
+        largest[0] = 1.0
+
+    def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+        return log_totals(sums, shifts)
+
+
+@dataclass(frozen=True)
+class PotentialGains(Statistic):
+    """C[i, y_i] - C[i, l], C[i, l] the potential after a vote for l, with `rounds_left` rounds to play, this one included."""
+
+    gamma: float
+    rounds_left: int
+
+    wide: bool = field(default=True, init=False)
+
+    def n_sums(self, n_classes: int) -> int:
+        return n_classes
+
+    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+        out = self.buffer(block, weight_unit)
+        votes.vote_gains(
+            self.costs(block, rows), block.labels, block.weights, rows, scale.factor, weight_unit, out
+        )
+
+    def costs(self, block: Block, rows: np.ndarray) -> np.ndarray:
+        """C of the rows in use, (len(rows), K)."""
+        table, lock = _table(block.n_classes, self.gamma)
+        with lock:
+            return zero_one_costs(block.scores[rows], block.labels[rows], self.rounds_left, table)
+
+
+@lru_cache(maxsize=4)
+def _table(n_classes: int, gamma: float) -> tuple[PotentialTable, threading.Lock]:
+    """The potentials computed in this process, and who may use them."""
+    return PotentialTable(n_classes, gamma), threading.Lock()
