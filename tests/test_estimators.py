@@ -312,7 +312,7 @@ def test_float32_scores(make, digits):
 
 
 def test_examples_in_docstrings():
-    from distboost import estimators
+    from distboost.estimators import factory as estimators
     from distboost.kernels import lanes, random
     from distboost.runtime.cluster import placement
     from distboost.training import binning

@@ -109,7 +109,7 @@ def _estimator(
     algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool, overwrite: bool
 ) -> Any:
     """The estimator to fit: a new one, or the one to go on with."""
-    from distboost import estimators
+    from distboost.estimators import factory
 
     parameters = {"checkpoint": _checkpoint(model), "verbose": int(sys.stdout.isatty()), **parameters}
     checkpoint = parameters["checkpoint"]
@@ -117,7 +117,7 @@ def _estimator(
         return _earlier(algorithm, model, checkpoint, parameters)
     if algorithm is None:
         raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
-    estimator = configured(estimators.estimator(algorithm)(), parameters)
+    estimator = configured(factory.estimator(algorithm)(), parameters)
     for place in {_checkpoint(model), checkpoint} - {None} if not overwrite else ():
         _check_no_rounds(place)
     return estimator

@@ -219,9 +219,9 @@ def test_variants_are_of_the_registry():
 
 def test_estimators_are_found_before_anything_else_is():
     program = (
-        "from distboost import estimators, registry\n"
+        "from distboost import registry\nfrom distboost.estimators import factory\n"
         "for name in reversed(registry.ALGORITHMS):\n"
-        "    assert estimators.estimator(name).algorithm_name == name"
+        "    assert factory.estimator(name).algorithm_name == name"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True,
                           timeout=60, check=False)  # fmt: skip

@@ -270,7 +270,7 @@ class ClusterRuntime:
         self.watch.check()
         if call.workers and all(map(self.watch.verdict, call.workers)):
             raise LostError(f"{' and '.join(call.workers)} left or gave no sign of life")
-        self.watch.check_tasks({call.future.key: call.since})
+        self.watch.check_tasks({str(call.future.key): call.since})
         if self.watch.era_began > call.since:
             raise LostError("what it takes may lie on a worker that gives no sign of life")
         if time.monotonic() - call.since > INGEST_DEADLINE:
