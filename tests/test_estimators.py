@@ -313,11 +313,11 @@ def test_float32_scores(make, digits):
 
 def test_examples_in_docstrings():
     from distboost.estimators import factory as estimators
-    from distboost.kernels import lanes, random
+    from distboost.kernels import random, simd
     from distboost.runtime.cluster import placement
     from distboost.training import binning
 
-    for module in (binning, estimators, lanes, random, placement):
+    for module in (binning, estimators, simd, random, placement):
         results = doctest.testmod(module)
         assert results.attempted > 0
         assert results.failed == 0

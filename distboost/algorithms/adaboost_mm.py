@@ -187,7 +187,7 @@ class AdaBoostMM(Algorithm):
         self.bound *= float(factor)
         return {"edge": float(edge), "loss_bound": float(self.bound)}
 
-    def recall(self, notes: Mapping[str, Sequence[float]]) -> None:
+    def restore_notes(self, notes: Mapping[str, Sequence[float]]) -> None:
         if len(notes["loss_bound"]):
             self.bound = notes["loss_bound"][-1]
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import Interval
 
-from distboost.kernels import lanes
+from distboost.kernels import simd
 from distboost.rows.interface import Losses, Rows, Step
 from distboost.trees.grower import TreeGrower
 from distboost.weights.base import Statistic, Weighting
@@ -112,7 +112,7 @@ class Algorithm(ABC):
     def known_by_scores(self) -> bool:
         """Whether the scores of rows are all that a round needs to know of those before it: then other rows may join."""
         cls = type(self)
-        remembers = cls.took is not Algorithm.took or cls.recall is not Algorithm.recall
+        remembers = cls.on_steps is not Algorithm.on_steps or cls.restore_notes is not Algorithm.restore_notes
         return not (self.corrective or remembers or self.fixed)
 
     @property
@@ -140,10 +140,10 @@ class Algorithm(ABC):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         """The round's weak learners and their exact steps, before shrinkage."""
 
-    def took(self, steps: Sequence[Step]) -> None:  # noqa: B027 (most carry nothing from round to round but the scores)
+    def on_steps(self, steps: Sequence[Step]) -> None:  # noqa: B027 (most carry nothing from round to round but the scores)
         """Told of what each round added to the scores, after shrinkage, also when a training is resumed."""
 
-    def recall(self, notes: Mapping[str, Sequence[float]]) -> None:  # noqa: B027 (most have no notes)
+    def restore_notes(self, notes: Mapping[str, Sequence[float]]) -> None:  # noqa: B027 (most have no notes)
         """Told of the notes of all earlier rounds when a training is resumed."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class Algorithm(ABC):
 
 def statistic_bytes(n_sums: int, wide: bool) -> int:
     """Bytes of a row's statistic of so many numbers, with a row count and a row weight."""
-    return (8 if wide else 4) * lanes.padded(n_sums + 2)
+    return (8 if wide else 4) * simd.padded(n_sums + 2)
 
 
 def signs(S: np.ndarray) -> np.ndarray:

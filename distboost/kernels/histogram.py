@@ -7,7 +7,7 @@ The last channel in use counts rows.
 import numpy as np
 
 from distboost.kernels._jit import kernel
-from distboost.kernels.lanes import LANES, add_lanes
+from distboost.kernels.simd import LANES, add_lanes
 
 _LANES = np.uintp(LANES)
 

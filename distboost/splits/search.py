@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import lanes
+from distboost.kernels import simd
 from distboost.kernels._jit import kernel
 from distboost.splits.gains import NO_CONTEXT, own_value, pair_values
 from distboost.threads import Threads
 
 LARGEST_POOL = 2**29  # bytes of histograms that room is made for at once
 WIDEST = 256  # the most thresholds of a feature
-_LANES = np.uintp(lanes.LANES)
+_LANES = np.uintp(simd.LANES)
 
 
 class Histograms:
@@ -26,7 +26,7 @@ class Histograms:
     def __init__(self, n_bins: np.ndarray, n_channels: int, most: int = 1):
         self.n_used = n_channels
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        shape = int(self.offsets[-1]), lanes.padded(self.n_used)
+        shape = int(self.offsets[-1]), simd.padded(self.n_used)
         # Memory that is not written to is not taken, but there is a limit to what may be asked for.
         size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
         self.pool = np.empty((size, *shape), np.int64)
@@ -184,7 +184,7 @@ def both_sides(sums, first, stop, count, weight, fewest, most, L, P, found):
         if sums[j, count] == 0:
             continue
         for c in range(np.uintp(0), n_channels, _LANES):
-            lanes.advance_lanes(L, sums, np.uintp(j), c, P, found.left, found.right, np.uintp(n))
+            simd.advance_lanes(L, sums, np.uintp(j), c, P, found.left, found.right, np.uintp(n))
         n_left = L[0, count]
         if n_left > most:
             break

@@ -138,7 +138,7 @@ def train(
         else:
             losses = rows.update(steps, anew=True, growth=found.growth)
         _check_growth(losses[0], len(ensemble), learning_rate)
-        algorithm.took(steps)
+        algorithm.on_steps(steps)
         history.add(algorithm, losses, found.notes)
         history.outcome = found.outcome or "rounds"
         if patience is not None and history.best_round() == len(ensemble):
@@ -184,16 +184,16 @@ def _replayed(
         steps = ensemble.steps([number], edges)
         losses = rows.replay(steps, algorithm.corrective)
         if not algorithm.corrective:
-            algorithm.took(steps)
+            algorithm.on_steps(steps)
         notes = {name: earlier.notes[name][number] for name in algorithm.notes} if earlier else {}
         history.add(algorithm, losses, notes)
     if algorithm.corrective:
-        algorithm.took(ensemble.steps(range(len(ensemble)), edges))
+        algorithm.on_steps(ensemble.steps(range(len(ensemble)), edges))
     # Of a corrective algorithm's earlier rounds only the coefficients they have now are known: these are partial sums.
     if algorithm.corrective and earlier is not None:
         for name in ("train_loss", "train_error", "eval_loss", "eval_error"):
             known = getattr(earlier, name)[: len(ensemble)]
             if len(known) == len(getattr(history, name)):  # of the same sets of rows
                 setattr(history, name, known)
-    algorithm.recall(history.notes)
+    algorithm.restore_notes(history.notes)
     return history

@@ -13,7 +13,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.io.units import megabytes
-from distboost.kernels import lanes
+from distboost.kernels import simd
 from distboost.runtime.shard import Allotment
 from distboost.trees.grower import GrowthLimits
 
@@ -85,7 +85,7 @@ class Task:
         """Bytes of one node's histogram."""
         distinct = min(self.max_bins, self.n_rows)
         n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
-        n_channels = lanes.padded(self.algorithm.histogram_sums + 1 + self.weighted)
+        n_channels = simd.padded(self.algorithm.histogram_sums + 1 + self.weighted)
         return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
 
     @property

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from distboost.kernels import histogram, lanes
+from distboost.kernels import histogram, simd
 from distboost.rows.reduced import Partial
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Statistic(ABC):
 
     def buffer(self, block: Block, weight_unit: float) -> np.ndarray:
         """Where `prepare` puts the vectors, followed by a 1 and, with a weight_unit, by the row's own weight."""
-        n_channels = lanes.padded(self.n_sums(block.n_classes) + 1 + (weight_unit > 0))
+        n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_unit > 0))
         dtype = np.int64 if self.wide else np.int32
         return block.buffer("statistics", (block.n_rows, n_channels), dtype, anew=True)
 

@@ -186,7 +186,7 @@ class ExactMM(AdaBoostMM):
         A, B = hits[leaf, c].sum(), misses[leaf, c].sum()
         return Round([Learner(tree, np.log(A / B) / 2 * np.eye(self.n_classes)[c])])
 
-    def recall(self, notes):
+    def restore_notes(self, notes):
         pass
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from distboost.kernels.histogram import dense_histogram
-from distboost.kernels.lanes import padded
+from distboost.kernels.simd import padded
 from distboost.threads import Threads
 
 N_BINS = 256

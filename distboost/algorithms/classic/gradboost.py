@@ -69,7 +69,7 @@ class GradBoost(Algorithm):
         change = following - w
         return Round([Learner(tree, np.outer([-1.0, 1.0], change))], "" if change.any() else CONVERGED)
 
-    def took(self, steps: Sequence[Any]) -> None:
+    def on_steps(self, steps: Sequence[Any]) -> None:
         for step in steps:
             if len(step.values) == 2:
                 stump = _stump(step.tree)

@@ -65,7 +65,7 @@ class MultiBoost(LargeMargin):
 
     def __post_init__(self):
         super().__post_init__()
-        self.took([])
+        self.on_steps([])
 
     def check(self) -> None:
         """Refuses what a totally corrective step cannot keep."""
@@ -76,7 +76,7 @@ class MultiBoost(LargeMargin):
                     "round. Set it to 1, or use StagewiseBoostClassifier."
                 )
 
-    def took(self, steps: Sequence[Any]) -> None:
+    def on_steps(self, steps: Sequence[Any]) -> None:
         """The stumps so far, their polarities (-1: +1 is on the left) and coefficients."""
         steps = [step for step in steps if len(step.values) == 2]
         self.columns = [(step.tree.feature[0], step.tree.bin[0], step.tree.missing_left[0]) for step in steps]

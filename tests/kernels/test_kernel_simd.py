@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from distboost.kernels.lanes import LANES, add_lanes, add_rounded_lanes, advance_lanes, padded
+from distboost.kernels.simd import LANES, add_lanes, add_rounded_lanes, advance_lanes, padded
 
 
 @njit
