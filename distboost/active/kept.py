@@ -7,7 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from distboost.active.strategies import Committee
 from distboost.io.storage import check_space, local_path, read_array, write_array
 from distboost.io.temporary import own, release, remove, temporary_url
 from distboost.model.trees import Ensemble
+from distboost.runtime.base import Runtime
 
 
 class Known(NamedTuple):
@@ -65,7 +66,7 @@ class KeptScores:
         self._removed = weakref.finalize(self, release, self._url)
 
     @contextmanager
-    def renewed(self, ensemble: Ensemble, n_rows: int, where: Any) -> Iterator[Known]:
+    def renewed(self, ensemble: Ensemble, n_rows: int, runtime: Runtime) -> Iterator[Known]:
         """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
         known = self._known(ensemble)
         if known.before != known.now:
@@ -74,7 +75,7 @@ class KeptScores:
             if folder is not None:
                 own(folder)
                 os.makedirs(known.now, exist_ok=True)
-                where.check_shared(known.now)
+                runtime.check_shared(known.now)
                 check_space(known.now, n_rows * ensemble.n_scores * 8)
         yield known
         self._ensemble = ensemble

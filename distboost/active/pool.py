@@ -12,7 +12,8 @@ from distboost.data.profile import as_numbers, infinite_value
 from distboost.data.sources import ArraySource, Source, ZarrSource, as_source, is_lazy, load, rows_at_once
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
-from distboost.runtime.choose import IN_PROCESS, runtime
+from distboost.runtime.base import Runtime
+from distboost.runtime.choose import IN_PROCESS, open_runtime
 
 BLOCK_BYTES = 2**24  # of the rows that one task holds, unless a single chunk is larger
 
@@ -56,26 +57,26 @@ class Pool:
             yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
 
     @contextmanager
-    def where(self, estimator: Any) -> Iterator[Any]:
+    def runtime(self, estimator: Any) -> Iterator[Runtime]:
         """The runtime on which the rows are scored: where the estimator would be trained, unless they are here."""
         client = IN_PROCESS if self.is_here else estimator.client
         n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
-        with runtime(client, n_jobs, estimator.worker_timeout) as where:
-            yield where
+        with open_runtime(client, n_jobs, estimator.worker_timeout) as runtime:
+            yield runtime
 
-    def take(self, rows: np.ndarray, where: Any) -> Any:
+    def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
         """Some rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
         if self._frame is not None:
             return self._frame.iloc[rows]
         if isinstance(self.source, ArraySource):
             return as_numbers(self.source.array[rows], "pool")
-        return as_numbers(rows_of(self.source, rows, where), "pool")
+        return as_numbers(rows_of(self.source, rows, runtime), "pool")
 
 
-def rows_of(source: Source, rows: np.ndarray, where: Any) -> np.ndarray:
+def rows_of(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
     """Some rows of an array that is not in memory, in this order."""
     order = np.argsort(rows, kind="stable")
-    found = np.concatenate(list(where.each(_picked, _readings(source, rows[order]))))
+    found = np.concatenate(list(runtime.each(_picked, _readings(source, rows[order]))))
     taken = np.empty_like(found)
     taken[order] = found
     return taken

@@ -38,6 +38,7 @@ from distboost.estimators.base import BoostingClassifier
 from distboost.io.files import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
 from distboost.model.files import deciding_parameters
+from distboost.runtime.base import Runtime
 from distboost.runtime.choose import IN_PROCESS
 
 # Values of the taught rows up to which they are trained on by one thread, more of which would wait for each other, and in this
@@ -294,8 +295,8 @@ class QueryByCommittee:
         """The values of the rows taught, in their order."""
         known = sum(map(len, self._values))
         if known < len(self._ledger.rows):
-            with self.pool.where(self.estimator) as where:
-                self._values.append(self.pool.take(self.labelled_[known:], where))
+            with self.pool.runtime(self.estimator) as runtime:
+                self._values.append(self.pool.take(self.labelled_[known:], runtime))
         if len(self._values) > 1:
             self._values = [_joined(self._values)]
         return self._values[0]
@@ -369,25 +370,25 @@ class QueryByCommittee:
         """The most useful rows of the whole pool."""
         best = Candidates.none(question.committee.algorithm.n_classes)
         seen = self._ledger.seen()
-        with self.pool.where(self.estimator) as where, self._known_scores(question, where) as known:
-            shared = where.share(question)
+        with self.pool.runtime(self.estimator) as runtime, self._known_scores(question, runtime) as known:
+            shared = runtime.share(question)
             spans = (
                 self.pool.spans() if known is None else self.pool.spans(question.committee.ensemble.n_scores)
             )
             calls = (
                 (shared, self.pool.source.part(a, b), a, seen_within(seen, a, b), known) for a, b in spans
             )
-            for found in where.each(best_of_block, calls):
+            for found in runtime.each(best_of_block, calls):
                 best = best.joined(found).best(question.n_best)
         return best
 
-    def _known_scores(self, question: Question, where: Any) -> AbstractContextManager[Known | None]:
+    def _known_scores(self, question: Question, runtime: Runtime) -> AbstractContextManager[Known | None]:
         """What is known of the pool's scores, if that is kept."""
         if not self.warm_start or self.pool_fraction < 1 or self.strategy == VOTES:
             return nullcontext()
         if self._kept is None:
             self._kept = KeptScores(self.estimator.scratch)
-        return self._kept.renewed(question.committee.ensemble, self.pool.n_rows, where)
+        return self._kept.renewed(question.committee.ensemble, self.pool.n_rows, runtime)
 
     def run(
         self,

@@ -127,9 +127,9 @@ class _Measure:
         if self.stop_set is None:
             pool = self.learner.pool
             draw = key(self.learner.random_state, STOP_SET)
-            with pool.where(self.learner.estimator) as where:
+            with pool.runtime(self.learner.estimator) as runtime:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
-                self.stop_set = pool.take(rows, where)
+                self.stop_set = pool.take(rows, runtime)
         now = committee.predict(self.stop_set)
         if self.before is not None:
             same = np.array_equal(now, self.before)  # kappa is not defined where all are of one class

@@ -137,8 +137,8 @@ def _check_place(path: str, log: str) -> None:
 def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
     """The values of some rows of the pool, and the names of the features: the array's attribute feature_names, or x0, x1, ..."""
     pool = learner.pool
-    with pool.where(learner.estimator) as where:
-        values = pool.take(rows, where)
+    with pool.runtime(learner.estimator) as runtime:
+        values = pool.take(rows, runtime)
     names = pool.source.array.attrs.get("feature_names")
     if isinstance(names, list) and len(names) == pool.n_features:
         return values, [str(name) for name in names]

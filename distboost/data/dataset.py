@@ -8,10 +8,11 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
-from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_rows, block_rows, spans, take_profile
+from distboost.data.ingest import BinOptions, Labelled, bin_rows, block_rows, spans, take_profile
 from distboost.data.ingest_plan import least_memory
 from distboost.data.profile import Profile, WeightRule
 from distboost.data.sources import ArraySource, ZarrSource, as_sources, check_chunks
+from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
 TALL = 4  # blocks to a chunk
@@ -38,7 +39,7 @@ class Dataset(Protocol):
     def is_stored(self) -> bool:
         """Whether any worker can read the rows by itself."""
 
-    def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
+    def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         """Classes, weights and bin edges, found in so many bytes of each process."""
 
     def missing_chunks(self, policy: str) -> list[str]:
@@ -95,7 +96,7 @@ class RawDataset:
         rows = min(block_rows(self.n_features), self.n_rows)
         return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
 
-    def least_ingest(self, max_bins: int, work: Workplace, keep_values: bool) -> int:
+    def least_ingest(self, max_bins: int, work: TaskRunner, keep_values: bool) -> int:
         """The smallest limit, in bytes of each process, that these rows can be scanned and binned within."""
         if not self.n_rows:  # which the scan refuses
             return 0
@@ -111,7 +112,7 @@ class RawDataset:
             return None
         return len(np.unique(y.array))
 
-    def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
+    def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         return take_profile(self.sources, max_bins, seed, work, memory)
 
     def missing_chunks(self, policy: str) -> list[str]:

@@ -1,12 +1,12 @@
-"""From sources to binned blocks. What runs where is the caller's: `Workplace` is all that is asked of it."""
+"""From sources to binned blocks. What runs where is the caller's: `TaskRunner` is all that is asked of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from distboost.data.profile import (
     sorted_classes,
 )
 from distboost.data.sources import ArraySource, Source, ZarrSource
+from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.kernels import binning
 
@@ -43,27 +44,6 @@ BLOCK_BYTES = 2**23  # of bins in a block, between these bounds
 def block_rows(n_features: int) -> int:
     """The most rows of a block: about BLOCK_BYTES of bins."""
     return min(BLOCK_ROWS, max(LEAST_BLOCK_ROWS, BLOCK_BYTES // max(n_features, 1)))
-
-
-class Workplace(Protocol):
-    """Runs functions over parts of sources, near or far."""
-
-    n_parallel: int
-    n_processes: int
-    on_cluster: bool
-
-    def map(
-        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
-    ) -> list[Any]:
-        """function(*call) for each call, whose arguments may be parts."""
-
-    def each(
-        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
-    ) -> Generator[Any, None, None]:
-        """The same one after another; in each process at most `at_once` calls are under way or not yet taken."""
-
-    def share(self, value: Any) -> Any:
-        """What to give calls in place of a value that many of them take: it travels once."""
 
 
 class Labelled(NamedTuple):
@@ -111,7 +91,7 @@ class Labelled(NamedTuple):
         return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
 
     def plan(
-        self, max_bins: int, work: Workplace, memory: int | None = None, keep_values: bool = False
+        self, max_bins: int, work: TaskRunner, memory: int | None = None, keep_values: bool = False
     ) -> IngestPlan:
         """How these rows are scanned and binned in `memory` bytes of each process; raises LimitError if they can't be."""
         return plan_ingest(
@@ -145,7 +125,7 @@ def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
 
 
 def take_profile(
-    data: Labelled, max_bins: int, seed: int, work: Workplace, memory: int | None = None
+    data: Labelled, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None
 ) -> Profile:
     """Scans all rows once."""
     options = scan_options(data, max_bins, seed)
@@ -157,7 +137,7 @@ def take_profile(
 
 
 def scan_classes(
-    data: Labelled, options: ScanOptions, work: Workplace, plan: IngestPlan
+    data: Labelled, options: ScanOptions, work: TaskRunner, plan: IngestPlan
 ) -> tuple[np.ndarray, list[ClassScan]]:
     """The classes in ascending order, and what is known of each."""
     calls = ((*data.labels(a, b), a, options) for a, b in data.label_spans(plan.labels.rows))
@@ -170,7 +150,7 @@ def scan_classes(
 
 @returned_when_freed()
 def scan_edges(
-    x: Source, weights: Source | None, options: ScanOptions, work: Workplace, plan: IngestPlan
+    x: Source, weights: Source | None, options: ScanOptions, work: TaskRunner, plan: IngestPlan
 ) -> list[np.ndarray]:
     """The thresholds between the bins of each feature: features are scanned band by band, each by spans of rows."""
     rows, columns = x.axes

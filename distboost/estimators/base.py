@@ -45,7 +45,8 @@ from distboost.model.files import (
 )
 from distboost.model.trees import new_ensemble
 from distboost.prediction import lazy
-from distboost.runtime.choose import runtime
+from distboost.runtime.base import Runtime
+from distboost.runtime.choose import open_runtime
 from distboost.threads import Threads, single_blas
 from distboost.training.loop import History, train
 from distboost.training.memory_plan import parse_limit
@@ -219,8 +220,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         data = self._dataset(X, y, sample_weight)
         check_keepable(self)  # now, rather than after the training
         evaluation = None if eval_set is None else self._evaluation_dataset(eval_set)
-        with runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as where:
-            staging = self._staging(data, evaluation, where)
+        with open_runtime(self.client, _threads(self.n_jobs), self.worker_timeout) as runtime:
+            staging = self._staging(data, evaluation, runtime)
             least = staging.first_plan(self._algorithm)
             profile = staging.profile(least)
             if earlier is not None:
@@ -314,9 +315,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         warn_all(data.missing_chunks(self.missing_chunks), stacklevel=5)
         return data
 
-    def _staging(self, data: Dataset, evaluation: RawDataset | None, where) -> Staging:
+    def _staging(self, data: Dataset, evaluation: RawDataset | None, runtime: Runtime) -> Staging:
         return Staging(
-            where,
+            runtime,
             data,
             evaluation,
             self._limits(),

@@ -22,7 +22,7 @@ from distboost.io.storage import local_path
 from distboost.model.files import header_of
 from distboost.prediction.result import Result
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
-from distboost.runtime.choose import runtime
+from distboost.runtime.choose import open_runtime
 from distboost.training.progress import bar
 
 TASK_BYTES = 2**26  # of the rows that one task holds, unless a single chunk is larger
@@ -194,10 +194,10 @@ def _each(
 ) -> Generator[Any, None, None]:
     """function(model, *call) for each call. The model travels to a cluster once; tasks take one thread each."""
     model.set_params(n_jobs=1)
-    with runtime(client, None) as where:
-        sent = where.share(model)
-        yield from where.each(
-            function, ((sent, *call) for call in calls), where.n_parallel // where.n_processes
+    with open_runtime(client, None) as runtime:
+        sent = runtime.share(model)
+        yield from runtime.each(
+            function, ((sent, *call) for call in calls), runtime.n_parallel // runtime.n_processes
         )
 
 

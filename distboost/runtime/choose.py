@@ -9,6 +9,7 @@ from typing import Any
 
 from distributed import Client, get_worker, worker_client
 
+from distboost.runtime.base import Runtime
 from distboost.runtime.cluster.runtime import WORKER_TIMEOUT, ClusterRuntime
 from distboost.runtime.local import LocalRuntime
 
@@ -18,9 +19,9 @@ IN_PROCESS = object()  # given as a client: this process, whatever clients there
 
 
 @contextmanager
-def runtime(
+def open_runtime(
     client: Any, n_threads: int | None, worker_timeout: float = WORKER_TIMEOUT
-) -> Iterator[LocalRuntime | ClusterRuntime]:
+) -> Iterator[Runtime]:
     """The given client's cluster, else that of the Dask task we are inside, else the current client's, else threads."""
     with _resolved(client) as resolved:
         chosen = LocalRuntime(n_threads) if resolved is None else ClusterRuntime(resolved, worker_timeout)

@@ -7,7 +7,7 @@ from typing import Any
 from distboost.data.dataset import RawDataset
 from distboost.data.sources import warn_all
 from distboost.data.store.store import write_store
-from distboost.runtime.choose import runtime
+from distboost.runtime.choose import open_runtime
 
 
 def bin(
@@ -61,6 +61,6 @@ def bin(
     """
     data = RawDataset.of(X, y, sample_weight)
     warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
-    with runtime(client, None) as where:
-        write_store(data, out, max_bins, random_state, where, memory_limit, keep_values)
+    with open_runtime(client, None) as runtime:
+        write_store(data, out, max_bins, random_state, runtime, memory_limit, keep_values)
     return out

@@ -24,6 +24,7 @@ from distboost.errors import LimitError
 from distboost.io.temporary import temporary_folder
 from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
+from distboost.runtime.base import Runtime
 from distboost.runtime.shard import Layout
 from distboost.threads import available_cores
 from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, parse_limit, reckon
@@ -38,7 +39,7 @@ class Staging:
 
     Attributes
     ----------
-    where : LocalRuntime or ClusterRuntime
+    runtime : Runtime
     data : Dataset
     evaluation : RawDataset or None
     limits : GrowthLimits
@@ -55,7 +56,7 @@ class Staging:
         What the user was warned of.
     """
 
-    where: Any
+    runtime: Runtime
     data: Dataset
     evaluation: RawDataset | None
     limits: GrowthLimits
@@ -89,7 +90,7 @@ class Staging:
         self, algorithm: Algorithm, n_bins: int | None = None, may_have_more_classes: bool = False
     ) -> MemoryPlan:
         """What the training takes; raises LimitError if that is more than the limit whatever streams."""
-        where, keep = self.where, algorithm.needs_values
+        runtime, keep = self.runtime, algorithm.needs_values
         raw = [data for data in (self.data, self.evaluation) if isinstance(data, RawDataset)]
         task = Task(
             algorithm,
@@ -100,22 +101,22 @@ class Staging:
             np.dtype(self.score_dtype).itemsize,
             self.weighted,
             n_bins,
-            max((data.least_ingest(self.max_bins, where, keep) for data in raw), default=0),
+            max((data.least_ingest(self.max_bins, runtime, keep) for data in raw), default=0),
             may_have_more_classes,
         )
-        n_threads = max(where.n_parallel // where.n_processes, 1)
+        n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
         return reckon(
             task,
-            where.limit(self.memory_limit),
-            where.n_processes,
+            runtime.limit(self.memory_limit),
+            runtime.n_processes,
             n_threads,
-            on_cluster=where.on_cluster,
+            on_cluster=runtime.on_cluster,
             binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
         )
 
     def profile(self, found: MemoryPlan) -> Profile:
         """Classes, weights and bin edges, within the plan's limit."""
-        return self.data.profile(self.max_bins, self.seed, self.where, found.for_ingest)
+        return self.data.profile(self.max_bins, self.seed, self.runtime, found.for_ingest)
 
     @contextmanager
     def rows(
@@ -132,10 +133,10 @@ class Staging:
             if self.evaluation is not None:
                 sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
             # What a lost worker held may be more than the others have room for.
-            may_grow = self.where.on_cluster and all(
+            may_grow = self.runtime.on_cluster and all(
                 data.is_stored for data in (self.data, self.evaluation) if data
             )
-            rows = self.where.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
+            rows = self.runtime.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
             stack.callback(rows.close)
             for data in filter(None, (self.data, self.evaluation)):
                 data.check_unchanged()  # they have been read in two passes
@@ -150,19 +151,19 @@ class Staging:
         if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
             url = f"{stack.enter_context(self._folder())}/{name}"
             data = write_store(
-                data, url, self.max_bins, self.seed, self.where, found.for_ingest, keep, profile
+                data, url, self.max_bins, self.seed, self.runtime, found.for_ingest, keep, profile
             )
-        return data.binned(profile, class_weight, self.where.n_parallel, keep)
+        return data.binned(profile, class_weight, self.runtime.n_parallel, keep)
 
     def _is_costly(self, data: RawDataset) -> bool:
         """Whether a store is worth its while though all rows stay in memory; workers need a place for it that all of them see."""
-        return data.is_tall and not (self.where.on_cluster and self.scratch is None)
+        return data.is_tall and not (self.runtime.on_cluster and self.scratch is None)
 
     @contextmanager
     def _folder(self) -> Iterator[str]:
         """A new folder for binned stores, that all workers see; it is removed in the end."""
         with temporary_folder(self.scratch or tempfile.gettempdir()) as url:
-            self.where.check_shared(url)
+            self.runtime.check_shared(url)
             log.info("binning into %s", url)
             yield url
 

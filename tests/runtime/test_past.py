@@ -66,7 +66,7 @@ def recorded(name, seed):
     where = Recording(1)
     where.n_parallel = N_BLOCKS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boosting, "runtime", lambda *_: nullcontext(where))
+        patch.setattr(boosting, "open_runtime", lambda *_: nullcontext(where))
         MODELS[name].fit(X[:N_ROWS], y[:N_ROWS], weights, eval_set=(X[N_ROWS:], y[N_ROWS:]))
     items = {
         Key(number, block): reading

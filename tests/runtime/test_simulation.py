@@ -64,10 +64,10 @@ def rows():
 
 @pytest.fixture
 def trained(monkeypatch, rows, saved):
-    """trained(model, where): the bytes of the model, and its losses on rows that it has not learned from."""
+    """trained(model, runtime): the bytes of the model, and its losses on rows that it has not learned from."""
 
-    def train(model, where):
-        monkeypatch.setattr(boosting, "runtime", lambda *_: nullcontext(where))
+    def train(model, runtime):
+        monkeypatch.setattr(boosting, "open_runtime", lambda *_: nullcontext(runtime))
         X, y, *evaluation = rows
         model.fit(X, y, eval_set=tuple(evaluation))
         return saved(model), model.eval_loss_.tolist()
@@ -81,14 +81,14 @@ def follow(trained, seeds) -> Counter[str]:
     told: Counter[str] = Counter()
     for seed in seeds:
         model, expected = MODELS[seed % len(MODELS)], alone[seed % len(MODELS)]
-        where = SimulatedRuntime(seed, Trouble.any(random.Random(seed)))
+        runtime = SimulatedRuntime(seed, Trouble.any(random.Random(seed)))
         try:
-            assert trained(model, where) == expected
+            assert trained(model, runtime) == expected
         except BaseException as error:
             error.add_note(f"Schedule {seed}, {model}; again: {REPLAYED}={seed} python -m pytest {__file__}")
-            error.add_note("\n".join(map(str, where.crew.story[-STORY:])))
+            error.add_note("\n".join(map(str, runtime.crew.story[-STORY:])))
             raise
-        told.update(event.what for event in where.crew.story)
+        told.update(event.what for event in runtime.crew.story)
     return told
 
 
@@ -110,9 +110,9 @@ def test_no_schedule_of_many_changes_the_model(trained):
 def test_a_seed_is_a_schedule(trained):
     stories = []
     for _ in range(2):
-        where = SimulatedRuntime(7, Trouble(MOST_LOSSES, 0.1, 0.2))
-        trained(MODELS[0], where)
-        stories.append(where.crew.story)
+        runtime = SimulatedRuntime(7, Trouble(MOST_LOSSES, 0.1, 0.2))
+        trained(MODELS[0], runtime)
+        stories.append(runtime.crew.story)
     assert stories[0] == stories[1]
     assert len(stories[0]) > MOST_LOSSES
 
@@ -121,20 +121,20 @@ def test_a_seed_is_a_schedule(trained):
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_losses_without_end_end_the_training(trained, model, first):
     """From one request on, every worker is lost that is asked: it is not tried for ever."""
-    where = SimulatedRuntime(first, Trouble(doomed=first))
+    runtime = SimulatedRuntime(first, Trouble(doomed=first))
     with pytest.raises(ClusterError, match=r"(\d+) workers were lost one after another") as caught:
-        trained(model, where)
+        trained(model, runtime)
     assert MOST_LOSSES < int(str(caught.value).split()[0]) <= 2 * MOST_LOSSES
-    assert where.crew.n_requests <= first + 10 * MOST_LOSSES
+    assert runtime.crew.n_requests <= first + 10 * MOST_LOSSES
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_constant_loss_ends_the_training(trained, caplog, seed):
     """Though each question by itself would be answered in the end: no more is lost than rounds have made good."""
     model = MODELS[3]  # many questions a round
-    where = SimulatedRuntime(seed, Trouble(losses=10**9, chance=0.04, bustle=0.2))
+    runtime = SimulatedRuntime(seed, Trouble(losses=10**9, chance=0.04, bustle=0.2))
     with pytest.raises(ClusterError, match="with too few rounds between"):
-        trained(model, where)
+        trained(model, runtime)
     rounds = int(re.findall(r"of round (\d+)", caplog.text)[-1])
     assert caplog.text.count("is lost at") <= MOST_LOSSES + 1 + MOST_MACHINES * rounds
 
@@ -143,29 +143,29 @@ def test_losses_that_rounds_make_good(trained):
     """A training of many rounds survives many times as many losses as a short one may have."""
     model = clone(MODELS[2]).set_params(n_estimators=150)
     expected = trained(model, LocalRuntime(1))
-    where = SimulatedRuntime(2, Trouble(losses=10**9, chance=0.03))
-    assert trained(model, where) == expected
-    assert sum(event.what in LOSSES for event in where.crew.story) > 3 * MOST_LOSSES
+    runtime = SimulatedRuntime(2, Trouble(losses=10**9, chance=0.03))
+    assert trained(model, runtime) == expected
+    assert sum(event.what in LOSSES for event in runtime.crew.story) > 3 * MOST_LOSSES
 
 
 @pytest.mark.parametrize("doomed", [math.inf, 12])
 def test_an_unfit_worker_is_asked_once(trained, caplog, doomed):
     """It gets no rows; when all others are lost, yet another is waited for."""
-    where = SimulatedRuntime(5, Trouble(doomed=doomed, unfit=frozenset({"worker-0"})))
+    runtime = SimulatedRuntime(5, Trouble(doomed=doomed, unfit=frozenset({"worker-0"})))
     if doomed < math.inf:
         with pytest.raises(ClusterError, match="no worker has come"):
-            trained(MODELS[0], where)
+            trained(MODELS[0], runtime)
     else:
-        assert trained(MODELS[0], where) == trained(MODELS[0], LocalRuntime(1))
+        assert trained(MODELS[0], runtime) == trained(MODELS[0], LocalRuntime(1))
     assert caplog.text.count("worker worker-0 takes no part: it has another version") == 1
-    assert where.crew.blocks_given["worker-0"] == 0 < where.crew.blocks_given["worker-1"]
+    assert runtime.crew.blocks_given["worker-0"] == 0 < runtime.crew.blocks_given["worker-1"]
 
 
 def test_workers_without_rows_join_once(trained, caplog):
     """Where there are more workers than blocks, a newcomer stays without, and is not welcomed at every question."""
-    where = SimulatedRuntime(1, Trouble())
-    where.n_parallel = 1
-    model = clone(MODELS[0]).set_params(callbacks=[lambda progress: where.crew.add_worker()])
+    runtime = SimulatedRuntime(1, Trouble())
+    runtime.n_parallel = 1
+    model = clone(MODELS[0]).set_params(callbacks=[lambda progress: runtime.crew.add_worker()])
     with caplog.at_level(logging.INFO, "distboost"):
-        assert trained(model, where) == trained(MODELS[0], LocalRuntime(1))
+        assert trained(model, runtime) == trained(MODELS[0], LocalRuntime(1))
     assert caplog.text.count("1 workers have joined") == model.n_estimators - 1

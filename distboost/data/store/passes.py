@@ -15,12 +15,13 @@ import numpy as np
 import zarr
 
 from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
-from distboost.data.ingest import BinOptions, Labelled, Workplace, bin_features, bin_labels
+from distboost.data.ingest import BinOptions, Labelled, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
 from distboost.data.profile import SCAN_ROWS
 from distboost.data.sources import Source, load
 from distboost.data.store.layout import StoredBlocks, Written, chunked_array, verified
+from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError
 from distboost.io.retry import retried, said
 from distboost.io.storage import listed, writing
@@ -33,7 +34,7 @@ class Progress:
     """What of a store has been written: the checksums of each array, block by block."""
 
     blocks: StoredBlocks
-    work: Workplace
+    work: TaskRunner
     checksums: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def take_up(self, names: tuple[str, ...], at_once: int) -> None:

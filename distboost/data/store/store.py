@@ -26,7 +26,7 @@ from distboost.data import ingest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.dataset import RawDataset
 from distboost.data.fingerprint import fingerprint
-from distboost.data.ingest import BinOptions, Workplace, joined_edges, split_edges
+from distboost.data.ingest import BinOptions, joined_edges, split_edges
 from distboost.data.ingest_plan import IngestPlan, mebibytes
 from distboost.data.labels import plain, restored
 from distboost.data.profile import ClassScan, Profile, ScanOptions, WeightRule
@@ -41,6 +41,7 @@ from distboost.data.store.layout import (
 )
 from distboost.data.store.passes import Progress, remove_bands, write_bins, write_labels
 from distboost.data.store.reading import intact, read_block
+from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError, DataError, LimitError, StoreError
 from distboost.io.retry import is_damage, retried, said
 from distboost.io.storage import (
@@ -70,7 +71,7 @@ def write_store(
     url: str,
     max_bins: int,
     seed: int,
-    work: Workplace,
+    work: TaskRunner,
     memory: int | None = None,
     keep_values: bool = False,
     profile: Profile | None = None,
@@ -84,7 +85,7 @@ def write_store(
     data : RawDataset
     url : str
     max_bins, seed : int
-    work : Workplace
+    work : TaskRunner
     memory : int or None, default=None
         Bytes that this work may take in each process, libraries and arrays held by the caller not counted.
     keep_values : bool, default=False
@@ -139,7 +140,7 @@ def _write(
     made_from: dict[str, Any],
     options: ScanOptions,
     plan: IngestPlan,
-    work: Workplace,
+    work: TaskRunner,
     needed: int,
     profile: Profile | None,
 ) -> BinnedStore:
@@ -436,7 +437,7 @@ class BinnedStore:
         """None to warn of: a chunk that is missing here is an error when it is read."""
         return []
 
-    def profile(self, max_bins: int, seed: int, work: Workplace, memory: int | None = None) -> Profile:
+    def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         m = self._manifest
         if max_bins != m["max_bins"]:
             raise DataError(

@@ -1,0 +1,26 @@
+"""What a training asks of the place where it runs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from distboost.data.blocks import BinnedSet
+from distboost.data.work import TaskRunner
+from distboost.rows.interface import Rows
+from distboost.runtime.shard import Allotment, Layout
+
+
+class Runtime(TaskRunner, Protocol):
+    """Runs the functions of a scan or a prediction, and holds the rows of a training."""
+
+    def limit(self, memory_limit: int | None) -> int | None:
+        """Return the bytes that one process may use, or None if no limit is known; never more than `memory_limit`."""
+
+    def check_shared(self, url: str) -> None:
+        """Raise ClusterError unless all processes see what is at a path or URL."""
+
+    def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
+        """Bin or read the rows of each set and hold them; those beyond the allotment stay on disk."""
+
+    def close(self) -> None:
+        """Release threads and connections."""
