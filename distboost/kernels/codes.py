@@ -1,6 +1,6 @@
 """Rows weighted in each of several binary problems: w[i, c] = exp(-code[y_i, c] F[i, c]).
 
-Scaled by `exp(-shift)`, rounded to multiples of `1 / scale`, then multiplied by the row's weight: see `margin`.
+Scaled by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's weight: see `margin`.
 """
 
 import numpy as np
@@ -11,14 +11,14 @@ from distboost.kernels.margin import times
 
 
 @inlined
-def column_weights(scores, code, shift, scale, w):
-    """w[c] = exp(-code[c] F[c] - shift) as a whole multiple of 1/scale (stored times scale)."""
+def column_weights(scores, code, shift, factor, w):
+    """w[c] = exp(-code[c] F[c] - shift) as a whole multiple of 1/factor (stored times factor)."""
     for c in range(scores.shape[0]):
-        w[c] = np.rint(exp(-code[c] * scores[c] - shift) * scale)
+        w[c] = np.rint(exp(-code[c] * scores[c] - shift) * factor)
 
 
 @kernel
-def code_sides(scores, labels, weights, order, code, shift, scale, weight_unit, out):
+def code_sides(scores, labels, weights, order, code, shift, factor, weight_unit, out):
     """out[i] = (N[i], P[i], 1, weights[i], 0...): w[i, c] is in N[i, c] where code[y_i, c] is -1, in P[i, c] where it is +1."""
     # IN: scores (n, C) float64; code (K, C) of -1 and +1
     # OUT: out (n, channels) int32
@@ -27,7 +27,7 @@ def code_sides(scores, labels, weights, order, code, shift, scale, weight_unit, 
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]
-        column_weights(scores[i], code[y], shift, scale, w)
+        column_weights(scores[i], code[y], shift, factor, w)
         for c in range(n_columns):
             q = times(weights[i], w[c])
             positive = code[y, c] > 0.0
@@ -50,7 +50,7 @@ def two_classes(scores, labels, code, column, out, sides):
 
 
 @kernel
-def code_risk(scores, labels, weights, code, decode, shifts, scale, unit, out, largest):
+def code_risk(scores, labels, weights, code, decode, shifts, factor, unit, out, largest):
     """Adds the rows' errors, in units of 1/unit, to out[0] and the weights of column c to out[1 + c].
 
     largest[c] becomes the largest weight. The prediction is the first class of largest ``decode @ F[i]`` (of largest score, if
@@ -66,7 +66,7 @@ def code_risk(scores, labels, weights, code, decode, shifts, scale, unit, out, l
         for c in range(n_columns):
             w = exp(-code[y, c] * scores[i, c] - shifts[c])
             largest[c] = max(largest[c], w)
-            out[1 + c] += times(weights[i], np.rint(w * scale))
+            out[1 + c] += times(weights[i], np.rint(w * factor))
         best, chosen = -np.inf, 0
         for k in range(code.shape[0]):
             score = 0.0

@@ -11,7 +11,7 @@ from distboost.kernels.partition import goes_left
 @kernel
 def corrective_slopes(
     bins, missing_bin, labels, weights, order, feature, split_bin, missing_left, polarity, W,
-    link, shift, loss_shift, scale, slopes, loss, largest,
+    link, shift, loss_shift, factor, slopes, loss, largest,
 ):  # fmt: skip
     """slopes[t, r] = sum of h_t(x_i) V[i, r], loss = the total loss, at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
 
@@ -19,7 +19,7 @@ def corrective_slopes(
     divided by e^shift, largest[1] the largest loss divided by e^loss_shift.
     """
     # IN: bins (n, D) uint8; the stumps' feature, split_bin, missing_left (T,); W (T, K) float64
-    # OUT: slopes (T, K), loss (1,) int64, in units of 1/scale; largest (2,) float64
+    # OUT: slopes (T, K), loss (1,) int64, in units of 1/factor; largest (2,) float64
     n_stumps, n_classes = W.shape
     h = np.empty(n_stumps, np.int64)
     F, u, V = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)
@@ -51,10 +51,10 @@ def corrective_slopes(
         largest[1] = max(largest[1], row_loss)
         whole = np.int64(0)
         for k in range(n_classes):
-            V[k] = -times(weights[i], np.rint(u[k] * scale))
+            V[k] = -times(weights[i], np.rint(u[k] * factor))
             whole -= V[k]
         V[y] = whole
-        loss[0] += times(weights[i], np.rint(row_loss * scale))
+        loss[0] += times(weights[i], np.rint(row_loss * factor))
         for t in range(n_stumps):
             for k in range(n_classes):
                 slopes[t, k] += h[t] * V[k]

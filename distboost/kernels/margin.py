@@ -1,7 +1,7 @@
 """Rows weighted by their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
 
 A link makes the weight u of it: u = e, or that of another loss. Every kernel works with u scaled down by `exp(shift)`, which
-keeps a row's total at most 1, and rounds it to a multiple of `1 / scale`; the sums are then integers and exact. A row's weight
+keeps a row's total at most 1, and rounds it to a multiple of `1 / factor`; the sums are then integers and exact. A row's weight
 multiplies after the rounding, so that an integer weight is the row repeated.
 """
 
@@ -24,18 +24,18 @@ def times(weight, q):
 
 
 @inlined
-def margin_weights(scores, y, s, link, shift, scale, u):
-    """u[k] exp(-shift) as a whole multiple of 1/scale (stored times scale); u[y] = 0."""
+def margin_weights(scores, y, s, link, shift, factor, u):
+    """u[k] exp(-shift) as a whole multiple of 1/factor (stored times factor); u[y] = 0."""
     own = scores[y]
     if link == EXPONENTIAL:
         for k in range(scores.shape[0]):
-            u[k] = np.rint(exp(s * (scores[k] - own) - shift) * scale)
+            u[k] = np.rint(exp(s * (scores[k] - own) - shift) * factor)
         u[y] = 0.0
     else:
         linked_weights(scores, y, s, link, u)
-        factor = exp(-shift) * scale
+        shifted_factor = exp(-shift) * factor
         for k in range(scores.shape[0]):
-            u[k] = np.rint(u[k] * factor)
+            u[k] = np.rint(u[k] * shifted_factor)
 
 
 @kernel
@@ -67,7 +67,7 @@ def linked_weights(scores, y, s, link, u):
 
 
 @kernel
-def residuals(scores, labels, weights, order, s, link, own, shift, scale, weight_unit, out):
+def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_unit, out):
     """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] otherwise.
 
     The row's own weight, in units of 1/weight_unit, is left out where weight_unit is 0. Returns the sum of all u[i, k].
@@ -80,7 +80,7 @@ def residuals(scores, labels, weights, order, s, link, own, shift, scale, weight
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]
-        margin_weights(scores[i], y, s, link, shift, scale, u)
+        margin_weights(scores[i], y, s, link, shift, factor, u)
         total, whole = 0.0, np.int64(0)
         for k in range(n_classes):
             q = times(weights[i], u[k])
@@ -96,7 +96,7 @@ def residuals(scores, labels, weights, order, s, link, own, shift, scale, weight
 
 
 @kernel
-def projected_residuals(scores, labels, weights, order, s, link, code, shift, scale, weight_unit, out):
+def projected_residuals(scores, labels, weights, order, s, link, code, shift, factor, weight_unit, out):
     """out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, weights[i], 0...)."""
     # IN: code (K,) float64, at most 1 in size
     # OUT: out (n, C) int32
@@ -105,7 +105,7 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, sc
     for j in range(order.shape[0]):
         i = order[j]
         y = labels[i]
-        margin_weights(scores[i], y, s, link, shift, scale, u)
+        margin_weights(scores[i], y, s, link, shift, factor, u)
         total = 0.0
         for k in range(n_classes):
             total += (code[y] - code[k]) * u[k]
@@ -116,7 +116,7 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, sc
 
 
 @kernel
-def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, scale, groups, out):
+def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, factor, groups, out):
     """out[g, y, k] = sum of u[i, k] over the rows i of class y in the leaves l with groups[l] = g."""
     # OUT: out (groups, K, K) int64
     n_classes = scores.shape[1]
@@ -125,13 +125,13 @@ def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, s
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            margin_weights(scores[i], y, s, link, shift, scale, u)
+            margin_weights(scores[i], y, s, link, shift, factor, u)
             for k in range(n_classes):
                 out[groups[m], y, k] += times(weights[i], u[k])
 
 
 @kernel
-def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, scale, out):
+def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, factor, out):
     """out[l, 0, c] = sum over rows of class c in leaf l of sum_k u[i, k]; out[l, 1, c] = sum over the other rows of u[i, c].
 
     What a leaf that votes for class c gets right and wrong.
@@ -143,7 +143,7 @@ def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shif
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            margin_weights(scores[i], y, s, link, shift, scale, u)
+            margin_weights(scores[i], y, s, link, shift, factor, u)
             for k in range(n_classes):
                 q = times(weights[i], u[k])
                 out[m, 1, k] += q
@@ -151,7 +151,7 @@ def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shif
 
 
 @kernel
-def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, values, step, out):
+def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, values, step, out):
     """The falling and the rising part of the risk's slope along a tree's leaf values, after a step.
 
     With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and a = s step D, over rows and
@@ -159,7 +159,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, v
     where d > 0, out[3] = the same of d^2; out[4] = sum of e[i, k] where d = 0. No term is above e[i, k].
     """
     # IN: values (leaves, K) float64
-    # OUT: out (5,) int64, in units of 1/scale
+    # OUT: out (5,) int64, in units of 1/factor
     n_classes = scores.shape[1]
     e, z = np.empty(n_classes), np.empty(n_classes)
     largest = 0.0
@@ -173,7 +173,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, scale, v
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
-            margin_weights(scores[i], y, s, EXPONENTIAL, shift, scale, e)
+            margin_weights(scores[i], y, s, EXPONENTIAL, shift, factor, e)
             fall, fall2, rise, rise2, flat = 0.0, 0.0, 0.0, 0.0, 0.0
             for k in range(n_classes):
                 d = v[k] - v[y]
@@ -221,7 +221,7 @@ def table_sides(T, values, s, step, out):
 
 
 @kernel
-def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
+def risk(scores, labels, weights, s, shift, factor, unit, out, largest):
     """Adds the rows' classification errors, in units of 1/unit, to out[0] and their total margin weight to out[1].
 
     largest[0] becomes the largest total sum_k e[i, k] of one row. The prediction is the first class of largest score.
@@ -243,13 +243,13 @@ def risk(scores, labels, weights, s, shift, scale, unit, out, largest):
         for k in range(n_classes):
             total += e[k]
         largest[0] = max(largest[0], total)
-        out[1] += times(weights[i], np.rint(total * scale))
+        out[1] += times(weights[i], np.rint(total * factor))
         if n_above > 0:
             out[0] += np.int64(np.rint(weights[i] * unit))
 
 
 @kernel
-def link_risk(scores, labels, weights, s, link, shifts, scale, unit, out, largest):
+def link_risk(scores, labels, weights, s, link, shifts, factor, unit, out, largest):
     """`risk` for the other links: out[1] is the rows' total loss, scaled by shifts[1].
 
     largest[0] becomes the largest total sum_k u[i, k] of one row, largest[1] the largest loss.
@@ -270,13 +270,13 @@ def link_risk(scores, labels, weights, s, link, shifts, scale, unit, out, larges
             wrong |= scores[i, k] > scores[i, y] or (scores[i, k] == scores[i, y] and k < y)
         largest[0] = max(largest[0], total * u_unit)
         largest[1] = max(largest[1], loss * loss_unit)
-        out[1] += times(weights[i], np.rint(loss * loss_unit * scale))
+        out[1] += times(weights[i], np.rint(loss * loss_unit * factor))
         if wrong:
             out[0] += np.int64(np.rint(weights[i] * unit))
 
 
 @kernel
-def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, scale, signs, centre, nodes, out):
+def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor, signs, centre, nodes, out):
     """out[h, y, r, m] = sum of E e^-d / (1 + E e^-d), d = h (centre[y] - centre[r]) + nodes[m], E = exp(F[r] - F[y]).
 
     Over the rows of class y != r in the leaves with sign h.
@@ -289,7 +289,7 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, scale,
     z = np.empty(n_nodes)
     for t in range(n_nodes):
         z[t] = exp(-nodes[t])
-    factor = exp(-shift) * scale
+    shifted_factor = exp(-shift) * factor
     for m in range(leaves.shape[0]):
         side = np.int64(signs[m] > 0.0)
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
@@ -303,8 +303,8 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, scale,
                 t = exp(-abs(x))
                 for k in range(n_nodes):
                     if x > 0.0:
-                        q[k] = np.rint(z[k] / (z[k] + t) * factor)
+                        q[k] = np.rint(z[k] / (z[k] + t) * shifted_factor)
                     else:
-                        q[k] = np.rint(t * z[k] / (1.0 + t * z[k]) * factor)
+                        q[k] = np.rint(t * z[k] / (1.0 + t * z[k]) * shifted_factor)
                 for k in range(n_nodes):
                     out[side, y, r, k] += times(weights[i], q[k])

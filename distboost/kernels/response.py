@@ -1,6 +1,6 @@
 """Rows weighted by the score of their own class: w_i = exp(-F[i, y_i] / (K - 1)), as GAMBLE does.
 
-Scaled by `exp(-shift)`, rounded to multiples of `1 / scale`, then multiplied by the row's weight: see `margin`.
+Scaled by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's weight: see `margin`.
 """
 
 import numpy as np
@@ -15,12 +15,12 @@ LN2 = 0.6931471805599453
 
 
 @kernel
-def response_weights(scores, labels, weights, order, s, shift, scale, out):
+def response_weights(scores, labels, weights, order, s, shift, factor, out):
     """out[i] = w_i = exp(-s F[i, y_i] - shift)."""
     # OUT: out (n,) int64
     for j in range(order.shape[0]):
         i = order[j]
-        w = np.rint(exp(-s * scores[i, labels[i]] - shift) * scale)
+        w = np.rint(exp(-s * scores[i, labels[i]] - shift) * factor)
         out[i] = times(weights[i], w)
 
 
@@ -32,24 +32,24 @@ def windowed(exponent, last):
 
 
 @kernel
-def class_sums(scores, labels, weights, order, spans, leaves, s, shift, scale, out):
+def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, out):
     """Sums of w_i per leaf and class, kept apart by magnitude, so that a leaf of small weights loses no digits.
 
     out[l, b, c] = sum of 2^(WINDOW b) exp(-s F[i, c] - shift) over the rows i of class c in leaf l whose weight lies between
     2^-(WINDOW (b + 1)) and 2^-(WINDOW b).
     """
-    # OUT: out (leaves, windows, K) int64, in units of 1/scale
+    # OUT: out (leaves, windows, K) int64, in units of 1/factor
     last = out.shape[1] - 1
     for m in range(leaves.shape[0]):
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
             i = order[j]
             y = labels[i]
             b, w = windowed(-s * scores[i, y] - shift, last)
-            out[m, b, y] += times(weights[i], np.rint(w * scale))
+            out[m, b, y] += times(weights[i], np.rint(w * factor))
 
 
 @kernel
-def response_risk(scores, labels, weights, s, shift, scale, unit, out, largest):
+def response_risk(scores, labels, weights, s, shift, factor, unit, out, largest):
     """Adds the rows' errors, in units of 1/unit, to out[0] and their weights, by magnitude, to out[1:]: see margin.risk.
 
     largest[0] becomes the largest exponent -s F[i, y_i] - shift.
@@ -67,6 +67,6 @@ def response_risk(scores, labels, weights, s, shift, scale, unit, out, largest):
             wrong |= scores[i, k] > own or (scores[i, k] == own and k < y)
         largest[0] = max(largest[0], exponent)
         b, w = windowed(exponent, last)
-        out[1 + b] += times(weights[i], np.rint(w * scale))
+        out[1 + b] += times(weights[i], np.rint(w * factor))
         if wrong:
             out[0] += np.int64(np.rint(weights[i] * unit))

@@ -7,7 +7,7 @@ from distboost.kernels.margin import times
 
 
 @kernel
-def vote_gains(costs, labels, weights, order, scale, weight_unit, out):
+def vote_gains(costs, labels, weights, order, factor, weight_unit, out):
     """out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1, then the row's weight: see `margin.residuals`."""
     # IN: costs (len(order), K) float64 in [0, 1]
     # OUT: out (n, C) int32
@@ -16,14 +16,14 @@ def vote_gains(costs, labels, weights, order, scale, weight_unit, out):
         i = order[j]
         own = costs[j, labels[i]]
         for k in range(n_classes):
-            out[i, k] = times(weights[i], np.rint((own - costs[j, k]) * scale))
+            out[i, k] = times(weights[i], np.rint((own - costs[j, k]) * factor))
         out[i, n_classes] = 1
         if weight_unit > 0.0:
             out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
 
 
 @kernel
-def vote_risk(scores, labels, weights, scale, unit, out):
+def vote_risk(scores, labels, weights, factor, unit, out):
     """Adds the errors of the first class of most votes to out[0], in units of 1/unit; to out[1] those where a tie is one too."""
     # OUT: out (2,) int64
     for i in range(scores.shape[0]):
@@ -37,4 +37,4 @@ def vote_risk(scores, labels, weights, scale, unit, out):
         if wrong:
             out[0] += np.int64(np.rint(weights[i] * unit))
         if tied:
-            out[1] += times(weights[i], scale)
+            out[1] += times(weights[i], factor)
