@@ -8,7 +8,7 @@
 | 1_h | the labels that the weak learner gives: c*, the one of least cost in each leaf |
 | U_gamma, edge-over-random | a learner that gives the right label gamma more often than any other: edge gamma |
 | delta_t | the edge of the weak learner of an adaptive round, eq. 7 |
-| kappa, phi | eq. 6 and the potentials of the 0-1 loss, `kernels/potential.py` |
+| kappa, phi | eq. 6 and the potentials of the 0-1 loss, `weights/potential.py` |
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from distboost.algorithms.base import (
     size,
 )
 from distboost.errors import DataError
-from distboost.kernels.potential import check_computable, potentials
 from distboost.rows.interface import Losses, Rows
 from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.base import Weighting
 from distboost.weights.margin import MarginWeights, Residuals
+from distboost.weights.potential import check_computable, potentials
 from distboost.weights.votes import PotentialGains, Votes
 
 

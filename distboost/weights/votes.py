@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distboost.kernels import votes
-from distboost.kernels.potential import PotentialTable, zero_one_costs
 from distboost.weights.base import Scale, Statistic, Weighting, log_totals
+from distboost.weights.potential import PotentialTable, zero_one_costs
 
 if TYPE_CHECKING:
     from distboost.runtime.block import Block

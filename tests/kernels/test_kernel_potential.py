@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from distboost.errors import DistboostError, LimitError
-from distboost.kernels import potential
-from distboost.kernels.potential import PotentialTable, check_computable, potentials, zero_one_costs
+from distboost.weights import potential
+from distboost.weights.potential import PotentialTable, check_computable, potentials, zero_one_costs
 
 
 def vote_probabilities(K, gamma):

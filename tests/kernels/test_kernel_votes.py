@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import votes
-from distboost.kernels.potential import PotentialTable, zero_one_costs
+from distboost.weights.potential import PotentialTable, zero_one_costs
 from distboost.weights.votes import PotentialGains, Votes
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of, prepared, times
 
