@@ -6,51 +6,51 @@
 | u_n, lambda_1, v_1 (eq. 7, 8) | u[n, k] / sqrt(sum_n w[n, k]); its K x K matrix has the same eigenvalue; v = <projection, u_n> |
 | b_n | sign of v, + for 0 |
 
-Where the paper leaves it open: a point is what is at one place. Rows at the same place as row i are no neighbours of it, neither
-for tau (half the squared distance to the nearest *other* place) nor for a two-point similarity, which could not tell them apart.
+The paper does not say what to do with rows that have the same coordinates as row i. Here they are not its neighbours: tau is half
+the squared distance to the nearest row with *other* coordinates, and no two-point similarity, which would be 0, is formed with
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT, Places
+from distboost.rows.block import BlockRows
 from distboost.rows.interface import Rows
 from distboost.rows.reduced import Best
 from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
 from distboost.weights.codes import CodeWeights, ColumnSums
 
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
+# Bytes that a search keeps of each row beside its weights and values: v, distance and similarity (float64), drop (int32).
+SEARCH_BYTES = 3 * 8 + 4
 
-SEARCH_BYTES = 3 * 8 + 4  # what a search notes of each row beside its weights
+_ROOT = np.zeros(1, np.int64)  # all rows in use are in one leaf
 
-_ROOT = np.zeros(1, np.int64)  # the rows in use are not parted
-
-# Below such a fraction of it, a fall of the loss is rounding.
+# A relative decrease of the loss smaller than this is rounding.
 NOISE = 2.0**-46
 
-# An entry of v so much smaller than the largest is 0 but for rounding. That is common: in the first round of 4 classes, v is 0
+# An entry of v this small relative to the largest is 0 up to rounding. That is common: in the first round with 4 classes, v is 0
 # for the rows of all classes but one.
 ZERO = 2.0**-40
 
-# The best step for each class and the class's loss after it, from the sums of `Trials`.
+# From the sums of `Trials` for one similarity, (PIECES, K, TERMS): each class's best step (K,) and its loss after it (K,).
 Steps = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Similarity(NamedTuple):
-    """A similarity to one or two points of the training rows; the constant 1 is one, too.
+    """A similarity to one or two points of the training rows, or the constant 1.
 
     Attributes
     ----------
     kind : int
         CONSTANT, ONE_POINT or TWO_POINT.
     anchors : ndarray of shape (2, n_features)
-        The points; those that the kind does not have are 0.
+        The points; a point that the kind does not use is 0.
     tau : float
         The squared distance at which a one-point similarity is 0; 0 for the other kinds.
     sign : bool
@@ -75,7 +75,7 @@ class Similarity(NamedTuple):
         return cls(TWO_POINT, np.stack([x, z]), 0.0, sign)
 
     def step(self, values: np.ndarray, parted: bool = True) -> SimilarityStep:
-        """The similarity with its values, (1, n_scores)."""
+        """The step that adds this similarity times `values` (1, n_scores)."""
         return SimilarityStep(places([self]), self.sign, values)
 
 
@@ -88,19 +88,28 @@ def places(similarities: Sequence[Similarity]) -> Places:
 
 
 class SimilarityStep(NamedTuple):
-    """A similarity that adds values[0] f(x) to the scores."""
+    """Adds values[0] f(x) to the scores, or values[0] sign f(x); `values` is (1, n_scores)."""
 
     places: Places
     sign: bool
-    values: np.ndarray  # (1, n_scores)
+    values: np.ndarray
 
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
         sign = np.array([self.sign])
         similarity.add_similarities(block.values, *self.places, sign, self.values, 0, 1, block.scores)
 
 
 class SimilaritySearch:
-    """One round's search. It takes 3 passes over the rows, then one for each two-point similarity tried (at least one)."""
+    """One round's search: 3 passes over the rows, then one for each two-point similarity tried, at least one.
+
+    Parameters
+    ----------
+    rows : Rows
+    weighting : CodeWeights
+    sign : bool
+        Only the sign of the similarities counts.
+    steps : Steps
+    """
 
     def __init__(self, rows: Rows, weighting: CodeWeights, sign: bool, steps: Steps):
         self.rows, self.weighting, self.sign, self.steps = rows, weighting, sign, steps
@@ -111,24 +120,24 @@ class SimilaritySearch:
         self.best: tuple[Similarity, np.ndarray] | None = None
 
     def __call__(self, two_point: bool, max_candidates: int | None) -> tuple[Similarity, np.ndarray] | None:
-        """The similarity of least loss and its step for each class; none, if no similarity lowers the loss."""
+        """The similarity of least loss and each class's step (K,), or None if no similarity lowers the loss."""
         products, N, P = self._correlations()
         self.loss = float((self.units * (N + P)).sum()) * (1 - NOISE)
         # 0. The constant.
         self._consider(Similarity.constant(self.rows.n_features, self.sign), _sums_of_constant(N, P))
-        # 1-2. Binary classes; the row to isolate.
+        # 1-2. The binary classes, and the row to isolate.
         isolated = self._isolated(products, N, P)
         if isolated is None:
             return None
-        # 3. What is around it.
+        # 3. Its distances to all other rows.
         _, (less_nearest,), following = self.rows.reduce(isolated, _ROOT)
         tau = -less_nearest / 2
         if not 0 < tau < np.inf:
-            return self.best  # there is no other place
+            return self.best  # all rows have the same coordinates
         anchor = isolated.anchor
         trials = [Similarity.one_point(anchor, tau, self.sign)]
-        # 4-6. Two-point similarities with the nearest remaining row of the other class. The first pass takes the one-point
-        # similarity along.
+        # 4-6. Two-point similarities with the nearest remaining row of the other class. The first pass evaluates the one-point
+        # similarity too.
         following = following if two_point else None
         number = 0
         while trials or following:
@@ -141,20 +150,20 @@ class SimilaritySearch:
         return self.best
 
     def _correlations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """sum u u', N, P; the columns in units of their own."""
+        """sum_n u_n u_n' (K, K), N (K,) and P (K,), each column in its own unit."""
         sums, _, _ = self.rows.reduce(Correlations(self.weighting, self.shifts), _ROOT)
         lower, (N, P) = np.tril(sums[:-2]), sums[-2:]
         return lower + np.tril(lower, -1).T, N, P
 
     def _isolated(self, products: np.ndarray, N: np.ndarray, P: np.ndarray) -> Surroundings | None:
-        """Asks for what is around the row that is best isolated; None, if there are no rows."""
-        # u_n = w_n / sqrt(sum_n w_n), class by class; N and sqrt(lambda) change no sign.
+        """The reduction that measures the surroundings of the row to isolate; None if there are no rows."""
+        # Eq. 7: u_n = w_n / sqrt(sum_n w_n), class by class. The factors N and sqrt(lambda) do not change the sign of v.
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(N + P > 0, np.sqrt(self.units / (N + P)), 0.0)
         _, vectors = np.linalg.eigh(products * np.outer(scale, scale))
         question = Isolation(self.weighting, np.stack([N, P]), self.units, vectors[:, -1] * scale)
         _, (highest, lowest), row = self.rows.reduce(question, _ROOT)
-        # The entry of largest size is positive. Where entries of both signs are largest, only a v that is exactly 0 could tell.
+        # An eigenvector's sign is arbitrary: make the entry of v of largest absolute value positive.
         orientation = 1.0 if highest >= lowest else -1.0
         if row is None:
             return None
@@ -163,7 +172,7 @@ class SimilaritySearch:
         return Surroundings(anchor, orientation, tolerance, orientation * v >= -tolerance)
 
     def _try(self, similarities: list[Similarity], number: int) -> Best | None:
-        """Considers the similarities; the next row of the other binary class, the nearest that the last one leaves."""
+        """Evaluates the similarities; returns the nearest row of the other binary class that the last one leaves."""
         found = places(similarities)
         last = similarities[-1]
         if last.kind == TWO_POINT:
@@ -180,6 +189,7 @@ class SimilaritySearch:
         return following
 
     def _consider(self, found: Similarity, S: np.ndarray) -> None:
+        """Keeps the similarity if its loss is the least so far; S is as in `Steps`."""
         a, losses = self.steps(S)
         loss = float((self.units * losses).sum())
         if loss < self.loss:
@@ -187,7 +197,7 @@ class SimilaritySearch:
 
 
 def _sums_of_constant(N: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """The sums of `Trials` for f = 1: all of N is at the upper end of the last piece, all of P at the lower end of the first."""
+    """The sums of `Trials` for f = 1: N lies at the upper end of the last piece, P at the lower end of the first."""
     S = np.zeros((PIECES, len(N), TERMS))
     S[0] = P[:, None] * (-1.0) ** np.arange(TERMS)
     S[-1] = N[:, None]

@@ -1,39 +1,37 @@
-"""The questions by which a round finds its localized similarity (Appel & Perona 2017, section 5.2).
+"""The reductions by which a round finds its localized similarity (Appel & Perona 2017, section 5.2).
 
-They follow one another: each leaves in the blocks what the next ones read. Asked again, a question gives the same answer.
+They run in this order: each leaves arrays in the blocks that the next ones read. Repeating one gives the same answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from distboost.kernels import similarity
 from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, Places
+from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Best, Partial
 from distboost.weights.base import Reduction, Scale
 from distboost.weights.codes import CodeWeights
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 
 @dataclass(frozen=True)
 class Correlations(Reduction):
     """[k, l] for l <= k: sum of u[i, k] u[i, l]; [K]: N, [K + 1]: P, the sums of `CodeSides`.
 
-    u[i, k] = -code[y_i, k] w[i, k], and column k of it is scaled down by e^shifts[k].
+    u[i, k] = -code[y_i, k] w[i, k] is in units of e^shifts[k]; `shifts` is (K,) float64.
     """
 
     weighting: CodeWeights
-    shifts: np.ndarray  # (K,)
+    shifts: np.ndarray
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return n_classes + 2, n_classes
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         similarity.correlations(
             block.scores, block.labels, block.weights, block.order, self.weighting.code, self.shifts, *_grid(scale),
             block.buffer("signed weights", block.scores.shape, np.float64, anew=True), out,
@@ -42,22 +40,31 @@ class Correlations(Reduction):
 
 @dataclass(frozen=True)
 class Isolation(Reduction):
-    """The best row is the one that is best told from all others; with it come its coordinates and its v = <projection, u>.
+    """The row to isolate: separating it from all others lowers the loss most.
 
-    Its key is half the loss after that; the maxima are those of v and of -v over all rows.
+    The key of the best row is half the loss afterwards. The maxima are those of v and of -v over all rows, where
+    v[i] = <projection, u[i]>.
+
+    Attributes
+    ----------
+    sides : ndarray of shape (2, K), float64
+        N and P.
+    units : ndarray of shape (K,), float64
+        e^shift of each column, up to a common factor.
+    projection : ndarray of shape (K,), float64
     """
 
     weighting: CodeWeights
-    sides: np.ndarray  # (2, K): N and P
-    units: np.ndarray  # (K,): e^shift of each column, but for a common factor
-    projection: np.ndarray  # (K,)
+    sides: np.ndarray
+    units: np.ndarray
+    projection: np.ndarray
 
     n_maxima: ClassVar[int] = 2
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (0,)
 
-    def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
         sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
         v = block.buffer("binarized", (block.n_rows,), np.float64, anew=True)
         row, loss = similarity.isolate(
@@ -69,20 +76,30 @@ class Isolation(Reduction):
 
 @dataclass(frozen=True)
 class Surroundings(Reduction):
-    """The best row is the nearest to the anchor of those of the other binary class; the maximum is less the squared distance
-    to the nearest row of any class. Rows at the anchor's own place do not count."""
+    """The best row is the row of the other binary class that is nearest to the anchor.
 
-    anchor: np.ndarray  # (D,)
-    orientation: float  # a row's binary class is + if orientation v >= -tolerance
+    The maximum is minus the squared distance to the nearest row of either binary class. Rows at the anchor itself do not count.
+
+    Attributes
+    ----------
+    anchor : ndarray of shape (D,), float64
+    orientation, tolerance : float
+        A row's binary class is + if orientation v >= -tolerance.
+    positive : bool
+        The anchor's binary class is +.
+    """
+
+    anchor: np.ndarray
+    orientation: float
     tolerance: float
-    positive: bool  # the anchor's binary class
+    positive: bool
 
     n_maxima: ClassVar[int] = 1
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (0,)
 
-    def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
         v, distances, dropped = _search_state(block)
         nearest, row, distance = similarity.surround(
             _values(block), block.order, self.anchor, v, self.orientation, self.tolerance, self.positive, distances,
@@ -95,20 +112,30 @@ class Surroundings(Reduction):
 class Trials(Reduction):
     """[s, b, k, m]: sums for the line searches of similarity s, see `kernels.similarity.piece_sums`.
 
-    If the last similarity is of two points, the rows near the second, where it is at most `threshold`, drop out of the search,
-    and the best row is the nearest to the first point of those that remain.
+    If `number` is above 0, the last similarity is a two-point one. Rows near its second point, where it is at most `threshold`,
+    then drop out of the search. The best row is the row nearest to its first point among those that remain.
+
+    Attributes
+    ----------
+    places : Places
+        The similarities.
+    sign : bool
+        Only the sign of the similarities counts.
+    number : int
+        Which drop of the round this is, from 1; 0: no rows drop out.
+    threshold : float
     """
 
     weighting: CodeWeights
     places: Places
     sign: bool
-    number: int = 0  # of this question within the round, from 1, if rows are to drop out
+    number: int = 0
     threshold: float = 0.0
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return len(self.places.kind), PIECES, n_classes, TERMS
 
-    def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
         sums, maxima, best = self.nothing(len(leaves), block.n_classes)
         f = np.zeros(block.n_rows)
         unit = _grid(scale)[1]
@@ -126,19 +153,19 @@ class Trials(Reduction):
 
 
 def _grid(scale: Scale) -> tuple[float, float]:
-    """Weights are multiples of 1/factor; a sum of them is one of 1 / (factor unit)."""
+    """(factor, unit): weights are multiples of 1/factor, their sums are integers in units of 1 / (factor unit)."""
     bits = min(scale.bits, GRID_BITS)
     return float(2**bits), float(2 ** (scale.bits - bits))
 
 
-def _values(block: Block) -> np.ndarray:
+def _values(block: BlockRows) -> np.ndarray:
     if block.values is None:
-        raise RuntimeError("these rows were placed without their values")
+        raise RuntimeError("these rows were placed without their raw values")
     return block.values
 
 
-def _search_state(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """v, the squared distances from the anchor, and the question by which each row dropped out."""
+def _search_state(block: BlockRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """v, the squared distances from the anchor, and the drop by which each row left the search: three arrays (n,)."""
     shape = (block.n_rows,)
     return (
         block.kept("binarized"),
@@ -147,8 +174,8 @@ def _search_state(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def _best(block: Block, row: int, key: float, v: np.ndarray) -> Best | None:
-    """The block's row with what is to be known of it: its coordinates and its v."""
+def _best(block: BlockRows, row: int, key: float, v: np.ndarray) -> Best | None:
+    """A row of the block with its coordinates (D,) and its v; None if `row` is below 0."""
     if row < 0:
         return None
     return Best(float(key), block.first + int(row), (_values(block)[row].copy(), float(v[row])))

@@ -1,8 +1,8 @@
 """What a weighting, a statistic and a reduction are.
 
-A *weighting* says how a row weighs, given its scores and its class. A *statistic* is the vector that each row adds to the
-histograms of a round; a *reduction* names sums over the rows of each leaf. All three are small values that travel to the
-workers and call the kernels there. `Scale` keeps their sums integers within 64 bits.
+A *weighting* gives a row's weight from its scores and its class. A *statistic* is the vector that each row adds to the
+histograms of a round. A *reduction* names sums over the rows of each leaf. All three are small values that travel to the
+workers and call the kernels there. `Scale` turns what they sum into integers whose sums fit in 64 bits.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from distboost.kernels import histogram, simd
+from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Partial
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 # Row weights are scaled to at most 2^8 (`data.profile.WeightRule`), histogram inputs to at most 2^22 before they are weighted:
 # |input| <= 2^30 fits int32, and 2^32 rows fit an int64 sum.
@@ -31,34 +29,36 @@ LEAF_WEIGHT_UNIT = 2.0**20  # rows' own weights are summed in units of 1/LEAF_WE
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers are divided by e^shift (then at most 1) and become whole multiples of 2^-bits."""
+    """Numbers are divided by e^shift, which makes them at most 1, and rounded to whole multiples of 2^-bits."""
 
     shift: float
     bits: int
 
     @classmethod
     def fine(cls, shift: float, total_weight: float) -> Scale:
-        """The finest scale whose sums over all rows stay below 2^62."""
+        """The finest scale for which sums over rows of this total weight stay below 2^62."""
         return cls(shift, fine_bits(total_weight))
 
     @property
     def factor(self) -> float:
+        """2^bits: the kernels multiply by it before they round."""
         return float(2**self.bits)
 
     def real(self, sums: np.ndarray) -> np.ndarray:
-        """Integer sums as real numbers, still divided by e^shift."""
+        """Integer sums as real numbers, in units of e^shift."""
         return sums / self.factor
 
 
 def fine_bits(total_weight: float) -> int:
+    """The bits of the finest scale for rows of this total weight."""
     return min(61 - max(math.ceil(math.log2(total_weight)), 0), 60)
 
 
 class Weighting(ABC):
-    """How a row weighs, given its scores and its class.
+    """Gives a row's weight from its scores and its class.
 
-    A weighting keeps one or more *shifts*: logarithms of the largest magnitudes of the round, by which what is summed is
-    scaled. They come with the previous update's answer.
+    A weighting has one or more *shifts*: logarithms of the largest magnitudes of the round. What is summed is divided by
+    e^shift. The shifts come with the answer to the previous update.
     """
 
     def n_scores(self, n_classes: int) -> int:
@@ -71,42 +71,64 @@ class Weighting(ABC):
 
     @abstractmethod
     def growth(self, values: np.ndarray) -> list[float]:
-        """The most by which an update by leaf values (leaves, n_scores) can raise each shift."""
+        """An upper bound of how far an update by leaf values (leaves, n_scores) raises each shift."""
 
     @abstractmethod
     def n_sums(self, n_classes: int) -> int:
-        """Sums that `risk` makes besides that of the errors."""
+        """Number of sums that `risk` computes, the one of the errors not counted."""
 
     @abstractmethod
     def risk(
         self,
-        block: Block,
+        block: BlockRows,
         shifts: np.ndarray,
         factor: float,
         unit: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
-        """Adds the rows' errors, in units of 1/unit, to out[0], sums in units of 1/factor to out[1:]; the largest magnitudes."""
+        """Adds up a block's errors and weights.
+
+        Parameters
+        ----------
+        block : BlockRows
+        shifts : ndarray, float64
+            What the weights are scaled by.
+        factor : float
+            Weights are summed in units of 1/factor.
+        unit : float
+            Misclassified rows' own weights are summed in units of 1/unit.
+        out : ndarray of shape (1 + n_sums,), int64
+            The errors are added to out[0], the other sums to out[1:].
+        largest : ndarray of shape (n_shifts,), float64
+            Raised to the block's largest magnitudes, divided by e^shifts.
+        """
 
     @abstractmethod
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-        """The logarithms of the rows' total weights, from the sums of `risk` (as real numbers)."""
+        """The logarithms of the rows' total weights, from the sums of `risk` as real numbers."""
 
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
-        """The shifts after an update, from the largest magnitudes that `risk` reported, divided by e^shift."""
-        return shifts + np.log(largest)
+        """The shifts after an update, from the largest magnitudes that `risk` reported in units of e^shifts."""
+        following: np.ndarray = shifts + np.log(largest)
+        return following
 
 
 def log_totals(totals: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """By logarithms: e^shift alone may be beyond what a float holds."""
+    """log(totals e^shifts), without e^shifts, which a float may not hold."""
     with np.errstate(divide="ignore"):
-        return np.log(totals) + shifts
+        logs: np.ndarray = np.log(totals) + shifts
+    return logs
 
 
 def spread(values: np.ndarray) -> float:
-    """The largest difference between two values of one leaf."""
+    """The largest difference between two values (leaves, n_scores) of the same leaf."""
     return float((values.max(axis=1) - values.min(axis=1)).max(initial=0.0))
+
+
+def vector_bytes(n_sums: int, wide: bool) -> int:
+    """Bytes of a row's vector of `n_sums` numbers, with the row count and the row's own weight beside them."""
+    return (8 if wide else 4) * simd.padded(n_sums + 2)
 
 
 class Statistic(ABC):
@@ -115,10 +137,10 @@ class Statistic(ABC):
     Attributes
     ----------
     wide : bool
-        Its numbers have as many bits as 64 allow, not HISTOGRAM_BITS of 32: twice the memory, for gains whose ties must be
-        told from near ties.
+        The numbers have as many bits as int64 sums allow, instead of HISTOGRAM_BITS of an int32. This takes twice the memory;
+        gains need it that must tell ties from near ties.
     n_totals : int
-        Sums over all rows of the tree that come with its first histogram (`Rows.totals`), in the same units.
+        Number of sums over all rows of the tree that come with its first histogram (`Rows.totals`), in the same units.
     """
 
     wide: bool = False
@@ -128,24 +150,57 @@ class Statistic(ABC):
     def n_sums(self, n_classes: int) -> int:
         """The length of the vector."""
 
+    def row_bytes(self, n_classes: int) -> int:
+        """Bytes that a block keeps of a row for this statistic."""
+        return vector_bytes(self.n_sums(n_classes), self.wide)
+
     @abstractmethod
     def prepare(
-        self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float
     ) -> Sequence[int] | None:
-        """Computes the vectors of the rows in use; their totals, if there are any."""
+        """Computes the vectors of the rows in use, and returns their totals if there are any."""
 
-    def buffer(self, block: Block, weight_unit: float) -> np.ndarray:
-        """Where `prepare` puts the vectors, followed by a 1 and, with a weight_unit, by the row's own weight."""
+    def buffer(self, block: BlockRows, weight_unit: float) -> np.ndarray:
+        """Where `prepare` puts the vectors: (n, channels), int64 if wide, else int32.
+
+        A vector is followed by a 1 and, with a `weight_unit` above 0, by the row's own weight.
+        """
         n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_unit > 0))
         dtype = np.int64 if self.wide else np.int32
         return block.buffer("statistics", (block.n_rows, n_channels), dtype, anew=True)
 
     def shift(self, shifts: Sequence[float]) -> float:
-        """The shift it is scaled by."""
+        """The shift that the vectors are scaled by, from the weighting's shifts."""
         return shifts[0]
 
-    def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
-        """Sums the vectors per node, feature and bin."""
+    def histogram(
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        features: np.ndarray,
+        offsets: np.ndarray,
+        weight_unit: float,
+        slots: np.ndarray,
+        pool: np.ndarray,
+    ) -> None:
+        """Sums the vectors per node, feature and bin.
+
+        Parameters
+        ----------
+        block : BlockRows
+        spans : ndarray of shape (m, 2), int32
+            Where the nodes' rows begin and end in ``block.order``.
+        features : ndarray of int64
+            Which features to sum.
+        offsets : ndarray of shape (D + 1,), int64
+            Feature d owns the bins ``offsets[d]:offsets[d + 1]`` of a histogram.
+        weight_unit : float
+            Rows' own weights are summed in units of 1/weight_unit; 0: they are not summed.
+        slots : ndarray of shape (m,), int64
+            Where in the pool each node's histogram is.
+        pool : ndarray of shape (slots, bins, channels), int64
+            Histograms, added to.
+        """
         histogram.dense_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("statistics"), features, offsets, slots, pool
         )  # fmt: skip
@@ -157,29 +212,29 @@ class Reduction(ABC):
     Attributes
     ----------
     n_maxima : int
-        Maxima that come with the sums.
+        Number of maxima that come with the sums.
     """
 
     n_maxima: ClassVar[int] = 0
 
     @abstractmethod
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        """Of the sums."""
+        """The shape of the sums."""
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
-        """Adds the block's rows to `out`."""
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+        """Adds the block's rows to `out`, int64."""
         raise NotImplementedError
 
-    def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
-        """Of one block."""
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
+        """The sums, maxima and best row of one block."""
         sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
         self.add(block, leaves, scale, sums)
         return Partial(sums, maxima)
 
     def nothing(self, n_leaves: int, n_classes: int) -> Partial:
-        """Of no rows."""
+        """The answer of no rows."""
         return Partial(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))
 
     def shift(self, shifts: Sequence[float]) -> float:
-        """The shift its numbers are scaled by."""
+        """The shift that the numbers are scaled by, from the weighting's shifts."""
         return shifts[0]

@@ -1,7 +1,7 @@
-"""Weights of binary problems side by side: classes are coded by the rows of a matrix of -1 and +1.
+"""Weights of several binary problems at once: a matrix of -1 and +1 codes the classes.
 
-Score c of a row belongs to column c of the code: w[i, c] = exp(-code[y_i, c] F[i, c]). One against all others, with as many
-columns as classes, is the code 2 I - 1.
+Column c of the code is a binary problem, which has score c of each row: w[i, c] = exp(-code[y_i, c] F[i, c]). The code
+"one against all" has a column for each class: 2 I - 1.
 """
 
 from __future__ import annotations
@@ -9,35 +9,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distboost.kernels import codes, histogram, response
+from distboost.rows.block import BlockRows
 from distboost.weights.base import Reduction, Scale, Statistic, Weighting, log_totals
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 
 def one_against_all(n_classes: int) -> np.ndarray:
-    """The code whose column c tells class c from the others, (K, K)."""
+    """The code in which column c is +1 for class c alone: (K, K) float64."""
     return 2.0 * np.eye(n_classes) - 1.0
 
 
 @dataclass(frozen=True)
 class CodeWeights(Weighting):
-    """w[i, c] = exp(-code[y_i, c] F[i, c]); a shift for each column.
+    """w[i, c] = exp(-code[y_i, c] F[i, c]), with one shift per column.
 
-    A row's class is that of largest ``decode @ F[i]``; without `decode`, of largest score.
+    Attributes
+    ----------
+    code : ndarray of shape (K, columns), float64
+        -1 and +1.
+    decode : ndarray of shape (K, columns), float64, or None
+        A row's predicted class is the one of largest ``decode @ F[i]``; without `decode`, of largest score.
     """
 
-    code: np.ndarray  # (K, columns)
-    decode: np.ndarray | None = None  # (K, columns)
+    code: np.ndarray
+    decode: np.ndarray | None = None
 
     @property
     def n_columns(self) -> int:
-        return self.code.shape[1]
+        return int(self.code.shape[1])
 
     def n_scores(self, n_classes: int) -> int:
         return self.n_columns
@@ -46,12 +48,20 @@ class CodeWeights(Weighting):
         return [0.0] * self.n_columns
 
     def growth(self, values: np.ndarray) -> list[float]:
-        return np.abs(values).max(axis=0, initial=0.0).tolist()
+        return [float(largest) for largest in np.abs(values).max(axis=0, initial=0.0)]
 
     def n_sums(self, n_classes: int) -> int:
         return self.n_columns
 
-    def risk(self, block: Block, shifts, factor: float, unit: float, out, largest) -> None:
+    def risk(
+        self,
+        block: BlockRows,
+        shifts: np.ndarray,
+        factor: float,
+        unit: float,
+        out: np.ndarray,
+        largest: np.ndarray,
+    ) -> None:
         decode = np.zeros((0, 0)) if self.decode is None else self.decode
         codes.code_risk(
             block.scores, block.labels, block.weights, self.code, decode, shifts, factor, unit, out, largest
@@ -62,7 +72,7 @@ class CodeWeights(Weighting):
 
 
 class OneAgainstAll(CodeWeights):
-    """One class against all others. The code has K x K numbers: it is made when rows are weighed, not when a model is loaded."""
+    """One class against all others. The K x K code is made when it is first used: a loaded model does not need it."""
 
     n_classes: int
     decode = None
@@ -81,7 +91,7 @@ class OneAgainstAll(CodeWeights):
 
 @dataclass(frozen=True)
 class CodeSides(Statistic):
-    """(N, P): w[i, c] in channel c of N where the code of the row's class is -1, of P where it is +1; 0 in the other."""
+    """(N, P), 2 C numbers: w[i, c] is in N[c] if the code of the row's class is -1 in column c, in P[c] if it is +1."""
 
     weighting: CodeWeights
     wide: bool = True
@@ -89,7 +99,7 @@ class CodeSides(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return 2 * self.weighting.n_columns
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         out = self.buffer(block, weight_unit)
         codes.code_sides(
             block.scores, block.labels, block.weights, rows, self.weighting.code, scale.shift, scale.factor,
@@ -102,7 +112,7 @@ class CodeSides(Statistic):
 
 @dataclass(frozen=True)
 class ColumnSides(Statistic):
-    """One column alone: w[i, c] kept apart by the code of the row's class, -1 then +1."""
+    """(N, P) of a single column: a row's weight is in N if the code of its class is -1, in P if it is +1."""
 
     weighting: CodeWeights
     column: int
@@ -112,12 +122,24 @@ class ColumnSides(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return 2
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def row_bytes(self, n_classes: int) -> int:
+        return 8 + 16 + 4  # weight (int64), two scores (float64), side (int32)
+
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
         out = block.buffer("class statistics", (block.n_rows,), np.int64, anew=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
 
-    def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
+    def histogram(
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        features: np.ndarray,
+        offsets: np.ndarray,
+        weight_unit: float,
+        slots: np.ndarray,
+        pool: np.ndarray,
+    ) -> None:
         histogram.class_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("sides"),
             block.kept("class statistics"), block.weights, weight_unit, 2, features, offsets, slots, pool,
@@ -129,7 +151,7 @@ class ColumnSides(Statistic):
 
 @dataclass(frozen=True)
 class ColumnSums(Reduction):
-    """[l, b, side]: sums of the column's weights by the code of the rows' class, kept apart by magnitude (see `ClassSums`)."""
+    """[l, b, side]: sums of a column's weights by leaf, window of magnitude (see `ClassSums`) and code, -1 then +1."""
 
     weighting: CodeWeights
     column: int
@@ -137,7 +159,7 @@ class ColumnSums(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return n_leaves, response.WINDOWS, 2
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
         _, _, *partition = block.partition(leaves)
         response.class_sums(scores, sides, *partition, 1.0, scale.shift, scale.factor, out)
@@ -146,8 +168,8 @@ class ColumnSums(Reduction):
         return shifts[self.column]
 
 
-def _as_two_classes(block: Block, code: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows as a problem of two classes, whose own class has the score code[y_i] F[i, column]."""
+def _as_two_classes(block: BlockRows, code: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
+    """A column as a problem of two classes: scores (n, 2), where the own class has code[y_i] F[i, column], and classes (n,)."""
     scores = np.empty((block.n_rows, 2))
     sides = block.buffer("sides", (block.n_rows,), np.int32, anew=True)
     codes.two_classes(block.scores, block.labels, code, column, scores, sides)

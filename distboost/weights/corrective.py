@@ -4,33 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from distboost.kernels import corrective
+from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Partial
 from distboost.weights.base import Reduction, Scale
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 
 @dataclass(frozen=True)
 class Stumps:
-    """Stumps: -polarity on the left and +polarity on the right."""
+    """T stumps, each -polarity on the left and +polarity on the right.
 
-    feature: np.ndarray  # (T,)
-    bin: np.ndarray  # (T,)
-    missing_left: np.ndarray  # (T,)
-    polarity: np.ndarray  # (T,) -1 or +1
+    Attributes
+    ----------
+    feature, bin : ndarray of shape (T,), int64
+    missing_left : ndarray of shape (T,), bool
+    polarity : ndarray of shape (T,), float64
+        -1 or +1.
+    """
+
+    feature: np.ndarray
+    bin: np.ndarray
+    missing_left: np.ndarray
+    polarity: np.ndarray
 
 
 @dataclass(frozen=True)
 class CorrectiveSlopes(Reduction):
-    """[t, r]: the slope of the loss along coefficient W[t, r], with its sign turned; then, in the last row, the loss itself.
+    """[t, r] for t < T: minus the derivative of the loss with respect to W[t, r]; [T, 0]: the loss.
 
-    The maxima are those of a row's total weight and loss, as multiples of e^shifts; `weight_shift` and `loss_shift` bound them.
+    The maxima are the largest total weight and the largest loss of one row, in units of e^weight_shift and e^loss_shift.
+
+    Attributes
+    ----------
+    stumps : Stumps
+    missing_bin : ndarray of shape (D,), int64
+        The bin of missing values, by feature.
+    W : ndarray of shape (T, K), float64
+        Coefficients of the stumps.
+    link : int
+        See `MarginWeights`.
+    weight_shift, loss_shift : float
+        Upper bounds of the logarithms of a row's total weight and loss.
     """
 
     stumps: Stumps
@@ -45,7 +63,7 @@ class CorrectiveSlopes(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return len(self.W) + 1, n_classes
 
-    def answer(self, block: Block, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
         sums, maxima, _ = self.nothing(0, block.n_classes)
         corrective.corrective_slopes(
             block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from distboost.kernels import margin
 from distboost.kernels.margin import EXPONENTIAL, LOGISTIC, SOFTMAX
+from distboost.rows.block import BlockRows
 from distboost.weights.base import Reduction, Scale, Statistic, Weighting, log_totals, spread
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 __all__ = ["EXPONENTIAL", "LOGISTIC", "SOFTMAX"]
 
-
+# The links other than the exponential divide by e^shift itself, which must stay a normal float.
 LOWEST = -600.0
 
 
 @dataclass(frozen=True)
 class MarginWeights(Weighting):
-    """e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, or what the link makes of it.
+    """Weights u[i, k], k != y_i, that the link makes of e[i, k] = exp(-s (F[i, y_i] - F[i, k])); sums are over k != y_i.
 
     | link | weight u | loss of a row |
     | --- | --- | --- |
@@ -36,7 +35,7 @@ class MarginWeights(Weighting):
     link: int = EXPONENTIAL
 
     def initial_shifts(self, n_classes: int) -> list[float]:
-        """The logarithm of a row's total weight and, for the links whose loss is another, of its loss."""
+        """The logarithms of a row's total weight and, if the link's loss is not the total weight, of its loss."""
         wrong = n_classes - 1
         if self.link == EXPONENTIAL:
             return [math.log(wrong)]
@@ -45,13 +44,21 @@ class MarginWeights(Weighting):
         return [math.log(wrong / n_classes), math.log(math.log(n_classes))]
 
     def growth(self, values: np.ndarray) -> list[float]:
-        # exp(d) bounds the growth of every link: log(1 + c x) <= c log(1 + x) for c >= 1.
+        # If margins fall by d, every weight and loss grows by a factor of at most e^(s d): log(1 + c x) <= c log(1 + x), c >= 1.
         return [self.s * spread(values)] * (1 if self.link == EXPONENTIAL else 2)
 
     def n_sums(self, n_classes: int) -> int:
         return 1
 
-    def risk(self, block: Block, shifts, factor: float, unit: float, out, largest) -> None:
+    def risk(
+        self,
+        block: BlockRows,
+        shifts: np.ndarray,
+        factor: float,
+        unit: float,
+        out: np.ndarray,
+        largest: np.ndarray,
+    ) -> None:
         if self.link == EXPONENTIAL:
             margin.risk(
                 block.scores, block.labels, block.weights, self.s, shifts[0], factor, unit, out, largest
@@ -66,13 +73,12 @@ class MarginWeights(Weighting):
 
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
         following = super().next_shifts(shifts, largest)
-        # The links divide by e^shift as it is, which must be a number.
         return following if self.link == EXPONENTIAL else np.maximum(following, LOWEST)
 
 
 @dataclass(frozen=True)
 class Residuals(Statistic):
-    """V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for the other classes; the total is the sum of all u."""
+    """V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for the other classes; the total over rows is the sum of all u."""
 
     weighting: MarginWeights
     own: float = 1.0
@@ -83,7 +89,7 @@ class Residuals(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> list[int]:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> list[int]:
         out = self.buffer(block, weight_unit)
         total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
@@ -94,9 +100,9 @@ class Residuals(Statistic):
 
 @dataclass(frozen=True)
 class ProjectedResiduals(Statistic):
-    """sum_k (code[y_i] - code[k]) u[i, k] / 2: the residuals along one direction of score space, a number per row.
+    """sum_k (code[y_i] - code[k]) u[i, k] / 2, one number per row: the residuals along one direction of score space.
 
-    The numbers of `code` are at most 1 in size.
+    `code` (K,) holds float64 numbers between -1 and 1.
     """
 
     weighting: MarginWeights
@@ -106,7 +112,7 @@ class ProjectedResiduals(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return 1
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         out = self.buffer(block, weight_unit)
         margin.projected_residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.code,
@@ -116,7 +122,10 @@ class ProjectedResiduals(Statistic):
 
 @dataclass(frozen=True)
 class ClassPairs(Reduction):
-    """T[g, y, k] = sum of u[i, k] over the rows of class y in the leaves l of group g (each leaf its own, if none are given)."""
+    """T[g, y, k] = sum of u[i, k] over the rows of class y in the leaves of group g.
+
+    `groups` (n_leaves,) int64 says which group each leaf belongs to; None: each leaf is a group.
+    """
 
     weighting: MarginWeights
     groups: np.ndarray | None = None
@@ -125,7 +134,7 @@ class ClassPairs(Reduction):
         n_groups = n_leaves if self.groups is None else int(self.groups.max()) + 1
         return n_groups, n_classes, n_classes
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         groups = np.arange(len(leaves)) if self.groups is None else self.groups
         margin.class_pairs(
             *block.partition(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, groups, out
@@ -134,14 +143,17 @@ class ClassPairs(Reduction):
 
 @dataclass(frozen=True)
 class HitsAndMisses(Reduction):
-    """[l, 0, c]: sum over the rows of class c in leaf l of sum_k u[i, k]; [l, 1, c]: sum over the other rows of u[i, c]."""
+    """What each leaf gets right and wrong if it votes for class c.
+
+    [l, 0, c]: sum of sum_k u[i, k] over the rows of class c in leaf l; [l, 1, c]: sum of u[i, c] over its other rows.
+    """
 
     weighting: MarginWeights
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return n_leaves, 2, n_classes
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.hits_and_misses(
             *block.partition(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, out
         )
@@ -149,7 +161,15 @@ class HitsAndMisses(Reduction):
 
 @dataclass(frozen=True)
 class LineSides(Reduction):
-    """The falling and the rising part of the risk's slope along `values` after `step`, and what it leaves: see the kernel."""
+    """The falling and the rising part of the risk's slope along `values`, after a step: see `kernels.margin.line_sides`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_leaves, K), float64
+        The direction: a tree's leaf values.
+    step : float
+        How far along it.
+    """
 
     weighting: MarginWeights
     values: np.ndarray
@@ -158,7 +178,7 @@ class LineSides(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (5,)
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.line_sides(
             *block.partition(leaves), self.weighting.s, scale.shift, scale.factor, self.values, self.step, out
         )
@@ -166,24 +186,32 @@ class LineSides(Reduction):
 
 @dataclass(frozen=True)
 class LogisticSlopes(Reduction):
-    """U[h, y, r, m]: what is left of the logistic weights when the margins grow by h (c_y - c_r) + nodes[m].
+    """U[h, y, r, m]: logistic weights summed over the rows of class y on side h (0: -1, 1: +1), at changed margins.
 
-    Sums of E exp(-d) / (1 + E exp(-d)) over the rows of class y on side h (0: -1, 1: +1), E = exp(-(F[i, y] - F[i, r])).
+    A weight is E exp(-d) / (1 + E exp(-d)) with E = exp(-(F[i, y] - F[i, r])) and d = h (centre[y] - centre[r]) + nodes[m], by
+    which the margin has grown.
+
+    Attributes
+    ----------
+    signs : ndarray of shape (n_leaves,), float64
+        Each leaf's side, -1 or +1.
+    centre : ndarray of shape (K,), float64
+    nodes : ndarray of shape (M,), float64
     """
 
     weighting: MarginWeights
-    signs: np.ndarray  # (leaves,) -1 or +1
-    centre: np.ndarray  # (K,)
-    nodes: np.ndarray  # (M,)
+    signs: np.ndarray
+    centre: np.ndarray
+    nodes: np.ndarray
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return 2, n_classes, n_classes, len(self.nodes)
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.logistic_slopes(
             *block.partition(leaves), scale.shift, scale.factor, self.signs, self.centre, self.nodes, out
         )
 
-    def shift(self, shifts) -> float:
-        """That of the weights before the step, and of the smallest node: each weight grows by e^(its size) at the most."""
+    def shift(self, shifts: Sequence[float]) -> float:
+        """The shift of the weights before the step, raised by the largest fall of a margin; no weight exceeds 1."""
         return min(shifts[0] + spread(self.centre[None]) + float(-self.nodes.min()), 0.0)

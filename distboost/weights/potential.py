@@ -43,7 +43,7 @@ def check_computable(K: int, n_rounds: int, gamma: float) -> None:
 
 
 class RandomVotes:
-    """What all states with t votes to come have in common: the weights of the numbers of votes.
+    """The weights of vote counts, which all states with t votes to come share.
 
     Given their sum t, independent Poisson numbers of rates b_1 t and b t are multinomial with probabilities b_1 and b.
     """
@@ -58,7 +58,7 @@ class RandomVotes:
         level_weights(self.one, self.level)
 
     def potentials(self, gaps: np.ndarray) -> np.ndarray:
-        """phi_t of rows of gaps in their canonical form."""
+        """phi_t (m,) of canonical gaps (m, K - 1)."""
         out = np.empty(len(gaps))
         error_probabilities(gaps, self.own, self.one, self.level, out)
         return out
@@ -74,9 +74,9 @@ def potentials(K: int, gamma: float, rounds_left: int, states: np.ndarray) -> np
     gamma : float
         Edge over random of the votes to come, 0 <= gamma < 1.
     rounds_left : int
-        Votes to come; with 0 the potential is the 0-1 loss itself, a tie counting as an error.
+        Votes to come. With 0, the potential is the 0-1 loss itself, where a tie is an error.
     states : ndarray of shape (m, K), int
-        Votes so far: for the own class in column 0, for the others, in any order, in the columns behind.
+        Votes so far: for the own class in column 0, for the other classes, in any order, in the other columns.
 
     Returns
     -------
@@ -86,29 +86,30 @@ def potentials(K: int, gamma: float, rounds_left: int, states: np.ndarray) -> np
 
 
 def gaps_of(states: np.ndarray) -> np.ndarray:
-    """s_y - s_l of all other classes l, where s_y is column 0."""
-    return states[:, :1] - states[:, 1:]
+    """Gaps (m, K - 1): s_y - s_l of all other classes l, where s_y is column 0 of states (m, K)."""
+    gaps: np.ndarray = states[:, :1] - states[:, 1:]
+    return gaps
 
 
 def canonical(gaps: np.ndarray, t: int) -> np.ndarray:
-    """One row of sorted gaps for all that t more votes cannot tell apart: -t is lost for certain, t + 1 is safe."""
+    """Sorted gaps, the same for all rows whose potentials are equal: with t votes to come, -t is lost and t + 1 is safe."""
     gaps = np.sort(np.clip(gaps, -t, t + 1).astype(np.int16), axis=1)
     gaps[gaps[:, 0] <= -t] = -t
     return gaps
 
 
 def unique_rows(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of an int16 matrix, and for each row its place among them."""
-    # Rows compared as strings of bytes: several times as fast as np.unique(axis=0), which compares them number by number.
+    """The distinct rows of an int16 matrix, and the index among them of each row."""
+    # Rows are compared as strings of bytes, several times as fast as number by number, as np.unique(axis=0) does.
     keys = np.ascontiguousarray(gaps).view(f"V{2 * gaps.shape[1]}").ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return gaps[first], inverse
 
 
 class PotentialTable:
-    """The potentials of a game, each state's computed once while the same number of rounds is left.
+    """The potentials of a game. Each state's is computed once, while the number of rounds left stays the same.
 
-    Not for several threads at a time.
+    Not thread-safe.
 
     Parameters
     ----------
@@ -124,20 +125,21 @@ class PotentialTable:
         self._known: dict[bytes, float] = {}
 
     def values(self, rounds_left: int, states: np.ndarray) -> np.ndarray:
-        """phi of states (m, K), as `potentials` gives it."""
+        """phi (m,) of states (m, K): see `potentials`."""
         return self.values_of_gaps(rounds_left, gaps_of(states))
 
     def values_of_gaps(self, rounds_left: int, gaps: np.ndarray) -> np.ndarray:
-        """phi of rows by what their own class is ahead of each other: gaps (m, K - 1), in any order."""
+        """phi (m,) of gaps (m, K - 1), in any order: the votes by which the own class leads each rival."""
         if self._votes is None or self._votes.t != rounds_left:
-            # A game goes on: what was computed for earlier rounds is not asked for again.
+            # A game moves forward only: potentials of earlier rounds are not needed again.
             self._votes, self._known = RandomVotes(self.K, self.gamma, rounds_left), {}
         states, inverse = unique_rows(canonical(gaps, rounds_left))
         keys = [state.tobytes() for state in states]
         new = [m for m, key in enumerate(keys) if key not in self._known]
         phi = self._votes.potentials(states[new])
         self._known.update(zip([keys[m] for m in new], phi.tolist(), strict=True))
-        return np.array([self._known[key] for key in keys])[inverse]
+        known: np.ndarray = np.array([self._known[key] for key in keys])[inverse]
+        return known
 
 
 def zero_one_costs(
@@ -163,8 +165,8 @@ def zero_one_costs(
     K, t = scores.shape[1], rounds_left
     y = labels[:, np.newaxis]
     gaps = np.clip(np.take_along_axis(scores, y, axis=1) - scores, -t, t + 1).astype(np.int16)
-    np.put_along_axis(gaps, y, t + 2, axis=1)  # the own class goes behind all others
-    order = np.argsort(gaps, axis=1)  # equal gaps in any order: their potentials are equal too
+    np.put_along_axis(gaps, y, t + 2, axis=1)  # sorts the own class last
+    order = np.argsort(gaps, axis=1)  # the order of equal gaps does not matter
     states, inverse = unique_rows(np.take_along_axis(gaps, order, axis=1)[:, :-1])
     phi = np.empty((len(states), K))
     for k in range(K - 1):  # a vote for the k-th nearest rival

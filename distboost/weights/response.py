@@ -1,17 +1,14 @@
-"""Weights that follow from the score of a row's own class."""
+"""Weights that depend only on the score of a row's own class."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distboost.kernels import histogram, response
+from distboost.rows.block import BlockRows
 from distboost.weights.base import Reduction, Scale, Statistic, Weighting, log_totals
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,15 @@ class ResponseWeights(Weighting):
     def n_sums(self, n_classes: int) -> int:
         return response.WINDOWS
 
-    def risk(self, block: Block, shifts, factor: float, unit: float, out, largest) -> None:
+    def risk(
+        self,
+        block: BlockRows,
+        shifts: np.ndarray,
+        factor: float,
+        unit: float,
+        out: np.ndarray,
+        largest: np.ndarray,
+    ) -> None:
         response.response_risk(
             block.scores, block.labels, block.weights, self.s, shifts[0], factor, unit, out, largest
         )
@@ -38,27 +43,41 @@ class ResponseWeights(Weighting):
         return log_totals(sums @ 2.0 ** (-response.WINDOW * np.arange(len(sums))), shifts)
 
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
-        return shifts + largest  # exponents already
+        # `largest` holds an exponent, not a magnitude.
+        following: np.ndarray = shifts + largest
+        return following
 
 
 @dataclass(frozen=True)
 class ClassWeights(Statistic):
-    """w_i, kept apart by class: one number per row."""
+    """w_i in the channel of the row's class: one number per row is kept."""
 
     weighting: ResponseWeights
 
-    wide: bool = field(default=True, init=False)  # one number per row
+    wide: bool = field(default=True, init=False)
 
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def row_bytes(self, n_classes: int) -> int:
+        return 8  # weight (int64)
+
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         out = block.buffer("class statistics", (block.n_rows,), np.int64, anew=True)
         response.response_weights(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
 
-    def histogram(self, block: Block, spans, features, offsets, weight_unit, slots, pool) -> None:
+    def histogram(
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        features: np.ndarray,
+        offsets: np.ndarray,
+        weight_unit: float,
+        slots: np.ndarray,
+        pool: np.ndarray,
+    ) -> None:
         histogram.class_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.labels, block.kept("class statistics"),
             block.weights, weight_unit, block.n_classes, features, offsets, slots, pool,
@@ -67,34 +86,39 @@ class ClassWeights(Statistic):
 
 @dataclass(frozen=True)
 class ClassSums(Reduction):
-    """C[l, c] = sum of w_i over the rows of class c in leaf l, kept apart by magnitude."""
+    """C[l, b, c] = sum of w_i over the rows of class c in leaf l whose weight lies in window b of magnitude."""
 
     weighting: ResponseWeights
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return n_leaves, response.WINDOWS, n_classes
 
-    def add(self, block: Block, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         response.class_sums(*block.partition(leaves), self.weighting.s, scale.shift, scale.factor, out)
 
 
-# A row of 2^29 units or more is off by at most 2^-30 of its weight when it is rounded to a whole one: by less than 1e-9. With
-# many more bits the rule would seldom hold: the heaviest row has 2^(61 - log2 n) units, and those of most leaves have far fewer.
+# Rounding to whole units changes a weight of 2^29 units or more by at most 2^-30 of it, less than 1e-9. A much larger bound
+# would rarely be met: the heaviest row has 2^(61 - log2 n) units, and the rows of most leaves have far fewer.
 FINE_BITS = 29
 
 
 def is_fine(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Whether each sum is within 1e-9 of what it would be of weights that are not rounded, over rows that count `mass`."""
-    return sums >> FINE_BITS >= mass
+    """Whether the rounding of weights changes each integer sum by less than 1e-9 of it.
+
+    `mass` is the total of the own weights of the rows that are summed, of the shape of `sums`.
+    """
+    fine: np.ndarray = sums >> FINE_BITS >= mass
+    return fine
 
 
 def together(sums: np.ndarray) -> np.ndarray:
-    """Class sums (leaves, windows, K) with their windows added up."""
-    return np.einsum("lbc,b->lc", sums, 2.0 ** (-response.WINDOW * np.arange(sums.shape[1])))
+    """Class sums (leaves, windows, K) added up over windows: (leaves, K)."""
+    added: np.ndarray = np.einsum("lbc,b->lc", sums, 2.0 ** (-response.WINDOW * np.arange(sums.shape[1])))
+    return added
 
 
 def normalised(sums: np.ndarray) -> np.ndarray:
-    """Each leaf's class sums, up to a factor of that leaf alone: from its largest window in use downwards."""
+    """Class sums (leaves, K), each leaf's in units of its own: those of its heaviest window in use."""
     out = np.zeros((len(sums), sums.shape[2]))
     for leaf, windows in enumerate(sums):
         used = np.flatnonzero(windows.any(axis=1))

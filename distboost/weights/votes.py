@@ -1,25 +1,22 @@
-"""Costs of a vote when the scores count votes and the game ends after a known number of rounds."""
+"""The game for the 0-1 loss: scores count votes, and the number of rounds is known."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from distboost.kernels import votes
+from distboost.rows.block import BlockRows
 from distboost.weights.base import Scale, Statistic, Weighting, log_totals
 from distboost.weights.potential import PotentialTable, zero_one_costs
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
 
 
 @dataclass(frozen=True)
 class Votes(Weighting):
-    """The 0-1 loss; a tie is an error."""
+    """The 0-1 loss. A tie is an error."""
 
     def initial_shifts(self, n_classes: int) -> list[float]:
         return [0.0]
@@ -30,7 +27,15 @@ class Votes(Weighting):
     def n_sums(self, n_classes: int) -> int:
         return 1
 
-    def risk(self, block: Block, shifts, factor: float, unit: float, out, largest) -> None:
+    def risk(
+        self,
+        block: BlockRows,
+        shifts: np.ndarray,
+        factor: float,
+        unit: float,
+        out: np.ndarray,
+        largest: np.ndarray,
+    ) -> None:
         votes.vote_risk(block.scores, block.labels, block.weights, factor, unit, out)
         largest[0] = 1.0
 
@@ -40,7 +45,15 @@ class Votes(Weighting):
 
 @dataclass(frozen=True)
 class PotentialGains(Statistic):
-    """C[i, y_i] - C[i, l], C[i, l] the potential after a vote for l, with `rounds_left` rounds to play, this one included."""
+    """C[i, y_i] - C[i, l], where C[i, l] is the potential of row i after a vote for class l.
+
+    Attributes
+    ----------
+    gamma : float
+        Edge over random of the weak learners.
+    rounds_left : int
+        Rounds still to play, the present one included.
+    """
 
     gamma: float
     rounds_left: int
@@ -50,14 +63,14 @@ class PotentialGains(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: Block, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         out = self.buffer(block, weight_unit)
         votes.vote_gains(
             self.costs(block, rows), block.labels, block.weights, rows, scale.factor, weight_unit, out
         )
 
-    def costs(self, block: Block, rows: np.ndarray) -> np.ndarray:
-        """C of the rows in use, (len(rows), K)."""
+    def costs(self, block: BlockRows, rows: np.ndarray) -> np.ndarray:
+        """C of the rows in use: (len(rows), K) float64."""
         table, lock = _table(block.n_classes, self.gamma)
         with lock:
             return zero_one_costs(block.scores[rows], block.labels[rows], self.rounds_left, table)
@@ -65,5 +78,5 @@ class PotentialGains(Statistic):
 
 @lru_cache(maxsize=4)
 def _table(n_classes: int, gamma: float) -> tuple[PotentialTable, threading.Lock]:
-    """The potentials computed in this process, and who may use them."""
+    """The table of potentials that all threads of this process share, and its lock."""
     return PotentialTable(n_classes, gamma), threading.Lock()

@@ -1,0 +1,68 @@
+"""What a statistic, a reduction and a step see of a block of rows."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class BlockRows(Protocol):
+    """Some rows of the training or evaluation data, in memory, with what boosting keeps of them.
+
+    n rows, D features, K classes. The rows of node m of the growing tree are ``order[spans[m, 0]:spans[m, 1]]``.
+
+    Attributes
+    ----------
+    first : int
+        Global number of the block's first row.
+    n_rows, n_classes : int
+        n and K.
+    bins : ndarray of shape (n, D), uint8
+    labels : ndarray of shape (n,), int32
+        Class indices.
+    weights : ndarray of shape (n,), float64
+        The rows' own weights, at most 2^8; rows of weight 0 do not take part.
+    values : ndarray of shape (n, D), float64, or None
+        Raw values, for algorithms that measure distances.
+    present : ndarray of shape (m,), int32
+        Rows of weight above 0.
+    order : ndarray of int32
+        Rows in use for this round's tree, node by node.
+    rest : ndarray of int32
+        Rows in `present` that are left out of this round's tree.
+    spans : ndarray of shape (nodes, 2), int32
+        Where each node's rows begin and end in `order`.
+    scores : ndarray of shape (n, n_scores), float32 or float64
+    changed : set of str
+        Names of the kept arrays that were written to since the block was last read.
+    """
+
+    first: int
+    n_rows: int
+    n_classes: int
+    bins: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray | None
+    present: np.ndarray
+    spans: np.ndarray
+    changed: set[str]
+
+    @property
+    def scores(self) -> np.ndarray: ...
+
+    @property
+    def order(self) -> np.ndarray: ...
+
+    @property
+    def rest(self) -> np.ndarray: ...
+
+    def kept(self, name: str) -> np.ndarray:
+        """A kept array, as the last question left it."""
+
+    def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, anew: bool = False) -> np.ndarray:
+        """A kept array to write to, zero if it is new; with `anew`, its former content is not needed."""
+
+    def partition(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""
