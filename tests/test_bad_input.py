@@ -10,7 +10,7 @@ import zarr
 from sklearn.exceptions import NotFittedError
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.data import profile as profile_module
+from distboost.data import scan
 from distboost.errors import DataError, DistboostError, LimitError, MissingChunkError, StoreError
 
 N = 240
@@ -184,7 +184,7 @@ def test_one_class_of_weight_above_zero(model, data, stored):
 
 
 def test_too_many_classes(model, data, stored, monkeypatch):
-    monkeypatch.setattr(profile_module, "MAX_CLASSES", 20)
+    monkeypatch.setattr(scan, "MAX_CLASSES", 20)
     with pytest.raises(
         LimitError, match=r"y.* holds 240 classes, the limit is 20\. Are these class labels\?"
     ):
@@ -192,7 +192,7 @@ def test_too_many_classes(model, data, stored, monkeypatch):
 
 
 def test_too_many_rows(model, data, stored, monkeypatch):
-    monkeypatch.setattr(profile_module, "MAX_ROWS", 239)
+    monkeypatch.setattr(scan, "MAX_ROWS", 239)
     with pytest.raises(
         LimitError, match=r"X.* has 240 rows; integer sums hold at most 239\. Train on fewer rows"
     ):

@@ -19,7 +19,7 @@ import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.cli import main
 from distboost.data import ingest
-from distboost.data.sources import ZarrPart
+from distboost.data.parts import ZarrPart
 from distboost.errors import LimitError, StoreError
 from distboost.io.units import megabytes
 from distboost.runtime.cluster.runtime import ClusterRuntime

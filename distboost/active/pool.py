@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.profile import as_numbers, infinite_value
-from distboost.data.sources import ArraySource, Source, ZarrSource, as_source, is_lazy, load, rows_at_once
+from distboost.data.checks import as_numbers, infinite_value
+from distboost.data.parts import load
+from distboost.data.sources import ArraySource, Source, ZarrSource, as_source, is_lazy, rows_at_once
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
 from distboost.runtime.base import Runtime

@@ -32,7 +32,7 @@ from distboost.active.scoring import Question, best_of_block, random_rows, seen_
 from distboost.active.selection import Candidates, spread
 from distboost.active.session import Goals, run
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
-from distboost.data.sources import warn_of_missing
+from distboost.data.missing import warn_of_missing
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.files import publish

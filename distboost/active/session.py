@@ -14,7 +14,8 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import rows_of
 from distboost.active.scoring import random_rows
-from distboost.data.sources import ArraySource, as_source, is_lazy, warn_of_missing
+from distboost.data.missing import warn_of_missing
+from distboost.data.sources import ArraySource, as_source, is_lazy
 from distboost.errors import DataError
 from distboost.kernels.random import STOP_SET, key
 from distboost.prediction import lazy

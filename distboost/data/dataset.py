@@ -10,8 +10,10 @@ from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
 from distboost.data.ingest import BinOptions, Labelled, bin_rows, block_rows, spans, take_profile
 from distboost.data.ingest_plan import least_memory
-from distboost.data.profile import Profile, WeightRule
-from distboost.data.sources import ArraySource, ZarrSource, as_sources, check_chunks
+from distboost.data.missing import check_chunks
+from distboost.data.profile import Profile
+from distboost.data.row_weights import WeightRule
+from distboost.data.sources import ArraySource, ZarrSource, as_sources
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 

@@ -10,7 +10,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource, pieces
+from distboost.data.parts import pieces
+from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource
 from distboost.errors import StoreError
 
 _ROWS = 2**16  # that are added to a checksum at once

@@ -11,21 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.data.checks import encode_labels, infinite_value, load_labels, load_weights, numbers
 from distboost.data.ingest_plan import IngestPlan, plan_ingest
 from distboost.data.memory import returned_when_freed
-from distboost.data.profile import (
-    ClassScan,
+from distboost.data.profile import ClassScan, Profile
+from distboost.data.row_weights import WeightRule
+from distboost.data.scan import (
     FeatureBand,
-    Profile,
     ScanOptions,
-    WeightRule,
     check_rows,
-    encode_labels,
-    infinite_value,
-    load_labels,
-    load_weights,
     merged_classes,
-    numbers,
     sample_fraction,
     scan_features,
     scan_labels,

@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from distboost.data.profile import SCAN_NUMBERS, SCAN_ROWS, sample_rows
-from distboost.data.sources import PIECE_BYTES, Axis, Source
+from distboost.data.axes import Axis
+from distboost.data.checks import SCAN_NUMBERS
+from distboost.data.parts import PIECE_BYTES
+from distboost.data.scan import SCAN_ROWS, sample_rows
+from distboost.data.sources import Source
 from distboost.errors import LimitError
 
 CALL_BYTES = 2**26  # of raw data that one call reads, where memory and chunks allow

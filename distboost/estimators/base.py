@@ -27,8 +27,9 @@ from sklearn.utils.validation import (
 
 from distboost.algorithms.base import LEARNING_RATE, SEPARATED, Algorithm, parameter
 from distboost.data.dataset import Dataset, RawDataset
-from distboost.data.profile import class_weights
-from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr, warn_all, warn_of_missing
+from distboost.data.missing import warn_all, warn_of_missing
+from distboost.data.row_weights import class_weights
+from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError, LimitError
 from distboost.model.checkpoint import Checkpoint, is_checkpoint, opened, rounds_at

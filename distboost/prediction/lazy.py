@@ -13,8 +13,9 @@ from dask import delayed
 from distributed import futures_of
 from distributed.system import MEMORY_LIMIT
 
-from distboost.data.profile import as_numbers
-from distboost.data.sources import ZarrSource, as_source, is_dask, load, open_zarr, rows_at_once
+from distboost.data.checks import as_numbers
+from distboost.data.parts import load
+from distboost.data.sources import ZarrSource, as_source, is_dask, open_zarr, rows_at_once
 from distboost.errors import DataError
 
 BLOCK_BYTES = 2**26  # of the rows of a chunk, unless a chunk of the array is larger

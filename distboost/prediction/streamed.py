@@ -11,11 +11,13 @@ import numpy as np
 import zarr
 from scipy.sparse import coo_array, csr_array
 
+from distboost.data.checks import load_labels
 from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.ingest import Labelled
 from distboost.data.labels import plain
-from distboost.data.profile import load_labels
-from distboost.data.sources import Source, as_source, pieces, rows_at_once, warn_of_missing
+from distboost.data.missing import warn_of_missing
+from distboost.data.parts import pieces
+from distboost.data.sources import Source, as_source, rows_at_once
 from distboost.errors import DataError
 from distboost.io.files import encoded
 from distboost.io.storage import local_path

@@ -19,7 +19,8 @@ from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.memory import give_back
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
-from distboost.data.store.store import BinnedStore, write_store
+from distboost.data.store.store import BinnedStore
+from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
 from distboost.io.temporary import temporary_folder
 from distboost.io.units import megabytes

@@ -19,7 +19,7 @@ from distboost.kernels import histogram, simd
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Partial
 
-# Row weights are scaled to at most 2^8 (`data.profile.WeightRule`), histogram inputs to at most 2^22 before they are weighted:
+# Row weights are scaled to at most 2^8 (`WeightRule` of data), histogram inputs to at most 2^22 before they are weighted:
 # |input| <= 2^30 fits int32, and 2^32 rows fit an int64 sum.
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22

@@ -16,10 +16,10 @@ from zarr.storage import WrapperStore
 
 from distboost import GDMCBoostClassifier, REBELClassifier
 from distboost.data import ingest
+from distboost.data.axes import Axis
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
-from distboost.data.sources import Axis
-from distboost.data.store.store import write_store
+from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.local import LocalRuntime
@@ -207,7 +207,7 @@ def test_values_are_kept_for_similarities(chunks, rows, work, tmp_path, saved):
 MEASURE = """
 import sys, resource, zarr
 from distboost.data.dataset import RawDataset
-from distboost.data.store.store import write_store
+from distboost.data.store.writing import write_store
 from distboost.runtime.local import LocalRuntime
 folder, chunks = sys.argv[1:]
 work = LocalRuntime(2)

@@ -7,7 +7,7 @@ import pytest
 import zarr
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.data import profile as profile_module
+from distboost.data import scan
 from distboost.data.dataset import RawDataset
 from distboost.runtime.local import LocalRuntime
 
@@ -103,7 +103,7 @@ def test_the_sample_for_quantiles_is_of_the_same_rows(form, blobs, tmp_path, mon
     """Where only some rows are sampled, the rows' numbers decide which, not the chunks."""
     X, y = blobs
     full = profile_of(X, y, 16)
-    monkeypatch.setattr(profile_module, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(scan, "SAMPLE_ROWS", 100)
     expected = profile_of(X, y, 16)
     assert any(len(a) != len(b) or (a != b).any() for a, b in zip(full.edges, expected.edges, strict=True))
     x, labels = form(X, y, tmp_path)

@@ -282,8 +282,8 @@ class Blinding:
 
 
 STAGES = {
-    "scan": Stage("distboost.data.profile:scan_labels"),
-    "sample": Stage("distboost.data.profile:scan_features"),
+    "scan": Stage("distboost.data.scan:scan_labels"),
+    "sample": Stage("distboost.data.scan:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "load": Stage("distboost.data.store.store:_read_block"),
     "histogram": Stage("distboost.runtime.shard:Shard.histogram"),

@@ -49,7 +49,7 @@ def test_all_workers_die(when, three, lost, data, tmp_path, monkeypatch):
         for name in three.alive():
             three.kill(name)
 
-    stage = Stage("distboost.data.profile:scan_features")
+    stage = Stage("distboost.data.scan:scan_features")
     callbacks = [at(10, lost(kill_all))]
     if when == "in the scan":
         three.client.run(traps.set_up, str(tmp_path), {"sample": stage}, {"sample": Trap(0)})
@@ -96,7 +96,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
     """Not for ever: a few workers are lost, then there is an error."""
     stages = {
         "bin": Stage("distboost.data.ingest:bin_rows"),
-        "sample": Stage("distboost.data.profile:scan_features"),
+        "sample": Stage("distboost.data.scan:scan_features"),
     }
     three.client.register_plugin(Poison(str(tmp_path), stages, {stage: Trap(0)}))
     try:
@@ -158,7 +158,7 @@ def test_an_error_of_a_store_in_a_task(three, data, tmp_path):
     """It says on which worker it was met: it may be the disk of that machine."""
     address = three.there().popitem()[1]
     stage, gone = (
-        Stage("distboost.data.profile:scan_features"),
+        Stage("distboost.data.scan:scan_features"),
         StoreError("rows 0 to 9 are gone. Bin again."),
     )
     three.client.run(

@@ -31,8 +31,8 @@ SLACK = 10.0  # seconds that a recovery may take, beside the undisturbed time on
 
 SHARD = "distboost.runtime.shard:Shard"
 STAGES = {
-    "scan": Stage("distboost.data.profile:scan_labels"),
-    "sample": Stage("distboost.data.profile:scan_features"),
+    "scan": Stage("distboost.data.scan:scan_labels"),
+    "sample": Stage("distboost.data.scan:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "load": Stage("distboost.data.store.store:_read_block"),
     "histogram": Stage(f"{SHARD}.histogram"),

@@ -28,7 +28,7 @@ SILENT = r"the scheduler at tcp://\S+ does not answer\. .*resume=True"
 STAGES = {
     "versions": Stage("distboost.runtime.cluster.versions:installed"),
     "limits": Stage("distboost.runtime.cluster.runtime:_allowance"),
-    "scan": Stage("distboost.data.profile:scan_labels"),
+    "scan": Stage("distboost.data.scan:scan_labels"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "round": Stage("distboost.runtime.shard:Shard.update"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),

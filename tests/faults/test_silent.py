@@ -23,8 +23,8 @@ TIMEOUT = 3.0
 SLACK = 10.0  # seconds beside the undisturbed time and the timeout
 
 STAGES = {
-    "scan": Stage("distboost.data.profile:scan_labels"),
-    "sample": Stage("distboost.data.profile:scan_features"),
+    "scan": Stage("distboost.data.scan:scan_labels"),
+    "sample": Stage("distboost.data.scan:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
 }

@@ -1,0 +1,138 @@
+"""Loading one span of rows and checking it: features, labels, weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from distboost.data.parts import load, pieces
+from distboost.errors import DataError
+
+SCAN_NUMBERS = 2**19  # values that are converted and looked at together
+
+
+def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Pieces of a part, C-contiguous float32 or float64, each with its row and its column within the part."""
+    for position, values in pieces(part):
+        step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
+        for a in range(0, len(values), step):
+            yield position[0] + a, position[-1], as_numbers(values[a : a + step], place)
+        del values  # before the next one is read
+
+
+def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
+    """X as float32 or float64, two-dimensional, C-contiguous."""
+    if X.ndim != 2:
+        raise DataError(
+            f"{place} has {X.ndim} dimensions, expected 2: (rows, features). Reshape your data, for one feature "
+            "with X.reshape(-1, 1)."
+        )
+    if X.dtype.kind == "c":
+        raise DataError(f"{place}: Complex data not supported. Give real numbers.")
+    if X.dtype not in (np.float32, np.float64):
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
+            ) from error
+    return np.ascontiguousarray(X)
+
+
+def infinite_value(place: str, row: int, column: int, value: float) -> DataError:
+    return DataError(
+        f"{place} contains an infinite value (inf) in row {row}, column {column}: {value}. Values must be finite, or NaN where "
+        "they are missing."
+    )
+
+
+def load_labels(part: Any, place: str, first: int) -> np.ndarray:
+    """One label per row; raises if one is missing."""
+    y = load(part)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).")
+    is_text = y.dtype.kind == "T"
+    if is_text:
+        y = y.astype(object)  # a missing one stays one
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        row = int(np.flatnonzero(np.isinf(y))[0])
+        raise DataError(
+            f"{place} has an infinite label ({y[row]}) in row {first + row}. Leave unlabelled rows out."
+        )
+    missing = _missing(y)
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise DataError(
+            f"{place} has a missing label (NaN) in row {first + row}, {missing.sum()} in this block. Leave unlabelled rows out."
+        )
+    return _text(y, place, first) if is_text else y
+
+
+def _text(y: np.ndarray, place: str, first: int) -> np.ndarray:
+    """Text of any length as text of one length, which cannot end with a NUL."""
+    for row, label in enumerate(y):
+        if label.endswith("\0"):
+            raise DataError(
+                f"{place} has the label {label!r:.100} in row {first + row}, which ends with a NUL. Strip it, or make the labels "
+                "objects."
+            )
+    return np.array(y.tolist(), str)
+
+
+def _missing(y: np.ndarray) -> np.ndarray:
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind in "mM":
+        return np.isnat(y)
+    if y.dtype.kind == "O":
+        return np.array([_is_missing(label) for label in y], bool)
+    return np.zeros(len(y), bool)
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    number = isinstance(label, (float, np.floating, np.datetime64, np.timedelta64))
+    return number and bool(label != label)  # others may not compare, or not to one answer
+
+
+def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
+    """One finite weight >= 0 per row; 1 if there is no part."""
+    if part is None:
+        return np.ones(n_rows)
+    w = load(part).astype(np.float64)
+    if w.ndim == 2 and w.shape[1] == 1:
+        w = w[:, 0]
+    if w.ndim != 1:
+        raise DataError(f"{place} has shape {w.shape}, expected one weight per row: (rows,).")
+    bad = ~(np.isfinite(w) & (w >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise DataError(f"{place} is {w[row]} in row {first + row}: weights must be finite and at least 0.")
+    return w
+
+
+def encode_labels(
+    labels: np.ndarray, weights: np.ndarray, classes: np.ndarray, place: str, first: int
+) -> np.ndarray:
+    """The index of each label among the sorted classes, int32; raises for a label that is not among them.
+
+    A row of weight 0 is not there: its label may be any, and becomes some index.
+    """
+    try:
+        index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        known = (classes[index] == labels) | (weights == 0)
+    except TypeError as error:
+        raise DataError(f"{place} holds labels of another type than the training labels: {error}.") from error
+    if not known.all():
+        row = int(np.flatnonzero(~known)[0])
+        raise DataError(
+            f"{place} has the label {labels[row]!r} in row {first + row}, which is not among the {len(classes)} classes "
+            "trained on."
+        )
+    return index.astype(np.int32)

@@ -1,0 +1,74 @@
+"""The weight of a training row: its sample weight, the weight of its class and a common power of two."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from distboost.data.profile import ClassScan, Profile
+from distboost.errors import DataError
+from distboost.weights.base import WEIGHT_BITS
+
+
+def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
+    """The weight of each class, shape (n_classes,)."""
+    n = np.array([scan.n_rows for scan in profile.class_scans])
+    if class_weight is None:
+        return np.ones(len(n))
+    if class_weight == "balanced":
+        return n.sum() / (len(n) * n)
+    known = set(profile.classes.tolist())
+    unknown = [label for label in class_weight if label not in known]
+    if unknown:
+        raise DataError(
+            f"class_weight names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}."
+        )
+    weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise DataError(f"class_weight is {dict(class_weight)}: weights must be finite and at least 0.")
+    return weights
+
+
+@dataclass(frozen=True)
+class WeightRule:
+    """The weight of a training row: its sample weight times its class's weight times a power of two.
+
+    Whole weights up to 2^WEIGHT_BITS stay whole, so that a row of weight 2 is the row twice; others are scaled to between half of
+    that and all of it, where they keep the most digits.
+    """
+
+    class_weight: np.ndarray  # (n_classes,) float64
+    exponent: int = 0
+
+    @classmethod
+    def of(cls, class_weight: np.ndarray, scans: list[ClassScan]) -> WeightRule:
+        exponent, mantissa = max(
+            _product(c, scan.largest_weight) for c, scan in zip(class_weight.tolist(), scans, strict=True)
+        )
+        whole = all(
+            scan.whole_weights and c == np.floor(c) for c, scan in zip(class_weight, scans, strict=True)
+        )
+        if not mantissa > 0:
+            raise DataError(
+                "every row has weight 0 after class_weight: nothing is left to train on. Give some class a weight above 0."
+            )
+        if whole and exponent <= WEIGHT_BITS + 1 and math.ldexp(mantissa, exponent) <= 2**WEIGHT_BITS:
+            return cls(class_weight)
+        beyond = 0 if -1021 <= exponent <= 1024 else exponent  # what a float holds
+        largest = math.ldexp(mantissa, exponent - beyond)
+        return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond)
+
+    def apply(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        # A product of two weights may be beyond what a float holds, where the scaled one is not.
+        (m, e), (n, f) = np.frexp(weights), np.frexp(self.class_weight[labels])
+        return np.ldexp(m * n, e + f + self.exponent)
+
+
+def _product(a: float, b: float) -> tuple[int, float]:
+    """The exponent and the mantissa (0.5 to 1) of a product, which may be beyond what a float holds."""
+    (m, e), (n, f) = math.frexp(a), math.frexp(b)
+    mantissa, more = math.frexp(m * n)
+    return (e + f + more if mantissa else -(2**16)), mantissa

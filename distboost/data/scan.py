@@ -1,0 +1,222 @@
+"""The first pass over the raw data: its classes, its weights, and the edges of its bins.
+
+Labels are scanned by spans of rows, features by cells: some rows of some features. In any order and anywhere: what was found is
+merged, one band of features after another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from distboost.data.checks import infinite_value, load_labels, load_weights, numbers
+from distboost.data.labels import check, check_same_type, check_type, made, plain
+from distboost.data.memory import returned_when_freed
+from distboost.data.profile import ClassScan
+from distboost.errors import DataError, LimitError
+from distboost.kernels import binning, random
+
+SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
+SAMPLE_BYTES = 2**28
+SCAN_ROWS = 2**18  # labels and weights that are looked at together
+MAX_CLASSES = 2**16
+LARGEST_EXPONENT = 900  # of weights that are added up
+# 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
+MAX_ROWS = 2**32
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    max_bins: int
+    seed: int
+    fraction: float  # of the rows that are sampled for quantiles
+    x_place: str
+    y_place: str
+    weight_place: str
+
+
+@returned_when_freed()
+def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[Any, ClassScan]:
+    """The classes in two parts (`weights` may be None) whose first row has the global number `first`."""
+    labels = load_labels(y, options.y_place, first)
+    w = load_weights(weights, len(labels), options.weight_place, first)
+    classes: dict[Any, ClassScan] = {}
+    for a in range(0, len(labels), SCAN_ROWS):
+        found = _classes(labels[a : a + SCAN_ROWS], w[a : a + SCAN_ROWS], options)
+        classes = merged_classes(classes, found, options)
+    return classes
+
+
+def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[Any, ClassScan]:
+    labels, w = labels[w > 0], w[w > 0]
+    check_type(labels, options.y_place)
+    found, index = np.unique(labels, return_inverse=True)
+    largest = np.zeros(len(found))
+    np.maximum.at(largest, index, w)
+    whole = np.bincount(index, weights=w != np.floor(w), minlength=len(found)) == 0
+    counts = np.bincount(index, minlength=len(found))
+    return {
+        label: ClassScan(*scan)
+        for label, *scan in zip(plain(found), counts.tolist(), largest.tolist(), whole.tolist(), strict=True)
+    }
+
+
+def merged_classes(
+    a: dict[Any, ClassScan], b: dict[Any, ClassScan], options: ScanOptions
+) -> dict[Any, ClassScan]:
+    """The classes of the rows of both."""
+    if a and b:  # 1 and 1.0 would be the same key, whichever came first
+        check_same_type(next(iter(a)), next(iter(b)), options.y_place)
+    merged = dict(a)
+    for label, scan in b.items():
+        merged[label] = merged[label].merged(scan) if label in merged else scan
+    return merged
+
+
+class FeatureScan(NamedTuple):
+    """What is known of some rows of some features."""
+
+    first_row: int
+    counts: np.ndarray  # (c,): distinct values of each feature; max_bins + 1: too many
+    values: np.ndarray  # those of the features that do not have too many, one after another, ascending
+    sample: np.ndarray  # (m, c)
+    weights: np.ndarray  # (m,): of the sampled rows
+
+
+@returned_when_freed()
+def scan_features(
+    x: Any, weights: Any, first_row: int, first_column: int, options: ScanOptions
+) -> FeatureScan:
+    """Scans some rows of some features: a part, the part of these rows' weights (or None), and where they begin."""
+    n, n_features = x.shape
+    w = None if weights is None else load_weights(weights, n, options.weight_place, first_row)
+    sampled = _sampled(first_row, n, w, options)
+    sample = np.empty(
+        (np.count_nonzero(sampled), n_features), np.float32 if x.dtype == np.float32 else np.float64
+    )
+    size = 1 << (2 * options.max_bins + 1).bit_length()
+    table, used = np.zeros((n_features, size)), np.zeros((n_features, size), bool)
+    counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
+    for row, column, X in numbers(x, options.x_place):
+        rows, columns = slice(row, row + len(X)), slice(column, column + X.shape[1])
+        known = np.ones(len(X)) if w is None else w[rows]
+        binning.distinct_values(
+            X, known, options.max_bins, table[columns], used[columns], counts[columns], infinite
+        )
+        if infinite[0] >= 0:
+            i, j = infinite.tolist()
+            raise infinite_value(
+                options.x_place, first_row + row + i, first_column + column + j, float(X[i, j])
+            )
+        at = np.count_nonzero(sampled[:row])
+        chosen = X[sampled[rows]]
+        sample[at : at + len(chosen), columns] = chosen
+        del X  # it may be a view of a chunk, which goes before the next one is read
+    values = [np.sort(table[d, used[d]]) for d in np.flatnonzero(counts <= options.max_bins)]
+    return FeatureScan(
+        first_row, counts, np.concatenate([np.empty(0), *values]), sample,
+        np.ones(len(sample)) if w is None else w[sampled],
+    )  # fmt: skip
+
+
+def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> np.ndarray:
+    """Which of the rows first .. first + n - 1 are in the sample: their numbers decide."""
+    sampled = np.ones(n, bool) if w is None else w > 0
+    if options.fraction < 1.0:
+        key = random.key(options.seed, random.BIN_SAMPLE)
+        for a in range(0, n, SCAN_ROWS):
+            some = sampled[a : a + SCAN_ROWS]
+            some &= random.uniforms(key, first + a, len(some)) < options.fraction
+    return sampled
+
+
+class FeatureBand:
+    """What is found of some features, scan by scan, until all rows are scanned."""
+
+    def __init__(self, n_features: int, max_bins: int):
+        self.max_bins = max_bins
+        self.known, self.counts = np.empty((n_features, max_bins)), np.zeros(n_features, np.int64)
+        self.sample: list[tuple[int, np.ndarray, np.ndarray]] = []
+
+    def add(self, scan: FeatureScan) -> None:
+        binning.merge_distinct(scan.values, scan.counts, self.max_bins, self.known, self.counts)
+        if len(scan.sample):
+            self.sample.append((scan.first_row, scan.sample, scan.weights))
+
+    def edges(self) -> list[np.ndarray]:
+        """Midpoints between a feature's distinct values if there are few, else between sample quantiles."""
+        self.sample.sort(key=lambda piece: piece[0])
+        w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
+        # Their sums are to be finite; no quantile depends on a power of two.
+        w = np.ldexp(w, min(LARGEST_EXPONENT - int(np.frexp(w.max(initial=0.0))[1]), 0))
+        equal = bool((w == w[:1]).all())
+        x, totals, out = np.empty(len(w)), np.empty(len(w)), np.empty(self.max_bins - 1)  # for all features
+        edges = []
+        for d, count in enumerate(self.counts):
+            if count <= self.max_bins:
+                edges.append(np.array([binning.midpoint(a, b) for a, b in pairwise(self.known[d, :count])]))
+                continue
+            np.concatenate([X[:, d] for _, X, _ in self.sample], out=x)
+            self._sort(x, w, equal, totals)
+            n_distinct = binning.add_up_equal(x, totals)
+            n_edges = binning.quantile_edges(x[:n_distinct], totals[:n_distinct], self.max_bins, out)
+            edges.append(out[:n_edges].copy())
+        return edges
+
+    @staticmethod
+    def _sort(x: np.ndarray, w: np.ndarray, equal: bool, sorted_w: np.ndarray) -> None:
+        """Sorts x in place, missing values last; `sorted_w` becomes the weights in that order."""
+        if equal:  # in any order
+            x.sort()
+            sorted_w[:] = w
+        else:
+            order = np.argsort(x, kind="stable")
+            x[:], sorted_w[:] = x[order], w[order]
+
+
+def sample_rows(n_rows: int, n_features: int) -> int:
+    """About how many rows are sampled."""
+    return min(n_rows, SAMPLE_ROWS, max(1000, SAMPLE_BYTES // (8 * max(n_features, 1))))
+
+
+def sample_fraction(n_rows: int, n_features: int) -> float:
+    return sample_rows(n_rows, n_features) / max(n_rows, 1)
+
+
+def check_rows(n_rows: int, place: str) -> None:
+    """Raises unless so many rows can be trained on."""
+    if n_rows == 0:
+        raise DataError(f"{place} has 0 rows: at least 1 row of each of 2 classes is needed.")
+    if n_rows > MAX_ROWS:
+        raise LimitError(
+            f"{place} has {n_rows} rows; integer sums hold at most {MAX_ROWS}. Train on fewer rows."
+        )
+
+
+def sorted_classes(
+    scans: dict[Any, ClassScan], dtype: np.dtype, n_rows: int, options: ScanOptions
+) -> np.ndarray:
+    """The classes in ascending order, if they can be trained on."""
+    if not scans:
+        raise DataError(f"every row of {options.weight_place} has weight 0: nothing is left to train on.")
+    labels = sorted(scans)
+    check(labels, dtype, options.y_place)
+    classes = made(labels, dtype)
+    if dtype.kind == "f" and (classes != np.floor(classes)).any():
+        raise DataError(
+            f"Unknown label type: continuous. {options.y_place} holds {labels[0]!r} and others that are not whole: class labels "
+            "are expected. To train on ranges of a number, cut it into classes first."
+        )
+    if len(classes) < 2:
+        raise DataError(
+            f"{options.y_place} holds one class only ({labels[0]!r}) in {n_rows} rows: a classifier can't train "
+            "on 1 class. At least 2 classes are needed."
+        )
+    if len(classes) > MAX_CLASSES:
+        raise LimitError(
+            f"{options.y_place} holds {len(classes)} classes, the limit is {MAX_CLASSES}. Are these class labels?"
+        )
+    return classes

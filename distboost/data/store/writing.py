@@ -1,0 +1,259 @@
+"""Binning rows into a store, or going on with a binning that was interrupted."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any, cast
+
+import numpy as np
+import zarr
+
+from distboost.data import ingest
+from distboost.data.dataset import RawDataset
+from distboost.data.fingerprint import fingerprint
+from distboost.data.ingest import BinOptions, joined_edges
+from distboost.data.ingest_plan import IngestPlan, mebibytes
+from distboost.data.profile import Profile
+from distboost.data.row_weights import WeightRule
+from distboost.data.scan import ScanOptions
+from distboost.data.sources import ZarrSource
+from distboost.data.store.layout import StoredBlocks, block_array, plain_array, store_bytes
+from distboost.data.store.manifest import (
+    STORE_VERSION,
+    array_shapes,
+    check_seal,
+    opened,
+    profile_entries,
+    sealed,
+    stored_profile,
+)
+from distboost.data.store.passes import Progress, remove_bands, write_bins, write_labels
+from distboost.data.store.store import BinnedStore
+from distboost.data.work import TaskRunner
+from distboost.errors import DataError, LimitError, StoreError
+from distboost.io.storage import (
+    MANIFEST,
+    UNFINISHED,
+    check_space,
+    create_group,
+    here,
+    listed,
+    local_path,
+    only_writer,
+    open_store,
+    remove_all,
+    remove_partial_files,
+    writing,
+)
+
+log = logging.getLogger("distboost.data")
+
+
+def write_store(
+    data: RawDataset,
+    url: str,
+    max_bins: int,
+    seed: int,
+    work: TaskRunner,
+    memory: int | None = None,
+    keep_values: bool = False,
+    profile: Profile | None = None,
+) -> BinnedStore:
+    """Bins the rows into a store at a path or URL.
+
+    A store of the same rows that is there already is used as it is; one that was interrupted is gone on with.
+
+    Parameters
+    ----------
+    data : RawDataset
+    url : str
+    max_bins, seed : int
+    work : TaskRunner
+    memory : int or None, default=None
+        Bytes that this work may take in each process, libraries and arrays held by the caller not counted.
+    keep_values : bool, default=False
+        Store the values beside the bins, for the algorithms that measure distances.
+    profile : Profile or None, default=None
+        What to bin by, if it is known already (of other rows perhaps); None: found by a scan.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used, or if something else is there already.
+    LimitError
+        If the memory does not suffice.
+    StoreError
+        If the disk is full.
+    """
+    url = os.fspath(url)
+    options = ingest.scan_options(data.sources, max_bins, seed)
+    plan = data.sources.plan(max_bins, work, memory, keep_values)
+    rows = ingest.block_rows(data.n_features)
+    made_from = {
+        "version": STORE_VERSION,
+        "source": fingerprint(data.sources),
+        "max_bins": max_bins,
+        "seed": seed,
+        "keep_values": keep_values,
+        "n_rows": data.n_rows,
+        "n_features": data.n_features,
+        "block_rows": rows,
+    }
+    complete = _complete(url, made_from)
+    if complete is not None:
+        return complete
+    needed = store_bytes(data.n_rows, data.n_features, rows, max_bins, keep_values)
+    if plan.merge is not None:  # the bands of one stretch of rows beside the blocks
+        needed += min(plan.bins.rows, data.n_rows) * data.n_features * (9 if keep_values else 1)
+    check_space(url, needed)
+    log.info(
+        "binning takes up to %s of memory in each process; %s: about %s",
+        mebibytes(plan.takes),
+        url,
+        mebibytes(needed),
+    )
+    with only_writer(url):
+        complete = _complete(url, made_from)  # written by another process until a moment ago
+        return complete or _write(data, url, made_from, options, plan, work, needed, profile)
+
+
+def _write(
+    data: RawDataset,
+    url: str,
+    made_from: dict[str, Any],
+    options: ScanOptions,
+    plan: IngestPlan,
+    work: TaskRunner,
+    needed: int,
+    profile: Profile | None,
+) -> BinnedStore:
+    """What is still to be done of a store."""
+    remove_partial_files(url)
+    with writing(url, needed):
+        group = _begun(url, made_from)
+    blocks = _blocks(group, url, made_from, needed)
+    progress = Progress(blocks, work)
+    profile = _scanned(group, data, options, plan, progress, profile)
+    rule = WeightRule(np.ones(len(profile.classes)))
+    keep_values = made_from["keep_values"]
+    binning = BinOptions.of(profile, rule, data.sources, keep_values)
+    if "weights" not in progress.checksums:
+        write_labels(data.sources, binning, plan, progress)
+    write_bins(data.sources.x, binning, plan, progress, group)
+    data.check_unchanged()
+    _check_written(blocks)
+    checksums = {name: progress.listed(name) for name in blocks.arrays}
+    with writing(url, needed):
+        remove_bands(group)
+        remove_partial_files(url)
+        group.attrs.put({MANIFEST: sealed({**made_from, **profile_entries(profile), "checksums": checksums})})
+    return BinnedStore.open(url)
+
+
+def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
+    """A complete store that is there, if it is the one that would be written; raises if it is another."""
+    group, manifest = opened(url)
+    if group is None or manifest is None:
+        return None  # what is there instead will be seen
+    if any(manifest.get(name) != value for name, value in made_from.items()):
+        raise _occupied(url, "a binned store of other data or parameters")
+    check_seal(url, manifest)
+    log.info("the binned store %s is complete and was made from the same data: it is used as it is", url)
+    return BinnedStore(url, group, manifest)
+
+
+def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
+    """The group of a store that was begun earlier, or of a new one."""
+    store = open_store(url, read_only=False)
+    path, present = local_path(url), False
+    try:
+        present = any(path.iterdir()) if path is not None else bool(listed(store, ""))
+        if not present:
+            create_group(store, url, {UNFINISHED: sealed(made_from)})
+        group = zarr.open_group(store, mode="r+")
+        unfinished: Any = group.attrs.get(UNFINISHED, {})
+    except (DataError, StoreError):
+        raise
+    except Exception as error:
+        if path is not None and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise
+        if present:
+            raise _occupied(url, "something") from error
+        raise StoreError(
+            f"cannot write to {url!r}: {type(error).__name__}: {error}. Does the bucket exist, and may you write to it?"
+        ) from error
+    if any(unfinished.get(name) != value for name, value in made_from.items()):
+        raise _occupied(url, "an unfinished store of other data or parameters" if unfinished else "something")
+    if present:
+        check_seal(url, unfinished)
+        log.info("the binned store %s was interrupted: what is there is kept", url)
+    return group
+
+
+def _occupied(url: str, what: str) -> DataError:
+    return DataError(f"there is {what} at {url!r} already: give another place, or remove it first.")
+
+
+def _blocks(group: zarr.Group, url: str, made_from: dict[str, Any], needed: int) -> StoredBlocks:
+    rows = made_from["block_rows"]
+    with writing(url, needed):
+        arrays = {
+            name: block_array(group, name, shape, rows) for name, shape in array_shapes(made_from).items()
+        }
+    return StoredBlocks(arrays, url, rows, made_from["n_rows"], needed)
+
+
+def _scanned(
+    group: zarr.Group,
+    data: RawDataset,
+    options: ScanOptions,
+    plan: IngestPlan,
+    progress: Progress,
+    profile: Profile | None,
+) -> Profile:
+    """What the scan found, which the store keeps until it is complete.
+
+    Where there are weights, labels and weights are written first: the scan of the features reads them from the store, whose
+    chunks are small.
+    """
+    unfinished = cast(dict[str, Any], group.attrs[UNFINISHED])
+    if "classes" in unfinished:
+        return stored_profile(group, unfinished, progress.blocks.url)
+    if profile is None:
+        profile = _found(group, data, options, plan, progress)
+    joined, offsets = joined_edges(profile.edges)
+    with writing(progress.blocks.url, progress.blocks.needed):
+        plain_array(group, "edges", joined)
+        plain_array(group, "edge_offsets", offsets)
+        group.attrs[UNFINISHED] = sealed({**unfinished, **profile_entries(profile)})
+    return profile
+
+
+def _found(
+    group: zarr.Group, data: RawDataset, options: ScanOptions, plan: IngestPlan, progress: Progress
+) -> Profile:
+    sources, work = data.sources, progress.work
+    try:
+        classes, scans = ingest.scan_classes(sources, options, work, plan)
+        weights = None
+        if sources.weights is not None:
+            rule = WeightRule(np.ones(len(classes)))
+            labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, sources)
+            write_labels(sources, labelling, plan, progress)
+            weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
+        edges = ingest.scan_edges(sources.x, weights, options, work, plan)
+    except (DataError, LimitError):
+        remove_all(group.store)  # these data will not do, whoever reads them again
+        raise
+    return Profile(data.n_rows, classes, scans, edges)
+
+
+def _check_written(blocks: StoredBlocks) -> None:
+    """Raises unless this process sees what workers say they have written."""
+    lacking = blocks.n_blocks - len(blocks.candidates(blocks.arrays))
+    if lacking:
+        raise StoreError(
+            f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, but are not there for "
+            f"{here()}: some worker has another file system at that place. Give a path or URL that all workers share."
+        )
