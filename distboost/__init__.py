@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 # `distboost --help` need not.
 _PLACES = {
     "Algorithm": "algorithms.base",
-    "Progress": "training.loop",
+    "Progress": "model.history",
     "bin": "training.binning",
     "classifier": "estimators.factory",
     "load": "estimators.factory",

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from distboost import GAMBLEClassifier
 from distboost.active import QueryByCommittee
-from distboost.training.progress import bar
+from distboost.io.progress import bar
 from examples import active_report as report
 from examples.papers.common import QUICK_ROUNDS, Split, as_json, error_curve, official, write
 

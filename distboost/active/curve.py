@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from distboost.errors import DataError
-from distboost.training.progress import bar
+from distboost.io.progress import bar
 
 
 class Point(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from distboost.active.strategies import Committee
 from distboost.io.storage import check_space, local_path, read_array, write_array
 from distboost.io.temporary import own, release, remove, temporary_url
-from distboost.model.trees import Ensemble
+from distboost.model.ensemble import Ensemble
 from distboost.runtime.base import Runtime
 
 

@@ -17,10 +17,10 @@ from distboost.active.scoring import random_rows
 from distboost.data.missing import warn_of_missing
 from distboost.data.sources import ArraySource, as_source, is_lazy
 from distboost.errors import DataError
+from distboost.io.progress import bar
 from distboost.kernels.random import STOP_SET, key
 from distboost.prediction import lazy
 from distboost.runtime.local import LocalRuntime
-from distboost.training.progress import bar
 
 if TYPE_CHECKING:
     from distboost.active.query import QueryByCommittee

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import entr
 
 from distboost.algorithms.base import Algorithm
-from distboost.model.trees import Ensemble
+from distboost.model.ensemble import Ensemble
 from distboost.threads import Threads
 
 RANDOM, VOTES = "random", "votes"

@@ -33,8 +33,8 @@ from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError, LimitError
 from distboost.model.checkpoint import Checkpoint, is_checkpoint, opened, rounds_at
+from distboost.model.create import new_ensemble
 from distboost.model.files import (
-    Learned,
     check_keepable,
     check_same_data,
     check_same_task,
@@ -44,12 +44,13 @@ from distboost.model.files import (
     load_into,
     save_learned,
 )
-from distboost.model.trees import new_ensemble
+from distboost.model.history import History
+from distboost.model.learned import Learned
 from distboost.prediction import lazy
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
 from distboost.threads import Threads, single_blas
-from distboost.training.loop import History, train
+from distboost.training.loop import train
 from distboost.training.memory_plan import parse_limit
 from distboost.training.progress import progress_bar
 from distboost.training.staging import Staging

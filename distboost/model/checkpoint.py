@@ -18,7 +18,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import fsspec
 import numpy as np
@@ -27,9 +27,7 @@ from dask.utils import parse_timedelta
 from distboost.errors import CheckpointError, DataError, ModelFormatError
 from distboost.io.files import FORMAT_VERSION, PARTIAL, check_version, decoded, encoded, publish, read
 from distboost.io.storage import local_path, only_writer
-
-if TYPE_CHECKING:
-    from distboost.model.files import Learned
+from distboost.model.learned import Learned
 
 MANIFEST = "checkpoint.json"
 _SEGMENT = r"rounds-\d+-\d+-[0-9a-f]{16}\.safetensors"

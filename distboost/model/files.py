@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,54 +19,13 @@ from distboost.data.profile import Profile
 from distboost.errors import DataError, ModelFormatError
 from distboost.io.files import read_file, write_file
 from distboost.model.checkpoint import Segment, read_checkpoint
-from distboost.model.trees import Ensemble, new_ensemble, read_ensemble
+from distboost.model.create import new_ensemble, read_ensemble
+from distboost.model.ensemble import Ensemble
+from distboost.model.history import History
+from distboost.model.learned import BEST, HISTORIES, NOTE, Learned
 from distboost.rows.interface import RowCounts
-from distboost.training.loop import History
-
-_NOTE = "note "
-_HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
-_BEST = "best values"
 
 MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
-
-
-class Learned(NamedTuple):
-    """What a training has learned so far.
-
-    Attributes
-    ----------
-    classes : ndarray
-    ensemble : Ensemble
-    history : History
-        Of as many rounds, or more: early stopping keeps the best.
-    best : Ensemble or None
-        As it was after the best round, if later rounds have rewritten it.
-    data : str or None
-        Which rows it was learned from (see `data_digest`); None: not known, as of files of earlier versions.
-    """
-
-    classes: np.ndarray
-    ensemble: Ensemble
-    history: History
-    best: Ensemble | None = None
-    data: str | None = None
-
-    @property
-    def n_rounds(self) -> int:
-        """Rounds done, kept or not."""
-        return len(self.history.train_loss)
-
-    def arrays(self, first: int, last: int) -> dict[str, np.ndarray]:
-        """What rounds first .. last - 1 have learned."""
-        arrays = dict(self.ensemble.part(first, last).arrays())
-        for name in _HISTORIES:
-            if getattr(self.history, name):
-                arrays[name] = np.array(getattr(self.history, name)[first:last])
-        for name, values in self.history.notes.items():
-            arrays[_NOTE + name] = np.array(values[first:last], np.float64)
-        if self.best is not None:
-            arrays[_BEST] = self.best.arrays()["values"]
-        return arrays
 
 
 def deciding_parameters(estimator: Any) -> dict[str, Any]:
@@ -255,7 +214,7 @@ def _learned(
     if data is not None and not (type(data) is str and re.fullmatch(r"[0-9a-f]{64}", data)):
         raise ModelFormatError(f"the digest of its data is {data!r:.100}.")
     last_part = parts[-1][1] if parts else {}
-    best = _best(ensemble, history, last_part) if _BEST in last_part else None
+    best = _best(ensemble, history, last_part) if BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
         kept = _whole(header["rounds"], "its number of rounds", 0, len(ensemble))
         ensemble = ensemble.copy(kept)
@@ -264,8 +223,8 @@ def _learned(
 
 def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
     """Adds the entries in the arrays; for how many rounds."""
-    entries = {name: getattr(history, name) for name in _HISTORIES if name in arrays}
-    notes = {_NOTE + name: values for name, values in history.notes.items()}
+    entries = {name: getattr(history, name) for name in HISTORIES if name in arrays}
+    notes = {NOTE + name: values for name, values in history.notes.items()}
     n_rounds = len(arrays.get("train_loss", ()))
     for loss, error in (("train_loss", "train_error"), ("eval_loss", "eval_error")):
         if (loss in arrays) != (error in arrays):
@@ -282,7 +241,7 @@ def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
 def _best(ensemble: Ensemble, history: History, arrays: dict[str, np.ndarray]) -> Ensemble:
     """The ensemble as it was after the best round."""
     best = ensemble.copy(history.best_round())
-    now, values = best.arrays(), arrays[_BEST]
+    now, values = best.arrays(), arrays[BEST]
     if values.dtype != np.float64 or values.shape != now["values"].shape or not np.isfinite(values).all():
         raise ModelFormatError("the values of its best round are damaged.")
     best.rewrite(np.split(values, now["value_offsets"][1:-1]))

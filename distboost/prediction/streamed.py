@@ -20,12 +20,12 @@ from distboost.data.parts import pieces
 from distboost.data.sources import Source, as_source, rows_at_once
 from distboost.errors import DataError
 from distboost.io.files import encoded
+from distboost.io.progress import bar
 from distboost.io.storage import local_path
 from distboost.model.files import header_of
 from distboost.prediction.result import Result
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
-from distboost.training.progress import bar
 
 TASK_BYTES = 2**26  # of the rows that one task holds, unless a single chunk is larger
 PIECE_ROWS = 2**14  # that are predicted together: an interruption is noticed after each

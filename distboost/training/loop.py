@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
 from distboost.errors import LimitError
-from distboost.model.trees import Ensemble
+from distboost.model.ensemble import Ensemble
+from distboost.model.history import History, Progress
 from distboost.rows.interface import Losses, Rows, Step
 from distboost.trees.grower import GrowthLimits, TreeGrower
 
@@ -20,68 +19,7 @@ LARGEST_LOSS = (
 )
 
 
-class Progress(NamedTuple):
-    """What a callback is told after each round.
-
-    Attributes
-    ----------
-    round : int
-        Rounds done, from 1.
-    n_rounds : int
-        Rounds asked for.
-    train_loss : float
-        The algorithm's own loss on the training rows.
-    train_error : float
-        Fraction of the training rows misclassified.
-    eval_loss, eval_error : float or None
-        The same on the evaluation rows, if there are any.
-    """
-
-    round: int
-    n_rounds: int
-    train_loss: float
-    train_error: float
-    eval_loss: float | None = None
-    eval_error: float | None = None
-
-
 Callback = Callable[[Progress], object]
-
-
-@dataclass
-class History:
-    """What each round gave, and how the training ended."""
-
-    train_loss: list[float] = field(default_factory=list)
-    train_error: list[float] = field(default_factory=list)
-    eval_loss: list[float] = field(default_factory=list)
-    eval_error: list[float] = field(default_factory=list)
-    notes: dict[str, list[float]] = field(default_factory=dict)
-    outcome: str = ""
-
-    def add(self, algorithm: Algorithm, losses: list[Losses], notes: Mapping[str, float]) -> None:
-        """A round is done."""
-        for name, value in notes.items():
-            self.notes.setdefault(name, []).append(value)
-        self.train_loss.append(algorithm.loss_of(losses[0]))
-        self.train_error.append(losses[0].error)
-        for evaluation in losses[1:]:
-            self.eval_loss.append(algorithm.loss_of(evaluation))
-            self.eval_error.append(evaluation.error)
-
-    def best_round(self) -> int:
-        """The first round of least evaluation error (of all rounds, if there are no evaluation rows); 0 before the first."""
-        return int(np.argmin(self.eval_error)) + 1 if self.eval_error else len(self.train_loss)
-
-    def has_stalled(self, patience: int | None) -> bool:
-        """Whether so many rounds have passed since the best one."""
-        return patience is not None and len(self.eval_error) - self.best_round() >= patience
-
-    def progress(self, n_rounds: int) -> Progress:
-        evaluation = (self.eval_loss[-1], self.eval_error[-1]) if self.eval_error else (None, None)
-        return Progress(
-            len(self.train_loss), n_rounds, self.train_loss[-1], self.train_error[-1], *evaluation
-        )
 
 
 def train(

@@ -1,34 +1,13 @@
-"""Progress bars over long work."""
+"""The progress bar of a training."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-
-from distboost.training.loop import Callback, Progress
-
-
-@contextmanager
-def bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """A function that draws how much is done: draw(completed, text beside the bar, total)."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[beside]}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns) as drawn:
-        task = drawn.add_task(title, total=total, beside="")
-
-        def draw(completed: int, beside: str = "", total: int | None = total) -> None:
-            drawn.update(task, completed=completed, total=total, beside=beside)
-
-        yield draw
+from distboost.io.progress import bar
+from distboost.model.history import Progress
+from distboost.training.loop import Callback
 
 
 @contextmanager

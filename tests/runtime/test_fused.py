@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from distboost import registry
-from distboost.model.trees import new_ensemble
+from distboost.model.create import new_ensemble
 from distboost.rows.interface import ENOUGH_BITS, LOST_BITS
 from distboost.runtime.local import LocalRuntime
 from distboost.splits import gains

@@ -14,7 +14,8 @@ from distboost import registry
 from distboost.algorithms import mcboost, tables
 from distboost.algorithms.solvers import linesearch
 from distboost.data.dataset import RawDataset
-from distboost.model.trees import TreeEnsemble, new_ensemble
+from distboost.model.create import new_ensemble
+from distboost.model.trees import TreeEnsemble
 from distboost.rows.interface import Splits
 from distboost.rows.reduced import Best, Partial
 from distboost.runtime.shard import Layout
@@ -208,7 +209,7 @@ def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, wei
             expected = ensemble.scores(X, threads)
             check(rows.update([trees[0].step(values[0], parted=False), trees[1].step(values[1])]))
         asked = updates_of(rows)
-        ensemble.rewrite([rng.normal(size=v.shape) for v in [tree["values"] for tree in ensemble._trees]])
+        ensemble.rewrite([rng.normal(size=v.shape) for v in [values for _, values in ensemble._learners]])
         expected = ensemble.scores(X, threads)
         # Without a bound on the growth, that of all steps together: it costs digits of the loss.
         check(rows.update(ensemble.steps(range(3), profile.edges), anew=True), rel=1e-6)

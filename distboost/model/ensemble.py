@@ -1,0 +1,139 @@
+"""What all ensembles share: rounds of weak learners with their values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from distboost.errors import DataError
+from distboost.rows.interface import Step
+from distboost.threads import Threads
+
+_ROWS_AT_ONCE = 4096
+
+
+class Ensemble(ABC):
+    """Weak learners that add values to the scores, in a fixed order, the same number in each round.
+
+    Parameters
+    ----------
+    n_features, n_scores : int
+    per_round : int
+        Weak learners in a round.
+    """
+
+    def __init__(self, n_features: int, n_scores: int, per_round: int = 1):
+        self.n_features = n_features
+        self.n_scores = n_scores
+        self.per_round = per_round
+        self._learners: list[tuple[Any, np.ndarray]] = []
+        self._arrays: dict[str, np.ndarray] | None = None
+
+    # What each kind of weak learner supplies.
+
+    @abstractmethod
+    def append(self, learners: Sequence[Any], values: Sequence[np.ndarray], edges: list[np.ndarray]) -> None:
+        """Adds a round of weak learners, found on bins of these edges, with their values."""
+
+    @abstractmethod
+    def steps(self, rounds: Iterable[int], edges: list[np.ndarray]) -> list[Step]:
+        """What these rounds add to the scores of rows with bins of these edges."""
+
+    @abstractmethod
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """The features that splits use, and the total gain of the splits on each: both (m,)."""
+
+    @abstractmethod
+    def _joined(self) -> dict[str, np.ndarray]:
+        """The arrays of all learners, one learner after another."""
+
+    @abstractmethod
+    def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
+        """A function add(X, first, last, F), which threads share.
+
+        It adds learners first .. last - 1 to the scores F (n, n_scores) of the rows X (n, n_features).
+        """
+
+    # What all share.
+
+    def __len__(self) -> int:
+        """Rounds."""
+        return len(self._learners) // self.per_round
+
+    def rewrite(self, values: Sequence[np.ndarray]) -> None:
+        """Gives every learner new values."""
+        self._set([(learner, v) for (learner, _), v in zip(self._learners, values, strict=True)])
+
+    def copy(self, n_rounds: int | None = None) -> Self:
+        """An ensemble of the same learners, or of those of the first rounds; changes of one leave the other as it is."""
+        return self.part(0, len(self) if n_rounds is None else n_rounds)
+
+    def part(self, first: int, last: int) -> Self:
+        """An ensemble of the learners of rounds first .. last - 1, as far as there are any."""
+        other = type(self)(self.n_features, self.n_scores, self.per_round)
+        other._set(self._learners[first * self.per_round : last * self.per_round])
+        return other
+
+    def begins_with(self, other: Ensemble) -> bool:
+        """Whether the rounds of the other ensemble are the first rounds of this one."""
+        alike = self.n_scores == other.n_scores and len(other) <= len(self)
+        return alike and all(a is b for a, b in zip(self._learners, other._learners, strict=False))
+
+    def extend(self, other: Self) -> None:
+        """Adds the rounds of another ensemble."""
+        self._set([*self._learners, *other._learners])
+
+    def become(self, other: Self) -> None:
+        """Takes over the rounds of another ensemble in place of its own."""
+        self._set(list(other._learners))
+
+    def scores(
+        self,
+        X: np.ndarray,
+        threads: Threads,
+        first: int = 0,
+        scores: np.ndarray | None = None,
+        last: int | None = None,
+    ) -> np.ndarray:
+        """The scores F of the rows X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features), float32 or float64
+        threads : Threads
+            Share the rows.
+        first, last : int
+            The rounds to add: first .. last - 1. None: to the last one.
+        scores : ndarray of shape (n, n_scores), float64, or None
+            Scores to add the rounds to, in place; None: zeros.
+
+        Returns
+        -------
+        F : ndarray of shape (n, n_scores), float64
+        """
+        if X.shape[1] != self.n_features:
+            raise DataError(
+                f"X has {X.shape[1]} features, but the model is expecting {self.n_features} features as input."
+            )
+        add_learners = self._adder()
+        F = np.zeros((len(X), self.n_scores)) if scores is None else scores
+        begin, end = first * self.per_round, (len(self) if last is None else last) * self.per_round
+
+        def add(start: int) -> None:
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            add_learners(X[rows], begin, end, F[rows])
+
+        threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
+        return F
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that files keep of the learners, one learner after another."""
+        if self._arrays is None:
+            self._arrays = self._joined()
+        return self._arrays
+
+    def _set(self, learners: list[tuple[Any, np.ndarray]]) -> None:
+        self._learners, self._arrays = learners, None
