@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from distboost.cli.where import CA_FILE, CERTIFICATE_FILE, KEY_FILE
+from distboost.cli.connection import CA_FILE, CERTIFICATE_FILE, KEY_FILE
 
 NAMES = ("localhost", "127.0.0.1")
 DAYS = 365

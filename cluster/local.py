@@ -29,7 +29,7 @@ from pathlib import Path
 import psutil
 from distributed import Client
 
-from distboost.cli.where import security
+from distboost.cli.connection import tls_security
 
 REQUIRE_ENCRYPTION = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true"}
 
@@ -73,7 +73,7 @@ def processes(n_workers: int, n_threads: int | None = None, tls: Path | None = N
 
 def _encryption(tls: Path) -> list[str]:
     """Options of `dask scheduler` and `dask worker`."""
-    client = security(tls)
+    client = tls_security(tls)
     certificates = ["--tls-cert", client.tls_client_cert, "--tls-key", client.tls_client_key]
     return ["--protocol", "tls", "--tls-ca-file", client.tls_ca_file, *certificates]
 
@@ -82,7 +82,7 @@ def _configuration(address: str, tls: Path | None) -> dict[str, str]:
     """The environment in which `Client()` finds the cluster."""
     found = {"DASK_SCHEDULER_ADDRESS": address}
     if tls is not None:
-        client = security(tls)
+        client = tls_security(tls)
         settings = {
             "CA_FILE": client.tls_ca_file,
             "CLIENT__CERT": client.tls_client_cert,
@@ -141,7 +141,7 @@ def _address(file: Path, started: list[tuple[subprocess.Popen, Path]]) -> str:
 def _wait_for_workers(
     address: str, n_workers: int, started: list[tuple[subprocess.Popen, Path]], tls: Path | None
 ) -> None:
-    given = None if tls is None else security(tls)
+    given = None if tls is None else tls_security(tls)
     with Client(address, timeout=START_DEADLINE, set_as_default=False, security=given) as client:
         try:
             client.wait_for_workers(n_workers, timeout=START_DEADLINE)

@@ -377,7 +377,7 @@ def test_parameter_out_of_range(data, tmp_path):
 
 
 def test_nobody_at_the_scheduler_address(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("distboost.cli.where.CONNECT_DEADLINE", 1.0)
+    monkeypatch.setattr("distboost.cli.connection.CONNECT_DEADLINE", 1.0)
     started = time.monotonic()
     error = fail(*train(data, tmp_path, "--scheduler", "tcp://127.0.0.1:9"))
     assert time.monotonic() - started < 8

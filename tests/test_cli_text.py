@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from distboost import GAMBLEClassifier
 from distboost.cli import main
-from distboost.cli.sheet import read_sheet, write_sheet
+from distboost.cli.labels_csv import read_labels_csv, write_labels_csv
 from distboost.cli.text import visible
 from distboost.errors import DataError
 
@@ -190,7 +190,7 @@ FORMULAS = ["=1+1", "+1", "-x", "@SUM(A1)", "\t=1", "\r=1", "a;=1", 'a,"=1"', "a
 def test_no_cell_is_a_formula(name, tmp_path):
     """Wherever a spreadsheet sees the ends of cells."""
     path = tmp_path / "sheet.csv"
-    write_sheet(str(path), [3], np.array([[-0.5]]), [name])
+    write_labels_csv(str(path), [3], np.array([[-0.5]]), [name])
     for delimiter in ",;\t":
         for quotes in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
             header = next(
@@ -219,15 +219,15 @@ names = st.lists(
 def test_any_names_are_read_again(tmp_path_factory, names, delimiter, quoting, mark):
     """As they were written, and as a spreadsheet writes them when a person has filled in the labels."""
     path = tmp_path_factory.mktemp("sheets") / "sheet.csv"
-    write_sheet(str(path), [5, 7], np.zeros((2, len(names))), names)
-    assert read_sheet(str(path)) == {5: "", 7: ""}
+    write_labels_csv(str(path), [5, 7], np.zeros((2, len(names))), names)
+    assert read_labels_csv(str(path)) == {5: "", 7: ""}
     lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
     assert len(lines) == 3
     lines[1][1], lines[2][1] = "a;b", "c,\td"
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=delimiter, quoting=quoting).writerows(lines)
     path.write_bytes(text.getvalue().encode("utf-8-sig" if mark else "utf-8"))
-    assert read_sheet(str(path)) == {5: "a;b", 7: "c,\td"}
+    assert read_labels_csv(str(path)) == {5: "a;b", 7: "c,\td"}
 
 
 def test_columns_in_another_order(tmp_path):
@@ -239,7 +239,7 @@ def test_columns_in_another_order(tmp_path):
         "row\tlabel\r\n3\tb\r\n",
     ):
         path.write_text(text, newline="")
-        assert read_sheet(str(path)) == {3: "b"}
+        assert read_labels_csv(str(path)) == {3: "b"}
     path.write_text("line;label\n1;2\n")
     with pytest.raises(DataError, match=r"has the columns \['line', 'label'\], expected 'row' and 'label'"):
-        read_sheet(str(path))
+        read_labels_csv(str(path))

@@ -18,7 +18,7 @@ import distboost
 from distboost import GAMBLEClassifier
 from distboost.active.ledger import Ledger
 from distboost.cli import main
-from distboost.cli.sheet import read_sheet
+from distboost.cli.labels_csv import read_labels_csv
 from distboost.errors import CheckpointError, DataError, ModelFormatError, StoreError
 from distboost.model.checkpoint import MANIFEST
 
@@ -136,9 +136,9 @@ def test_logs_and_sheets(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make(type(tmp_path)("strange"))
     with pytest.raises(StoreError, match=r"strange is a (pipe|device|socket), not a file"):
-        Ledger.of(tmp_path / "strange")
+        Ledger.from_log(tmp_path / "strange")
     with pytest.raises(DataError, match=r"strange is a (pipe|device|socket), not a file"):
-        read_sheet(str(tmp_path / "strange"))
+        read_labels_csv(str(tmp_path / "strange"))
 
 
 # Writing.

@@ -25,7 +25,7 @@ from cluster.certificates import Authority
 from cluster.local import processes
 from distboost import GDMCBoostClassifier
 from distboost.cli import main
-from distboost.cli.where import CONNECT_DEADLINE, security
+from distboost.cli.connection import CONNECT_DEADLINE, tls_security
 
 ROOT = Path(__file__).parents[1]
 FILES = ("ca.pem", "cert.pem", "key.pem")
@@ -65,7 +65,7 @@ def address(tls):
 
 @pytest.fixture(scope="module")
 def client(address, tls):
-    with Client(address, security=security(tls), timeout=20, set_as_default=False) as client:
+    with Client(address, security=tls_security(tls), timeout=20, set_as_default=False) as client:
         yield client
 
 
@@ -144,7 +144,7 @@ def test_recipe_replaces_nothing_unless_told(tmp_path):
     (tmp_path / "key.pem").chmod(0o644)
     assert recipe(tmp_path, "--force").returncode == 0
     assert stat.S_IMODE((tmp_path / "key.pem").stat().st_mode) == 0o600
-    security(tmp_path)  # its files fit together
+    tls_security(tmp_path)  # its files fit together
 
 
 # the same as in process

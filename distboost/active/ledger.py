@@ -67,12 +67,12 @@ class Ledger:
         self._log = None if log is None else LabelLog(log, self.header)
         if self._log is not None:
             for number, record in enumerate(self._log.records(), 2):
-                with _damage_told(self._log.path, number):
+                with _damage_reported(self._log.path, number):
                     self._check(record)
-                self._take(record)
+                self._apply(record)
 
     @classmethod
-    def of(cls, log: str | os.PathLike) -> Ledger:
+    def from_log(cls, log: str | os.PathLike) -> Ledger:
         """That of a log that was begun, whatever it belongs to."""
         header = read_header(log)
         if header is None:
@@ -87,7 +87,7 @@ class Ledger:
         declared = self.header["classes"]
         return None if declared is None else np.array(declared)
 
-    def seen(self) -> np.ndarray:
+    def excluded(self) -> np.ndarray:
         """The rows that are not to be asked for any more, ascending."""
         return np.sort(np.array([*self.rows, *self.asked], np.int64))
 
@@ -126,12 +126,12 @@ class Ledger:
 
     def text(self) -> str:
         """What a log says by now."""
-        return "".join(map(records.line, [self.header, *self._records]))
+        return "".join(map(records.to_line, [self.header, *self._records]))
 
     def _add(self, record: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.append(record)
-        self._take(record)
+        self._apply(record)
 
     def _check(self, record: dict[str, Any]) -> None:
         """Raises ValueError unless this can have happened now."""
@@ -150,7 +150,7 @@ class Ledger:
             ):
                 raise ValueError(f"it says that the committee was trained with {n} of {len(self.rows)} rows")
 
-    def _take(self, record: dict[str, Any]) -> None:
+    def _apply(self, record: dict[str, Any]) -> None:
         self._records.append(record)
         if "asked" in record:
             self.asked += record["asked"]
@@ -211,7 +211,7 @@ class LabelLog:
     def records(self) -> Iterator[dict[str, Any]]:
         """What has happened so far, in its order; a new log is begun."""
         content, end = _content(self.path)
-        if not end and records.line(self.header).encode().startswith(
+        if not end and records.to_line(self.header).encode().startswith(
             content
         ):  # not even the header was written
             self.append(self.header)
@@ -232,7 +232,7 @@ class LabelLog:
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds a line; it is on disk when this returns, or the log is what it was."""
-        line = records.line(record).encode()
+        line = records.to_line(record).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             new = not self.path.exists()
@@ -288,8 +288,8 @@ def _records(path: Path, lines: bytes) -> list[dict[str, Any]]:
     """The records of these lines, of which the first is the header."""
     found = []
     for number, line in enumerate(lines.splitlines(), 1):
-        with _damage_told(path, number):
-            found.append(records.parsed(line))
+        with _damage_reported(path, number):
+            found.append(records.from_line(line))
             if number == 1:
                 _check_version(path, found[0])
                 records.check_header(found[0])
@@ -304,7 +304,7 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _damage_told(path: Path, number: int) -> Iterator[None]:
+def _damage_reported(path: Path, number: int) -> Iterator[None]:
     """What cannot have been written there is damage: the error names the line."""
     try:
         yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Pool:
             as_numbers(self.source.array[:1], "pool")  # raises if it holds something else
 
     @property
-    def is_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether the rows are in this process's memory: then they do not travel."""
         in_memory = isinstance(self.source, ZarrSource) and self.source.copies > 0
         return in_memory or isinstance(self.source, ArraySource)
@@ -57,13 +57,11 @@ class Pool:
         for start, stop in axis.spans(0, self.n_rows, size):
             yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
 
-    @contextmanager
-    def runtime(self, estimator: Any) -> Iterator[Runtime]:
-        """The runtime on which the rows are scored: where the estimator would be trained, unless they are here."""
-        client = IN_PROCESS if self.is_here else estimator.client
+    def runtime(self, estimator: Any) -> AbstractContextManager[Runtime]:
+        """The runtime that scores the rows: this process if they are in its memory, else where the estimator trains."""
+        client = IN_PROCESS if self.is_local else estimator.client
         n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
-        with open_runtime(client, n_jobs, estimator.worker_timeout) as runtime:
-            yield runtime
+        return open_runtime(client, n_jobs, estimator.worker_timeout)
 
     def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
         """Some rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
@@ -71,19 +69,19 @@ class Pool:
             return self._frame.iloc[rows]
         if isinstance(self.source, ArraySource):
             return as_numbers(self.source.array[rows], "pool")
-        return as_numbers(rows_of(self.source, rows, runtime), "pool")
+        return as_numbers(take_rows(self.source, rows, runtime), "pool")
 
 
-def rows_of(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
+def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
     """Some rows of an array that is not in memory, in this order."""
     order = np.argsort(rows, kind="stable")
-    found = np.concatenate(list(runtime.each(_picked, _readings(source, rows[order]))))
+    found = np.concatenate(list(runtime.each(_load_rows, _read_plan(source, rows[order]))))
     taken = np.empty_like(found)
     taken[order] = found
     return taken
 
 
-def _readings(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+def _read_plan(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """What to read to have some rows, ascending: parts of single chunks, each with the rows wanted of it."""
     most = max(rows_at_once(source, BLOCK_BYTES) if len(source.shape) > 1 else BLOCK_BYTES // 8, 1)
     start = 0
@@ -96,7 +94,7 @@ def _readings(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarra
         start = stop
 
 
-def _picked(part: Any, wanted: np.ndarray) -> np.ndarray:
+def _load_rows(part: Any, wanted: np.ndarray) -> np.ndarray:
     return load(part)[wanted]
 
 

@@ -24,13 +24,13 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from distboost.active.curve import LearningCurve
-from distboost.active.kept import KeptScores, Known
+from distboost.active.labelling import StoppingCriteria, run_labelling
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.active.records import checked_labels
-from distboost.active.scoring import Question, best_of_block, random_rows, seen_within
-from distboost.active.selection import Candidates, spread
-from distboost.active.session import Goals, run
+from distboost.active.score_cache import CachedScores, ScoreCache
+from distboost.active.scoring import BlockQuery, best_of_block, random_rows, rows_between
+from distboost.active.selection import RankedRows, select_diverse
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.data.missing import warn_of_missing
 from distboost.errors import DataError
@@ -43,7 +43,7 @@ from distboost.runtime.choose import IN_PROCESS
 
 # Values of the taught rows up to which they are trained on by one thread, more of which would wait for each other, and in this
 # process, to which a cluster would add its round trips alone.
-SMALL, HERE = 2**18, 2**23
+ONE_THREAD_VALUES, IN_PROCESS_VALUES = 2**18, 2**23
 
 
 class QueryByCommittee:
@@ -174,7 +174,7 @@ class QueryByCommittee:
         self._values: list[Any] = []  # of the rows taught, in their order, as far as they have been read
         self._committee: BoostingClassifier | None = None
         self._trained_on = 0
-        self._kept: KeptScores | None = None
+        self._score_cache: ScoreCache | None = None
 
     def _header(self) -> dict[str, Any]:
         """What a log belongs to: all that decides what is asked."""
@@ -275,12 +275,12 @@ class QueryByCommittee:
         X, y = self._working_set()[:n], self.labels_[:n]
         more = earlier is not None and set(y.tolist()) == set(earlier.classes_.tolist())
         committee: Any = copy(earlier) if more else clone(self.estimator)
-        committee.client = IN_PROCESS if X.size <= HERE else self.estimator.client
+        committee.client = IN_PROCESS if X.size <= IN_PROCESS_VALUES else self.estimator.client
         committee.set_params(
             checkpoint=None,
             class_weight=_of_classes(self.estimator.class_weight, set(y.tolist())),
             n_estimators=self.estimator.n_estimators,
-            n_jobs=1 if X.size <= SMALL else self.estimator.n_jobs,
+            n_jobs=1 if X.size <= ONE_THREAD_VALUES else self.estimator.n_jobs,
             verbose=0 if self.verbose else self.estimator.verbose,  # one bar is enough
         )
         if more:
@@ -327,7 +327,7 @@ class QueryByCommittee:
         """
         n = self._size(n)
         if self.strategy == RANDOM or not self._can_train():
-            rows = random_rows(self.pool.n_rows, self._ledger.seen(), self._draw(QUERY), n)
+            rows = random_rows(self.pool.n_rows, self._ledger.excluded(), self._draw(QUERY), n)
         else:
             rows = self._most_useful(n)
         self._ledger.ask(rows)
@@ -355,40 +355,42 @@ class QueryByCommittee:
 
     def _most_useful(self, n: int) -> np.ndarray:
         """The n rows of highest utility (algorithm 4, lines 4 to 6)."""
-        committee, wanted = Committee.of(self._trained()), n * self.diversity
+        committee, wanted = Committee.from_estimator(self._trained()), n * self.diversity
         fraction = self.pool_fraction
         while True:
-            question = Question(
+            question = BlockQuery(
                 committee, self.strategy, wanted, self.pool.place, self._draw(QUERIED_PART), fraction
             )
             found = self._best(question)
             if len(found.rows) >= min(wanted, self.n_open_) or fraction == 1:
-                return (found if self.diversity == 1 else spread(found, n)).rows
+                return (found if self.diversity == 1 else select_diverse(found, n)).rows
             fraction = min(2 * fraction, 1.0)  # the part has too few rows that are open
 
-    def _best(self, question: Question) -> Candidates:
+    def _best(self, question: BlockQuery) -> RankedRows:
         """The most useful rows of the whole pool."""
-        best = Candidates.none(question.committee.algorithm.n_classes)
-        seen = self._ledger.seen()
-        with self.pool.runtime(self.estimator) as runtime, self._known_scores(question, runtime) as known:
+        best = RankedRows.empty(question.committee.algorithm.n_classes)
+        seen = self._ledger.excluded()
+        with self.pool.runtime(self.estimator) as runtime, self._cached_scores(question, runtime) as known:
             shared = runtime.share(question)
             spans = (
                 self.pool.spans() if known is None else self.pool.spans(question.committee.ensemble.n_scores)
             )
             calls = (
-                (shared, self.pool.source.part(a, b), a, seen_within(seen, a, b), known) for a, b in spans
+                (shared, self.pool.source.part(a, b), a, rows_between(seen, a, b), known) for a, b in spans
             )
             for found in runtime.each(best_of_block, calls):
-                best = best.joined(found).best(question.n_best)
+                best = best.merged(found).best(question.n_best)
         return best
 
-    def _known_scores(self, question: Question, runtime: Runtime) -> AbstractContextManager[Known | None]:
+    def _cached_scores(
+        self, question: BlockQuery, runtime: Runtime
+    ) -> AbstractContextManager[CachedScores | None]:
         """What is known of the pool's scores, if that is kept."""
         if not self.warm_start or self.pool_fraction < 1 or self.strategy == VOTES:
             return nullcontext()
-        if self._kept is None:
-            self._kept = KeptScores(self.estimator.scratch)
-        return self._kept.renewed(question.committee.ensemble, self.pool.n_rows, runtime)
+        if self._score_cache is None:
+            self._score_cache = ScoreCache(self.estimator.scratch)
+        return self._score_cache.updated(question.committee.ensemble, self.pool.n_rows, runtime)
 
     def run(
         self,
@@ -431,12 +433,14 @@ class QueryByCommittee:
         distboost.errors.DataError
             If the oracle's answer cannot be right. What it raises itself is passed on. In either case the rows stay in `asked_`.
         """
-        return run(self, oracle, Goals(eval_set, target_error, max_labels, stabilised, tuple(callbacks)))
+        return run_labelling(
+            self, oracle, StoppingCriteria(eval_set, target_error, max_labels, stabilised, tuple(callbacks))
+        )
 
     # Keeping.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": None}
+        return {**self.__dict__, "_score_cache": None}
 
     def save(self, url: str | os.PathLike) -> None:
         """Writes what was asked and taught to a file; give its path as `log` to go on from it."""

@@ -20,24 +20,24 @@ from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
 
 VERSION = 1
-MOST_LETTERS = 1000  # of a label: all labels of an array take as much as the longest
+MAX_LABEL_LENGTH = 1000  # of a label: all labels of an array take as much as the longest
 _LARGEST = 2**63 - 1
 
 
-def line(record: dict[str, Any]) -> str:
+def to_line(record: dict[str, Any]) -> str:
     """A record as a line of the log: its checksum, and JSON."""
     text = json.dumps(record, sort_keys=True)
     return f"{zlib.crc32(text.encode()):08x} {text}\n"
 
 
-def parsed(found: bytes) -> dict[str, Any]:
-    """The record of a line without its end; raises ValueError unless `line` can have written it."""
+def from_line(found: bytes) -> dict[str, Any]:
+    """The record of a line without its end; raises ValueError unless `to_line` can have written it."""
     checksum, _, text = found.partition(b" ")
     if int(checksum, 16) != zlib.crc32(text):
         raise ValueError("its checksum is another one")
     try:
         record = json.loads(text, parse_constant=_refused)
-        written = line(record).encode() == found + b"\n"  # no entry twice, no number past the largest
+        written = to_line(record).encode() == found + b"\n"  # no entry twice, no number past the largest
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if type(record) is not dict or not written:
@@ -154,8 +154,8 @@ def checked_labels(labels: Any) -> np.ndarray:
             raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
         if not np.isscalar(label):
             raise DataError(f"a label is {label!r}: give numbers or text.")
-        if isinstance(label, str) and len(label) > MOST_LETTERS:
-            raise DataError(f"a label has {len(label)} letters, the limit is {MOST_LETTERS}. Shorten it.")
+        if isinstance(label, str) and len(label) > MAX_LABEL_LENGTH:
+            raise DataError(f"a label has {len(label)} letters, the limit is {MAX_LABEL_LENGTH}. Shorten it.")
         check_kind(label, listed[0])
     found = np.array(listed)
     if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):

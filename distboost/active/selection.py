@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 
-class Candidates(NamedTuple):
+class RankedRows(NamedTuple):
     """Rows, the most useful first, of equally useful ones the first in the pool.
 
     Attributes
@@ -25,23 +25,23 @@ class Candidates(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def none(cls, n_classes: int = 0) -> Candidates:
+    def empty(cls, n_classes: int = 0) -> RankedRows:
         return cls(np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)))
 
-    def joined(self, other: Candidates) -> Candidates:
+    def merged(self, other: RankedRows) -> RankedRows:
         """These and the others, in no order."""
-        return Candidates(*map(np.concatenate, zip(self, other, strict=True)))
+        return RankedRows(*map(np.concatenate, zip(self, other, strict=True)))
 
-    def best(self, k: int) -> Candidates:
+    def best(self, k: int) -> RankedRows:
         """The k most useful ones."""
         chosen = np.arange(len(self.rows))
         if len(chosen) > k:  # few of many are sorted
             chosen = np.flatnonzero(self.utility >= np.partition(self.utility, -k)[-k])
         order = chosen[np.lexsort((self.rows[chosen], -self.utility[chosen]))][:k]
-        return Candidates(*(values[order] for values in self))
+        return RankedRows(*(values[order] for values in self))
 
 
-def spread(candidates: Candidates, k: int) -> Candidates:
+def select_diverse(candidates: RankedRows, k: int) -> RankedRows:
     """k of the candidates, each as unlike those before it as can be: farthest first (Gonzalez 1985), from the most useful one.
 
     Two rows are alike if the committee scores them alike. That needs no scale of the features and no values where they are
@@ -55,4 +55,4 @@ def spread(candidates: Candidates, k: int) -> Candidates:
         chosen.append(farthest)
         distance = np.minimum(distance, cdist(F, F[[farthest]])[:, 0])
         distance[chosen] = -1
-    return Candidates(*(values[chosen] for values in candidates))
+    return RankedRows(*(values[chosen] for values in candidates))

@@ -27,7 +27,7 @@ class Committee(NamedTuple):
     ensemble: Ensemble
 
     @classmethod
-    def of(cls, estimator: Any) -> Committee:
+    def from_estimator(cls, estimator: Any) -> Committee:
         """That of a fitted estimator."""
         return cls(estimator._algorithm(estimator.n_classes_), estimator._ensemble)
 

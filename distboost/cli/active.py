@@ -12,13 +12,13 @@ import click
 from distboost.cli.options import (
     Group,
     check_folder,
-    check_free,
-    configured,
-    located,
-    replacing,
-    running,
-    setting,
-    settings,
+    check_writable,
+    cluster_options,
+    overwrite_option,
+    parameters_option,
+    parse_parameters,
+    path_option,
+    with_parameters,
 )
 from distboost.registry import ALGORITHMS
 
@@ -73,24 +73,24 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-_log = located("--log", "Log of what was asked and told.")
+_log = path_option("--log", "Log of what was asked and told.")
 
 
 @active.command()
-@located("--log", "Log of what was asked and told; begun if it is not there.")
-@located("--out", "CSV file to write: columns row, label (empty) and the row's values.")
-@located("--x", "The pool, (rows, features). The log keeps this and the other settings.", required=False)
+@path_option("--log", "Log of what was asked and told; begun if it is not there.")
+@path_option("--out", "CSV file to write: columns row, label (empty) and the row's values.")
+@path_option("--x", "The pool, (rows, features). The log keeps this and the other settings.", required=False)
 @_algorithm
 @click.option(
     "--strategy", type=click.Choice(STRATEGIES), help=_with_default("Which rows are asked for", "strategy")
 )
 @click.option("--classes", metavar="A,B,C", help="The labels that there are; any other is refused.")
 @_choosing
-@setting
+@parameters_option
 @click.option("--more", is_flag=True, help="Ask for a further batch although rows are open.")
 @click.option("--no-features", is_flag=True, help="Leave the values out.")
 @click.option("--overwrite", is_flag=True, help="Replace the file at --out, whatever it is.")
-@running
+@cluster_options
 def ask(
     log: str,
     out: str,
@@ -107,21 +107,21 @@ def ask(
     **choosing: Any,
 ) -> None:
     """Write rows for a person to label: those that are open, or else a further batch."""
-    from distboost.cli.sheet import as_classes, write_sheet
-    from distboost.cli.where import cluster
+    from distboost.cli.connection import connect
+    from distboost.cli.labels_csv import parse_classes, write_labels_csv
 
     _check_place(out, log)
     if not overwrite:
         _check_untold(out, log)
-    given = _given(choosing | {"classes": None if classes is None else as_classes(classes)})
-    with cluster(scheduler, workers, tls) as client:
-        learner = _learner(log, x, algorithm, settings(parameters), client, given)
+    given = _given(choosing | {"classes": None if classes is None else parse_classes(classes)})
+    with connect(scheduler, workers, tls) as client:
+        learner = _learner(log, x, algorithm, parse_parameters(parameters), client, given)
         n_open = len(learner.asked_)
         if more or not n_open:
             learner.query()
         rows = learner.asked_
         values, names = (None, ()) if no_features else _values(learner, rows)
-    write_sheet(out, rows.tolist(), values, names)
+    write_labels_csv(out, rows.tolist(), values, names)
     note = f", {n_open} of them asked before" if n_open else ""
     click.echo(
         f"{len(rows)} rows to label in {out}{note}. Then: distboost active tell --log {log} --labels {out}"
@@ -148,24 +148,24 @@ def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
 def _check_untold(out: str, log: str) -> None:
     """Raises if there is a file whose labels would be lost."""
     from distboost.active.ledger import Ledger, read_header
-    from distboost.cli.sheet import as_labels, read_sheet
+    from distboost.cli.labels_csv import parse_labels, read_labels_csv
     from distboost.errors import DataError
 
     try:
-        filled = _filled(read_sheet(out))
+        filled = _filled(read_labels_csv(out))
     except FileNotFoundError:
         return
     except DataError as error:
         raise DataError(f"there is another file at --out: {error} Or add --overwrite.") from error
     known: dict[int, Any] = {}
     if filled and read_header(log) is not None:
-        ledger = Ledger.of(log)
+        ledger = Ledger.from_log(log)
         known = dict(zip(ledger.rows, ledger.labels, strict=True))
         earlier = _earlier(ledger)
         filled = {
             row: text
             for row, text in filled.items()
-            if row not in known or as_labels({row: text}, earlier, out)[row] != known[row]
+            if row not in known or parse_labels({row: text}, earlier, out)[row] != known[row]
         }
     if filled:
         raise DataError(
@@ -198,8 +198,8 @@ def _learner(
 ) -> Any:
     """The learner of a log, or a new one whose log is begun."""
     from distboost.active import resume
+    from distboost.active.from_log import begin
     from distboost.active.ledger import read_header
-    from distboost.active.resumed import begin
     from distboost.errors import DataError
 
     header = read_header(log)
@@ -226,15 +226,15 @@ def _new(algorithm: str, parameters: dict[str, Any]) -> Any:
         raise DataError(
             f"the log is of the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
         )
-    return configured(estimator(algorithm)(), parameters)
+    return with_parameters(estimator(algorithm)(), parameters)
 
 
 @active.command()
 @_log
-@located("--labels", "CSV file with columns row and label. Rows whose label is empty stay open.")
-@located("--eval-x", "Features of rows to measure the committee's error on, now.", required=False)
-@located("--eval-y", "Labels of those rows.", required=False)
-@running
+@path_option("--labels", "CSV file with columns row and label. Rows whose label is empty stay open.")
+@path_option("--eval-x", "Features of rows to measure the committee's error on, now.", required=False)
+@path_option("--eval-y", "Labels of those rows.", required=False)
+@cluster_options
 def tell(
     log: str,
     labels: str,
@@ -250,7 +250,7 @@ def tell(
     are. To tell a file twice does no harm.
     """
     from distboost.active.ledger import Ledger
-    from distboost.cli.sheet import as_labels, read_sheet
+    from distboost.cli.labels_csv import parse_labels, read_labels_csv
     from distboost.cli.text import visible
 
     if (eval_x is None) != (eval_y is None):
@@ -260,8 +260,8 @@ def tell(
             "--scheduler, --tls and --workers say where the error is measured: give --eval-x and --eval-y, too, or none of "
             "them."
         )
-    ledger = Ledger.of(log)
-    known = as_labels(_filled(read_sheet(labels)), _earlier(ledger), labels)
+    ledger = Ledger.from_log(log)
+    known = parse_labels(_filled(read_labels_csv(labels)), _earlier(ledger), labels)
     new = _new_labels(ledger, known, labels)
     unseen = sorted(set(new.values()) - set(ledger.labels)) if ledger.labels else []
     ledger.teach(list(new), list(new.values()))
@@ -293,10 +293,10 @@ def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any
 
 def _say_error(log: str, x: str, y: str, scheduler: str | None, workers: int | None, tls: str | None) -> None:
     from distboost.active import resume
-    from distboost.cli.where import cluster
+    from distboost.cli.connection import connect
     from distboost.prediction.streamed import confusion
 
-    with cluster(scheduler, workers, tls) as client:
+    with connect(scheduler, workers, tls) as client:
         found = confusion(resume(log, client=client).estimator_, x, y, client)
     click.echo(f"error {1 - found.accuracy:.2%} on {int(found.counts.sum())} rows")
 
@@ -308,25 +308,25 @@ def status(log: str) -> None:
     from distboost.active.ledger import Ledger
     from distboost.cli.show_active import print_ledger
 
-    print_ledger(Ledger.of(log), log)
+    print_ledger(Ledger.from_log(log), log)
 
 
 @active.command("model")
 @_log
-@located("--model", "Model file to write, for predict and evaluate.")
-@replacing
-@running
+@path_option("--model", "Model file to write, for predict and evaluate.")
+@overwrite_option
+@cluster_options
 def write_model(
     log: str, model: str, overwrite: bool, scheduler: str | None, tls: str | None, workers: int | None
 ) -> None:
     """Train the committee on what was told, and write it to a file."""
     from distboost.active import resume
+    from distboost.cli.connection import connect
     from distboost.cli.show import digest
-    from distboost.cli.where import cluster
 
     _check_place(model, log)
-    check_free(model, overwrite)
-    with cluster(scheduler, workers, tls) as client:
+    check_writable(model, overwrite)
+    with connect(scheduler, workers, tls) as client:
         learner = resume(log, client=client)
         committee = learner.estimator_
     committee.save(model)
@@ -360,10 +360,10 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
 
 
 @active.command()
-@located("--x", "The pool, (rows, features).")
-@located("--y", "Its labels, (rows,).")
-@located("--eval-x", "Features of rows to measure the error on.")
-@located("--eval-y", "Labels of those rows.")
+@path_option("--x", "The pool, (rows, features).")
+@path_option("--y", "Its labels, (rows,).")
+@path_option("--eval-x", "Features of rows to measure the error on.")
+@path_option("--eval-y", "Labels of those rows.")
 @_algorithm
 @click.option(
     "--strategies",
@@ -379,11 +379,11 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
 @click.option("--max-labels", type=click.IntRange(min=1), help="End each run with so many labels.")
 @click.option("--target-error", type=float, help="End each run at this error, a fraction such as 0.05.")
 @_choosing
-@setting
-@located("--json", "File of the curves to write.", required=False)
+@parameters_option
+@path_option("--json", "File of the curves to write.", required=False)
 @click.option("--plot", type=click.Path(), callback=_picture, help="Picture to write: .png, .svg or .pdf.")
-@replacing
-@running
+@overwrite_option
+@cluster_options
 def simulate(
     x: str,
     y: str,
@@ -405,14 +405,14 @@ def simulate(
 ) -> None:
     """Measure, where labels are known, how the error falls with their number."""
     from distboost.active import learning_curves, plot_curves
+    from distboost.cli.connection import connect
     from distboost.cli.show_active import print_curves
-    from distboost.cli.where import cluster
 
     plot = None if plot is None else os.path.abspath(plot)
     for path in filter(None, (json, plot)):
-        check_free(path, overwrite)
-    estimator = _new(algorithm or ALGORITHM, settings(parameters))
-    with cluster(scheduler, workers, tls) as client:
+        check_writable(path, overwrite)
+    estimator = _new(algorithm or ALGORITHM, parse_parameters(parameters))
+    with connect(scheduler, workers, tls) as client:
         estimator.client = client
         curves = learning_curves(
             estimator,

@@ -13,14 +13,14 @@ import click
 from distboost.cli.active import active
 from distboost.cli.options import (
     Group,
-    Location,
-    check_free,
-    configured,
-    located,
-    replacing,
-    running,
-    setting,
-    settings,
+    PathOrUrl,
+    check_writable,
+    cluster_options,
+    overwrite_option,
+    parameters_option,
+    parse_parameters,
+    path_option,
+    with_parameters,
 )
 from distboost.registry import ALGORITHMS
 
@@ -41,14 +41,14 @@ main.add_command(active)
 @click.option(
     "--algorithm", type=click.Choice(ALGORITHMS), help="What to train. With --resume: the model's own."
 )
-@located("--x", "Features, (rows, features); or a store that 'distboost bin' wrote, which needs no --y.")
-@located("--y", "Labels, (rows,).", required=False)
-@located("--model", "Model file to write.")
-@located("--sample-weight", "Weights of the rows, (rows,).", required=False)
-@located("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
-@located("--eval-y", "Labels of those rows.", required=False)
-@running
-@setting
+@path_option("--x", "Features, (rows, features); or a store that 'distboost bin' wrote, which needs no --y.")
+@path_option("--y", "Labels, (rows,).", required=False)
+@path_option("--model", "Model file to write.")
+@path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
+@path_option("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
+@path_option("--eval-y", "Labels of those rows.", required=False)
+@cluster_options
+@parameters_option
 @click.option(
     "--resume",
     is_flag=True,
@@ -79,17 +79,17 @@ def train(
         raise click.UsageError(
             "--resume goes on from what is there, --overwrite replaces it: give the one or the other."
         )
-    check_free(model, overwrite or resume, ", or --resume to go on from it")
-    estimator = _estimator(algorithm, model, settings(parameters), resume, overwrite)
+    check_writable(model, overwrite or resume, ", or --resume to go on from it")
+    estimator = _estimator(algorithm, model, parse_parameters(parameters), resume, overwrite)
+    from distboost.cli.connection import connect
     from distboost.cli.show import digest
-    from distboost.cli.where import cluster
     from distboost.model.checkpoint import is_checkpoint, remove
 
     _tell_where()
     started = time.perf_counter()
     eval_set = None if eval_x is None else (eval_x, eval_y)
     try:
-        with cluster(scheduler, workers, tls) as client:
+        with connect(scheduler, workers, tls) as client:
             estimator.client = client
             estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
     except KeyboardInterrupt:
@@ -117,7 +117,7 @@ def _estimator(
         return _earlier(algorithm, model, checkpoint, parameters)
     if algorithm is None:
         raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
-    estimator = configured(factory.estimator(algorithm)(), parameters)
+    estimator = with_parameters(factory.estimator(algorithm)(), parameters)
     for place in {_checkpoint(model), checkpoint} - {None} if not overwrite else ():
         _check_no_rounds(place)
     return estimator
@@ -132,7 +132,7 @@ def _earlier(algorithm: str | None, model: str, checkpoint: str | None, paramete
     estimator = load(place)
     if algorithm not in (None, estimator.algorithm_name):
         raise click.UsageError(f"{place} is a model of {estimator.algorithm_name}, not of {algorithm}.")
-    changed = configured(estimator, parameters)._changed_since(estimator)
+    changed = with_parameters(estimator, parameters)._changed_since(estimator)
     if changed is not None:
         name, theirs, mine = changed
         raise click.ClickException(
@@ -192,14 +192,14 @@ def _outcome(estimator: Any, seconds: float) -> str:
 
 
 @main.command()
-@located("--model", "Model file, or checkpoint.")
-@located("--x", "Features, (rows, features).")
-@located("--out", "Zarr array to write: one label per row, or one probability per row and class.")
+@path_option("--model", "Model file, or checkpoint.")
+@path_option("--x", "Features, (rows, features).")
+@path_option("--out", "Zarr array to write: one label per row, or one probability per row and class.")
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
 @click.option(
     "--overwrite", is_flag=True, help="Replace the array at --out, or what is left of another prediction."
 )
-@running
+@cluster_options
 def predict(
     model: str,
     x: str,
@@ -214,12 +214,12 @@ def predict(
 
     Nobody can open the array at --out before it is complete. An interrupted prediction is gone on with by the same command.
     """
-    from distboost.cli.where import cluster
+    from distboost.cli.connection import connect
     from distboost.estimators.factory import load
     from distboost.prediction.streamed import write_predictions
 
     estimator = load(model)
-    with cluster(scheduler, workers, tls) as client:
+    with connect(scheduler, workers, tls) as client:
         array = write_predictions(
             estimator,
             x,
@@ -233,12 +233,12 @@ def predict(
 
 
 @main.command()
-@located("--model", "Model file, or checkpoint.")
-@located("--x", "Features, (rows, features).")
-@located("--y", "True labels, (rows,).")
-@located("--report", "HTML file to write.", required=False)
-@replacing
-@running
+@path_option("--model", "Model file, or checkpoint.")
+@path_option("--x", "Features, (rows, features).")
+@path_option("--y", "True labels, (rows,).")
+@path_option("--report", "HTML file to write.", required=False)
+@overwrite_option
+@cluster_options
 def evaluate(
     model: str,
     x: str,
@@ -250,15 +250,15 @@ def evaluate(
     workers: int | None,
 ) -> None:
     """Compare a model's predictions with true labels."""
+    from distboost.cli.connection import connect
     from distboost.cli.show import print_evaluation
-    from distboost.cli.where import cluster
     from distboost.estimators.factory import load
     from distboost.prediction.streamed import confusion
 
     if report is not None:
-        check_free(report, overwrite)
+        check_writable(report, overwrite)
     estimator = load(model)
-    with cluster(scheduler, workers, tls) as client:
+    with connect(scheduler, workers, tls) as client:
         found = confusion(estimator, x, y, client, verbose=int(sys.stdout.isatty()))
     print_evaluation(found)
     if report is not None:
@@ -279,10 +279,10 @@ def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int
 
 
 @main.command("bin")
-@located("--x", "Features, (rows, features).")
-@located("--y", "Labels, (rows,).")
-@located("--sample-weight", "Weights of the rows, (rows,).", required=False)
-@located("--out", "Binned store to write; give it as --x to 'distboost train'.")
+@path_option("--x", "Features, (rows, features).")
+@path_option("--y", "Labels, (rows,).")
+@path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
+@path_option("--out", "Binned store to write; give it as --x to 'distboost train'.")
 @click.option(
     "--max-bins", type=click.IntRange(2, 255), default=255, show_default=True, help="Most bins of a feature."
 )
@@ -296,7 +296,7 @@ def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int
     help="Memory that binning may take in each process, such as 500MB.",
 )
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
-@running
+@cluster_options
 def bin_rows(
     x: str,
     y: str,
@@ -314,12 +314,12 @@ def bin_rows(
 
     A store of the same data that is complete is left as it is; one that was interrupted is gone on with.
     """
-    from distboost.cli.where import cluster
+    from distboost.cli.connection import connect
     from distboost.data.store.store import BinnedStore
     from distboost.training.binning import bin
 
     _show_log("distboost.data")
-    with cluster(scheduler, workers, tls) as client:
+    with connect(scheduler, workers, tls) as client:
         bin(
             x,
             y,
@@ -337,7 +337,9 @@ def bin_rows(
 
 @main.command()
 @click.option("--algorithm", type=click.Choice(ALGORITHMS), required=True, help="What to train.")
-@located("--x", "Features, (rows, features), or a binned store: only their sizes are read.", required=False)
+@path_option(
+    "--x", "Features, (rows, features), or a binned store: only their sizes are read.", required=False
+)
 @click.option("--rows", type=click.IntRange(min=1), help="Rows, if there is no array yet.")
 @click.option("--features", type=click.IntRange(min=1), help="Features, if there is no array yet.")
 @click.option("--classes", type=click.IntRange(min=2), help="Classes; a binned store knows them.")
@@ -382,17 +384,17 @@ def plan(
         raise click.UsageError(
             "Missing option '--classes': how many there are is not known before labels are read."
         )
-    given = settings(parameters)
+    given = parse_parameters(parameters)
     if memory_limit is not None and "memory_limit" in given:
         raise click.UsageError("the limit is given twice: by --memory-limit and by --set memory_limit=...")
-    model = configured(
+    model = with_parameters(
         estimator(algorithm)(), {**given, "memory_limit": memory_limit or given.get("memory_limit")}
     )
     print_plan(plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted))
 
 
 @main.command()
-@click.argument("model", type=Location())
+@click.argument("model", type=PathOrUrl())
 def inspect(model: str) -> None:
     """Show what is in a model file or a checkpoint."""
     from distboost.cli.show import print_model

@@ -71,7 +71,7 @@ def _said(message: Any) -> str:
     return visible(" ".join(str(message).split()))
 
 
-class Location(click.ParamType):
+class PathOrUrl(click.ParamType):
     """A path or URL. Paths are made absolute: workers need not share our working directory."""
 
     name = "path or URL"
@@ -80,12 +80,12 @@ class Location(click.ParamType):
         return value if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
 
 
-def located(name: str, text: str, required: bool = True) -> Callable:
+def path_option(name: str, text: str, required: bool = True) -> Callable:
     """An option that takes a path or URL."""
-    return click.option(name, type=Location(), required=required, help=text)
+    return click.option(name, type=PathOrUrl(), required=required, help=text)
 
 
-def running(command: Callable) -> Callable:
+def cluster_options(command: Callable) -> Callable:
     """Options that say where a command runs."""
     scheduler = click.option(
         "--scheduler",
@@ -107,8 +107,8 @@ def running(command: Callable) -> Callable:
     return scheduler(tls(workers(command)))
 
 
-def setting(command: Callable) -> Callable:
-    """The option that sets the estimator's parameters, for `settings`."""
+def parameters_option(command: Callable) -> Callable:
+    """The option that sets the estimator's parameters, for `parse_parameters`."""
     return click.option(
         "--set",
         "parameters",
@@ -118,7 +118,7 @@ def setting(command: Callable) -> Callable:
     )(command)
 
 
-def settings(texts: tuple[str, ...]) -> dict[str, Any]:
+def parse_parameters(texts: tuple[str, ...]) -> dict[str, Any]:
     """Parameters given as name=value; the value is JSON, else a Python literal, else text."""
     found = {}
     for text in texts:
@@ -138,7 +138,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def configured(estimator: Any, parameters: dict[str, Any]) -> Any:
+def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
     """The estimator with these parameters; raises unless it has such, and they can be so."""
     # Callbacks are Python functions: they can't be given here.
     known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
@@ -149,14 +149,14 @@ def configured(estimator: Any, parameters: dict[str, Any]) -> Any:
     return estimator
 
 
-def replacing(command: Callable) -> Callable:
-    """The option that lets a command replace the files it writes, for `check_free`."""
+def overwrite_option(command: Callable) -> Callable:
+    """The option that lets a command replace the files it writes, for `check_writable`."""
     return click.option(
         "--overwrite", is_flag=True, help="Replace what is there already at the place to write to."
     )(command)
 
 
-def check_free(path: str, overwrite: bool, or_else: str = "") -> None:
+def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
     """Raises now, before there is anything to write, if a file can't be written or one is there that is not to be replaced."""
     check_folder(path)
     from fsspec.core import url_to_fs

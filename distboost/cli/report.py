@@ -11,7 +11,7 @@ from distboost.cli.text import visible
 from distboost.io.files import publish
 from distboost.prediction.streamed import Confusion
 
-MOST_CLASSES = 60  # of a confusion matrix that is drawn whole
+MAX_MATRIX_CLASSES = 60  # of a confusion matrix that is drawn whole
 WIDTH, HEIGHT, MARGIN = 640, 240, 50
 _COLOURS = {"train": "#1f77b4", "eval": "#d62728"}
 _STYLE = """
@@ -77,7 +77,7 @@ def _mistakes(found: Confusion) -> str:
 def _heat_map(found: Confusion) -> str:
     """Each row's share in each cell as a shade: blue on the diagonal, red off it."""
     names = [escape(label) for label in found.classes]
-    if len(names) > MOST_CLASSES:
+    if len(names) > MAX_MATRIX_CLASSES:
         return f"<p>Not drawn: {len(names)} classes. The most frequent mistakes are below.</p>"
     lines = ["<tr><th>true \\ predicted</th>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
     for i, counts in enumerate(found.counts.toarray()[: len(names)]):

@@ -16,8 +16,8 @@ from distboost.model.checkpoint import is_checkpoint, manifest_url
 from distboost.prediction.streamed import Confusion
 from distboost.training.memory_plan import MemoryPlan, Part
 
-MOST_CLASSES = 12  # of a confusion matrix that is printed whole
-MOST_NAMED = 20
+MAX_MATRIX_CLASSES = 12  # of a confusion matrix that is printed whole
+MAX_NAMES = 20
 
 
 def digest(url: str) -> str:
@@ -38,7 +38,7 @@ def print_evaluation(found: Confusion) -> None:
     for label, p, r, f, rows in zip(found.classes, *metrics.values(), strict=True):
         table.add_row(visible(label), f"{p:.4f}", f"{r:.4f}", f"{f:.4f}", str(int(rows)))
     out.print(table)
-    if len(found.classes) <= MOST_CLASSES:
+    if len(found.classes) <= MAX_MATRIX_CLASSES:
         out.print(_matrix(found))
     elif found.worst(1):
         worst = Table("true class", "predicted as", _right("rows"), title="most frequent mistakes")
@@ -126,4 +126,4 @@ def _parts(process: str, parts: tuple[Part, ...]) -> Table:
 
 
 def _named(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")

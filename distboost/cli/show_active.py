@@ -10,8 +10,8 @@ import numpy as np
 from rich.table import Column, Table
 
 from distboost.active.curve import LearningCurve
+from distboost.active.from_log import NOT_SETTINGS
 from distboost.active.ledger import Ledger
-from distboost.active.resumed import NOT_SETTINGS
 from distboost.cli.text import console, visible
 
 

@@ -34,7 +34,7 @@ def watch(kill):
         die("before", len(lines), kill)
         if kill == ["within", len(lines)]:
             with open(log.path, "ab") as file:
-                line = records.line(record).encode()
+                line = records.to_line(record).encode()
                 file.write(line[:len(line) * 2 // 3])
             die("within", len(lines), kill)
         append(log, record)

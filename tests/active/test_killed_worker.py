@@ -13,7 +13,7 @@ from tests.faults.traps import Stage, Trap
 
 STAGES = {
     "score": Stage("distboost.active.scoring:best_of_block"),
-    "take": Stage("distboost.active.pool:_picked"),  # the values of rows that were taught
+    "take": Stage("distboost.active.pool:_load_rows"),  # the values of rows that were taught
 }
 
 

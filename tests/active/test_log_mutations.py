@@ -12,9 +12,9 @@ import zarr
 from click.testing import CliRunner
 
 from distboost.active import resume
+from distboost.active.from_log import begin
 from distboost.active.ledger import Ledger
-from distboost.active.records import line
-from distboost.active.resumed import begin
+from distboost.active.records import to_line
 from distboost.cli import main
 from distboost.errors import DataError, DistboostError, StoreError
 from tests.active.sessions import committee
@@ -58,14 +58,14 @@ def logs(pool, tmp_path_factory):
 
 
 def written(path, records):
-    path.write_text("".join(map(line, records)))
+    path.write_text("".join(map(to_line, records)))
     return path
 
 
 def goes_on(path, pool, work=False) -> bool:
     """Whether the log is one; nothing but our own errors is raised."""
     try:
-        ledger = Ledger.of(path)
+        ledger = Ledger.from_log(path)
     except (StoreError, DataError) as error:
         assert str(path) in str(error)  # noqa: PT017 (most are valid, or not, by chance)
         return False
@@ -77,7 +77,7 @@ def goes_on(path, pool, work=False) -> bool:
             resume(path, pool).query(1)
         except DistboostError:
             return True  # of other rows, with other parameters
-        assert Ledger.of(path).n_queries == ledger.n_queries + 1
+        assert Ledger.from_log(path).n_queries == ledger.n_queries + 1
     return True
 
 
@@ -199,7 +199,7 @@ def test_what_nobody_wrote(kind, logs, pool, tmp_path):
     with pytest.raises(
         StoreError, match=r"line \d+ of .*log is damaged, .*Restore it|log is a log of version .*install"
     ):
-        Ledger.of(path)
+        Ledger.from_log(path)
     with pytest.raises((StoreError, DataError)):
         resume(path, pool[0])
     assert path.read_bytes() == content
@@ -221,14 +221,14 @@ def test_trainings_that_were_none(kind, logs, tmp_path):
     records = [r for r in logs["a committee that grows"] if "trained" not in r]
     written(tmp_path / "log", [*records, *({"trained": n} for n in TRAINED[kind])])
     with pytest.raises(StoreError, match=r"line \d+ of .*log is damaged, .*it says"):
-        Ledger.of(tmp_path / "log")
+        Ledger.from_log(tmp_path / "log")
 
 
 def test_a_training_with_one_class(logs, tmp_path):
     header, *_ = logs["a committee that grows"]
     written(tmp_path / "log", [header, {"taught": {"rows": [1, 2], "labels": [0, 0]}}, {"trained": 2}])
     with pytest.raises(StoreError, match=r"line 3 of .*trained with 2 of 2 rows"):
-        Ledger.of(tmp_path / "log")
+        Ledger.from_log(tmp_path / "log")
 
 
 PARAMETERS = {
@@ -281,10 +281,10 @@ def test_lines_that_nobody_wrote(kind, logs, tmp_path):
     path = written(tmp_path / "log", logs["numbers"])
     path.write_text(path.read_text() + raw(RAW[kind]))
     with pytest.raises(StoreError, match=rf"line {len(logs['numbers']) + 1} of .*log is damaged"):
-        Ledger.of(path)
+        Ledger.from_log(path)
     path.write_text(raw(RAW[kind]))
     with pytest.raises(StoreError, match=r"line 1 of .*log is damaged"):
-        Ledger.of(path)
+        Ledger.from_log(path)
 
 
 # By chance.

@@ -9,7 +9,7 @@ import pytest
 import zarr
 from sklearn.metrics import cohen_kappa_score
 
-from distboost.active import session
+from distboost.active import labelling
 from distboost.errors import DataError
 from tests.active.sessions import committee, learner, state
 
@@ -103,7 +103,7 @@ def test_stabilised(problem):
     found.run(y, max_labels=150, callbacks=callbacks)
     kappa = [cohen_kappa_score(a, b) for a, b in zip(predicted[1:], predicted[:-1], strict=True)]
     means = [np.mean(kappa[end - 3 : end]) for end in range(3, len(kappa) + 1)]
-    assert len(X) <= session.STOP_ROWS
+    assert len(X) <= labelling.STOP_ROWS
     for goal in (min(means), max(means[:-1]), max(means)):
         first = next(place for place, mean in enumerate(means) if mean >= goal)
         curve = learner(X).run(y, stabilised=goal, max_labels=300)

@@ -63,7 +63,7 @@ def test_anywhere(place, way, at, expected, problem, small_blocks, tmp_path):
 
 
 def test_trained_on_a_cluster(at, expected, problem, tmp_path, monkeypatch):
-    monkeypatch.setattr(query_module, "SMALL", 0)
+    monkeypatch.setattr(query_module, "ONE_THREAD_VALUES", 0)
     pool = FORMS["path"](problem[0], tmp_path)
     found = learner(pool, at("2 workers"))
     assert asked(found, problem[1], 2) == expected("margin")[:2]

@@ -6,17 +6,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distboost.active.scoring import random_rows, seen_within
-from distboost.active.selection import Candidates, spread
+from distboost.active.scoring import random_rows, rows_between
+from distboost.active.selection import RankedRows, select_diverse
 
 UTILITIES = st.lists(
     st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 1e-300, 2.0, np.inf]), min_size=1, max_size=40
 )
 
 
-def candidates(utility, rows) -> Candidates:
+def candidates(utility, rows) -> RankedRows:
     rows = np.array(rows, np.int64)
-    return Candidates(np.array(utility, float), rows, np.column_stack([rows, -rows]).astype(float))
+    return RankedRows(np.array(utility, float), rows, np.column_stack([rows, -rows]).astype(float))
 
 
 @given(UTILITIES, st.integers(1, 45), st.data())
@@ -24,11 +24,11 @@ def test_any_parts_in_any_order(utility, k, data):
     n = len(utility)
     order = data.draw(st.permutations(range(n)))
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
-    best = Candidates.none(2)
+    best = RankedRows.empty(2)
     for part in np.split(np.array(order), cuts):  # some have no rows
         found = candidates([utility[row] for row in part], part).best(k)
         assert len(found.rows) == min(k, len(part))
-        best = best.joined(found).best(k)
+        best = best.merged(found).best(k)
     expected = sorted(range(n), key=lambda row: (-utility[row], row))[:k]
     assert best.rows.tolist() == expected
     assert best.utility.tolist() == [utility[row] for row in expected]
@@ -39,7 +39,7 @@ def test_any_parts_in_any_order(utility, k, data):
 def test_spread(scores, k):
     F = np.array(scores, float)
     n = len(F)
-    chosen = spread(Candidates(-np.arange(n, dtype=float), np.arange(n), F), k).rows.tolist()
+    chosen = select_diverse(RankedRows(-np.arange(n, dtype=float), np.arange(n), F), k).rows.tolist()
     assert len(chosen) == len(set(chosen)) == min(k, n)
     assert chosen[0] == 0  # the most useful one
     for size in range(1, len(chosen)):
@@ -72,5 +72,5 @@ def test_random_rows_are_any():
 
 @given(st.sets(st.integers(0, 50)), st.integers(0, 50), st.integers(0, 50))
 def test_seen_within(seen, first, stop):
-    found = seen_within(np.array(sorted(seen), np.int64), first, stop)
+    found = rows_between(np.array(sorted(seen), np.int64), first, stop)
     assert found.tolist() == [row for row in sorted(seen) if first <= row < stop]

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from distboost import REBELClassifier
-from distboost.active.selection import Candidates
+from distboost.active.selection import RankedRows
 from distboost.active.strategies import UTILITIES, Committee
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
@@ -57,7 +57,7 @@ def model(request, problem):
 @pytest.mark.parametrize("strategy", NAIVE)
 def test_formula(strategy, model, problem):
     X = problem[0][150:]
-    members = Committee.of(model)
+    members = Committee.from_estimator(model)
     G = np.zeros((len(X), members.ensemble.n_scores))
     members.add_scores(X, G)
     utility = UTILITIES[strategy](members, X, G)
@@ -91,7 +91,7 @@ def test_margin_is_that_of_the_paper(problem):
     F = np.sort(found.estimator_.scores(X[60:]), axis=1)
     with np.errstate(divide="ignore"):
         u = 1 / (F[:, -1] - F[:, -2])
-    best = Candidates(u, np.arange(60, 300), np.zeros((240, 0))).best(10)
+    best = RankedRows(u, np.arange(60, 300), np.zeros((240, 0))).best(10)
     assert found.query().tolist() == best.rows.tolist()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.active import query as query_module
-from distboost.active.kept import Known
+from distboost.active.score_cache import CachedScores
 from distboost.baselines import GradBoostClassifier, MultiBoostClassifier
 from distboost.errors import DataError, StoreError
 from distboost.estimators.factory import estimator
@@ -80,7 +80,7 @@ def test_kept_scores_are_those_computed_anew(
     kept = grown(FORMS[form](X, tmp_path), ESTIMATORS[name](), scratch)
     rows = asked(kept, y, 4)
     assert len(folders(scratch)) == 1
-    monkeypatch.setattr(query_module.QueryByCommittee, "_known_scores", lambda *_: nullcontext())
+    monkeypatch.setattr(query_module.QueryByCommittee, "_cached_scores", lambda *_: nullcontext())
     anew = learner(X, ESTIMATORS[name](), warm_start=True)
     assert asked(anew, y, 4) == rows
 
@@ -88,13 +88,13 @@ def test_kept_scores_are_those_computed_anew(
 def test_only_new_rounds_are_scored(problem, scratch, small_blocks, monkeypatch):
     X, y = problem
     begun = []
-    scores = Known.scores
+    scores = CachedScores.scores
 
     def counted(self, *arguments):
         begun.append(self.n_rounds)
         return scores(self, *arguments)
 
-    monkeypatch.setattr(Known, "scores", counted)
+    monkeypatch.setattr(CachedScores, "scores", counted)
     found = grown(X, committee(), scratch)
     asked(found, y, 4)  # the first is drawn at random
     found.query()  # of the committee of the last query, and the 10 rows taught since
@@ -115,7 +115,7 @@ def test_workers_change_nothing(
     X, y = problem
     expected = grown(X, committee(), scratch)
     rows = asked(expected, y, 3)
-    monkeypatch.setattr(query_module, "HERE", 0)
+    monkeypatch.setattr(query_module, "IN_PROCESS_VALUES", 0)
     found = grown(FORMS["path"](X, tmp_path), committee(client=clients[n_workers]), scratch)
     assert asked(found, y, 3) == rows
     assert saved(found.estimator_) == saved(expected.estimator_)
@@ -167,7 +167,7 @@ def test_a_query_that_fails_loses_no_scores(problem, scratch, small_blocks, monk
             raise StoreError("the disk is full")
         write(*arguments)
 
-    monkeypatch.setattr("distboost.active.kept.write_array", full)
+    monkeypatch.setattr("distboost.active.score_cache.write_array", full)
     with pytest.raises(StoreError, match="the disk is full"):
         found.query()
     assert len(found.asked_) == 0

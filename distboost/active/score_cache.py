@@ -18,7 +18,7 @@ from distboost.model.ensemble import Ensemble
 from distboost.runtime.base import Runtime
 
 
-class Known(NamedTuple):
+class CachedScores(NamedTuple):
     """Where a query finds the scores after so many rounds, and where it writes those after all.
 
     The places differ, so that a block may be done again, as when its worker is lost.
@@ -46,7 +46,7 @@ class Known(NamedTuple):
         return G
 
 
-class KeptScores:
+class ScoreCache:
     """The scores of a pool after some rounds of an ensemble that grows.
 
     Parameters
@@ -66,7 +66,7 @@ class KeptScores:
         self._removed = weakref.finalize(self, release, self._url)
 
     @contextmanager
-    def renewed(self, ensemble: Ensemble, n_rows: int, runtime: Runtime) -> Iterator[Known]:
+    def updated(self, ensemble: Ensemble, n_rows: int, runtime: Runtime) -> Iterator[CachedScores]:
         """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
         known = self._known(ensemble)
         if known.before != known.now:
@@ -82,10 +82,10 @@ class KeptScores:
         if known.before not in (None, known.now):
             remove(known.before)
 
-    def _known(self, ensemble: Ensemble) -> Known:
+    def _known(self, ensemble: Ensemble) -> CachedScores:
         now = f"{self._url}/{len(ensemble)}"
         if self._ensemble is None or not ensemble.begins_with(self._ensemble):
             remove(self._url)
-            return Known(None, 0, now)
+            return CachedScores(None, 0, now)
         n_rounds = len(self._ensemble)
-        return Known(f"{self._url}/{n_rounds}", n_rounds, now)
+        return CachedScores(f"{self._url}/{n_rounds}", n_rounds, now)

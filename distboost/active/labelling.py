@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from distboost.active.curve import LearningCurve, Point
-from distboost.active.pool import rows_of
+from distboost.active.pool import take_rows
 from distboost.active.scoring import random_rows
 from distboost.data.missing import warn_of_missing
 from distboost.data.sources import ArraySource, as_source, is_lazy
@@ -35,7 +35,7 @@ STOP_ROWS = 2000  # of the pool, for which predictions are compared
 STOP_WINDOW = 3  # committees
 
 
-class Goals(NamedTuple):
+class StoppingCriteria(NamedTuple):
     """When to stop: the parameters of `QueryByCommittee.run`."""
 
     eval_set: tuple[Any, Any] | None
@@ -61,17 +61,17 @@ class Goals(NamedTuple):
             raise DataError(f"max_labels is {self.max_labels!r}, expected a whole number of at least 1.")
 
 
-def run(learner: QueryByCommittee, oracle: Any, goals: Goals) -> LearningCurve:
+def run_labelling(learner: QueryByCommittee, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
     """Algorithm 4's loop, with reasons to stop beside its own: that the pool is empty."""
-    goals.check()
-    ask = _asker(oracle, learner)
-    measure = _Measure(learner, goals)
+    criteria.check()
+    ask = _as_function(oracle, learner)
+    measure = _CurveRecorder(learner, criteria)
     curve = LearningCurve(learner.strategy)
-    with _shown(learner, goals) as show:
+    with _progress_shown(learner, criteria) as show:
         measure(curve)
         while not curve.outcome:
             show(curve)
-            rows = _next_rows(learner, goals.max_labels)
+            rows = _next_rows(learner, criteria.max_labels)
             learner.teach(rows, _answers(ask, rows))
             measure(curve)
         show(curve)
@@ -87,14 +87,14 @@ def _next_rows(learner: QueryByCommittee, max_labels: int | None) -> np.ndarray:
     return learner.query(n_left if n_left is not None and n_left < min(usual, learner.n_open_) else None)
 
 
-class _Measure:
+class _CurveRecorder:
     """Adds a point to the curve, and its outcome when there is one."""
 
-    def __init__(self, learner: QueryByCommittee, goals: Goals):
-        self.learner, self.goals = learner, goals
+    def __init__(self, learner: QueryByCommittee, criteria: StoppingCriteria):
+        self.learner, self.criteria = learner, criteria
         self.evaluation = None
-        if goals.eval_set is not None:
-            self.evaluation = _evaluation(*goals.eval_set, learner.estimator.missing_chunks)
+        if criteria.eval_set is not None:
+            self.evaluation = _evaluation(*criteria.eval_set, learner.estimator.missing_chunks)
         self.stop_set: Any = None
         self.stopped = False  # by a callback
         self.before: np.ndarray | None = None
@@ -107,9 +107,9 @@ class _Measure:
             committee = learner.estimator_
             seconds = time.perf_counter() - started
             curve.points.append(Point(len(learner.labelled_), self._error(committee), seconds))
-            if self.goals.stabilised is not None:
+            if self.criteria.stabilised is not None:
                 self._compare(committee)
-            self.stopped = any([callback(curve) is True for callback in self.goals.callbacks])  # noqa: C419 (every one is told)
+            self.stopped = any([callback(curve) is True for callback in self.criteria.callbacks])  # noqa: C419 (every one is told)
         curve.outcome = self._outcome(curve)
 
     def _error(self, committee: Any) -> float | None:
@@ -138,14 +138,14 @@ class _Measure:
         self.before = now
 
     def _outcome(self, curve: LearningCurve) -> str:
-        goals, learner = self.goals, self.learner
+        criteria, learner = self.criteria, self.learner
         error = curve.points[-1].error if curve.points else None
-        if goals.target_error is not None and error is not None and error <= goals.target_error:
+        if criteria.target_error is not None and error is not None and error <= criteria.target_error:
             return TARGET_ERROR
-        if goals.max_labels is not None and len(learner.labelled_) >= goals.max_labels:
+        if criteria.max_labels is not None and len(learner.labelled_) >= criteria.max_labels:
             return LABEL_BUDGET
         full = len(self.agreement) == STOP_WINDOW
-        if goals.stabilised is not None and full and np.mean(self.agreement) >= goals.stabilised:
+        if criteria.stabilised is not None and full and np.mean(self.agreement) >= criteria.stabilised:
             return STABILISED
         if not learner.n_open_ and not len(learner.asked_):
             return EXHAUSTED
@@ -167,7 +167,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     return X, labels
 
 
-def _asker(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray], Any]:
+def _as_function(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray], Any]:
     if callable(oracle):
         return oracle
     source, n_rows = as_source(oracle, "oracle"), learner.pool.n_rows
@@ -179,7 +179,7 @@ def _asker(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray], Any
         )
     if isinstance(source, ArraySource):
         return source.array.__getitem__
-    return lambda rows: rows_of(source, rows, LocalRuntime(1))
+    return lambda rows: take_rows(source, rows, LocalRuntime(1))
 
 
 def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
@@ -194,12 +194,14 @@ def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
 
 
 @contextmanager
-def _shown(learner: QueryByCommittee, goals: Goals) -> Iterator[Callable[[LearningCurve], None]]:
+def _progress_shown(
+    learner: QueryByCommittee, criteria: StoppingCriteria
+) -> Iterator[Callable[[LearningCurve], None]]:
     """A function that draws how far the curve is, if the learner is verbose."""
     if not learner.verbose:
         yield lambda curve: None
         return
-    most = min(goals.max_labels or learner.pool.n_rows, learner.pool.n_rows)
+    most = min(criteria.max_labels or learner.pool.n_rows, learner.pool.n_rows)
     with bar(f"{type(learner.estimator).__name__}, {learner.strategy}", most) as draw:
 
         def show(curve: LearningCurve) -> None:

@@ -28,11 +28,11 @@ _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)
 # Spreadsheets write 3.0 where a column has gaps. 007 is no number, but somebody's name of something.
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})(\.0+)?", re.ASCII)
 _DELIMITERS = ",;\t"  # spreadsheets of some countries write semicolons, and take both for the ends of cells
-_MOST_LETTERS = 1000  # of a name: readers of CSV files have limits
+_MAX_NAME_LENGTH = 1000  # of a name: readers of CSV files have limits
 _FORMULA = re.compile(r"(^|[,;])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
-def write_sheet(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
+def write_labels_csv(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
     """Writes the rows with empty labels, and their values if there are any: (rows, names)."""
     text = io.StringIO(newline="")
     sheet = csv.writer(text, lineterminator="\n")
@@ -44,7 +44,7 @@ def write_sheet(url: str, rows: Sequence[int], values: np.ndarray | None, names:
 
 def _name(name: str) -> str:
     """A name that is no formula, in one line."""
-    return _FORMULA.sub(r"\1\2'", visible(name)[:_MOST_LETTERS])
+    return _FORMULA.sub(r"\1\2'", visible(name)[:_MAX_NAME_LENGTH])
 
 
 def _cell(value: np.floating) -> str:
@@ -52,7 +52,7 @@ def _cell(value: np.floating) -> str:
     return "" if np.isnan(value) else str(value).removesuffix(".0")
 
 
-def read_sheet(url: str) -> dict[int, str]:
+def read_labels_csv(url: str) -> dict[int, str]:
     """The label of each row as it is written, "" if it is empty; raises DataError for any other kind of file."""
     try:
         text = read(url, kind=DataError).decode("utf-8-sig")
@@ -106,7 +106,7 @@ def _keep(found: dict[int, str], row: str, label: str, place: str) -> None:
     found[index] = label or before
 
 
-def as_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> dict[int, Any]:
+def parse_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> dict[int, Any]:
     """Labels of the kind that those before are, the classes or what was told."""
     kind = _kind(earlier) if len(earlier) else int if all(map(_WHOLE.fullmatch, texts.values())) else str
     found = {}
@@ -144,9 +144,9 @@ def _as(kind: type, text: str) -> Any:
         return None
 
 
-def as_classes(text: str) -> list[Any]:
+def parse_classes(text: str) -> list[Any]:
     """Classes given as a,b,c."""
     names = [name.strip() for name in next(csv.reader([text]))]
     if "" in names or len(set(names)) < len(names):
         raise DataError(f"the classes {text!r} are not all different names with commas between them.")
-    return list(as_labels(dict(enumerate(names)), (), "--classes").values())
+    return list(parse_labels(dict(enumerate(names)), (), "--classes").values())

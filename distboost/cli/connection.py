@@ -18,7 +18,7 @@ CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "cert.pem", "key.pem"
 
 
 @contextmanager
-def cluster(scheduler: str | None, workers: int | None, tls: str | None = None) -> Iterator[Any]:
+def connect(scheduler: str | None, workers: int | None, tls: str | None = None) -> Iterator[Any]:
     """A client of the scheduler at an address, or of so many new local processes; None: in this process.
 
     `tls` is the folder of the certificates with which the scheduler is spoken to.
@@ -30,7 +30,7 @@ def cluster(scheduler: str | None, workers: int | None, tls: str | None = None) 
             f"--tls {tls} is for a scheduler at an address such as tls://host:8786; --scheduler is {scheduler or 'not given'}."
         )
     if scheduler:
-        with _connected(scheduler, security(tls) if tls else None) as client:
+        with _connected(scheduler, tls_security(tls) if tls else None) as client:
             yield client
     elif workers:
         with _started(workers) as client:
@@ -39,7 +39,7 @@ def cluster(scheduler: str | None, workers: int | None, tls: str | None = None) 
         yield None
 
 
-def security(folder: str | os.PathLike) -> Any:
+def tls_security(folder: str | os.PathLike) -> Any:
     """What a client of a cluster with TLS needs, of a folder of certificates; raises if they cannot be used."""
     from distributed.security import Security
 

@@ -77,7 +77,7 @@ def resume(
     >>> bool((committee.asked_ == rows).all())
     True
     """
-    ledger = Ledger.of(log)
+    ledger = Ledger.from_log(log)
     header, notes = ledger.header, ledger.notes
     pool = notes.get("pool") if pool is None else pool
     if pool is None:
