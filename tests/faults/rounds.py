@@ -8,7 +8,7 @@ from collections.abc import Callable
 from distributed import Client
 
 from distboost import Progress
-from distboost.runtime.cluster.office import offices
+from distboost.runtime.cluster.worker_session import open_sessions
 
 PAUSE = 0.1  # seconds
 
@@ -40,7 +40,7 @@ def blocks_held(client: Client) -> dict[str, int]:
     """The blocks of each worker that answers."""
 
     def count() -> int:
-        shards = [office.host._shard for office in offices()]
+        shards = [session.host._shard for session in open_sessions()]
         return sum(len(shard._resident) + len(shard._parked) for shard in shards)
 
     return client.run(count, on_error="ignore")

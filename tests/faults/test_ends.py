@@ -12,7 +12,7 @@ from distributed import WorkerPlugin
 
 from distboost.errors import ClusterError, StoreError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster import coordinator, watch
+from distboost.runtime.cluster import coordinator, monitor
 from tests.faults import traps
 from tests.faults.crews import Workers
 from tests.faults.rounds import at
@@ -43,7 +43,7 @@ def lost():
 
 @pytest.mark.parametrize("when", ["in a round", "in the scan"])
 def test_all_workers_die(when, three, lost, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "WORKERS_DEADLINE", TIMEOUT)
+    monkeypatch.setattr(monitor, "WORKERS_DEADLINE", TIMEOUT)
 
     def kill_all() -> None:
         for name in three.alive():

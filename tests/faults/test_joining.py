@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from distboost import GDMCBoostClassifier
-from distboost.runtime.cluster.watch import LOOK
+from distboost.runtime.cluster.monitor import REFRESH_INTERVAL
 from tests.faults.crews import until
 from tests.faults.rounds import Slowly, at, blocks_held
 from tests.faults.trainings import TRAININGS, fit
@@ -64,7 +64,7 @@ def test_a_worker_that_retires_hands_its_blocks_over(three, expected, trained):
     def retire() -> None:
         three.client.retire_workers([address])
         assert address not in three.there().values()
-        time.sleep(1.5 * LOOK)  # the training has seen it by then
+        time.sleep(1.5 * REFRESH_INTERVAL)  # the training has seen it by then
 
     content, log = trained(at(5, retire))
     assert content == expected

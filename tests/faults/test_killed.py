@@ -17,7 +17,7 @@ import distboost
 from distboost import load
 from distboost.model import checkpoint
 from distboost.prediction import streamed as stream
-from distboost.runtime.cluster import watch
+from distboost.runtime.cluster import monitor
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from tests.faults import traps
 from tests.faults.crews import until
@@ -177,7 +177,7 @@ def test_killed_while_a_checkpoint_is_written(
 
 def test_numpy_arrays_for_a_worker_that_is_gone(three, monkeypatch):
     """The scheduler knows that it is gone, and this process not yet: the others take what was meant for it."""
-    monkeypatch.setattr(watch, "LOOK", 60.0)
+    monkeypatch.setattr(monitor, "REFRESH_INTERVAL", 60.0)
     runtime = ClusterRuntime(three.client)
     try:
         gone = three.alive()[0]

@@ -27,7 +27,7 @@ SILENT = r"the scheduler at tcp://\S+ does not answer\. .*resume=True"
 
 STAGES = {
     "versions": Stage("distboost.runtime.cluster.versions:installed"),
-    "limits": Stage("distboost.runtime.cluster.runtime:_allowance"),
+    "limits": Stage("distboost.runtime.cluster.runtime:_spill_limit"),
     "scan": Stage("distboost.data.scan:scan_labels"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
     "round": Stage("distboost.runtime.shard:Shard.update"),

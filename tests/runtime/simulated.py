@@ -1,4 +1,4 @@
-"""A crew in this process and in virtual time: one seed decides what becomes of its workers and its messages.
+"""Workers in this process and in virtual time: one seed decides what becomes of its workers and its messages.
 
 Workers die, freeze, leave, join, and come back under their old address; messages are late, overtake each other, are lost or
 come twice. The hosts are real, and so is all that they compute.
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.coordinator import MOST_LOSSES, CrewRows, LostError
+from distboost.runtime.cluster.coordinator import MOST_LOSSES, DistributedRows, LostError
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Allotment, Layout, Reading, readings
@@ -30,7 +30,7 @@ WORKERS_DEADLINE = 600.0
 
 MOST_MACHINES = 5
 N_BLOCKS = 7  # of the training rows
-RECOVERY = ("hire", "recall", "take")
+RECOVERY = ("open_session", "recall", "take")
 DEADLY = ("killed before", "killed after", "frozen", "request lost", "answer lost")
 HARMLESS = ("request twice", "answer twice")
 
@@ -44,7 +44,7 @@ class Trouble:
     losses : int
         Workers that are lost, at the most.
     chance : float
-        Of each request, to end with the loss of its worker.
+        Of each message, to end with the loss of its worker.
     bustle : float
         Of something to happen to an idle worker, whenever it is asked which there are.
     doomed : float
@@ -75,7 +75,7 @@ class Event(NamedTuple):
     worker: str
 
 
-class SimulatedTicket:
+class SimulatedRequest:
     """An answer that is to come; of one that was given up, or has come before, more may be heard later."""
 
     def __init__(self) -> None:
@@ -94,28 +94,28 @@ class SimulatedTicket:
 
 @dataclass(eq=False)
 class Machine:
-    """A worker process: its offices are gone when it is."""
+    """A worker process: its sessions are gone when it is."""
 
     address: str
     threads: int
-    offices: dict[int, Host] = field(default_factory=dict)
+    sessions: dict[int, Host] = field(default_factory=dict)
     alive: bool = True
     leaving: bool = False
-    doubted: bool = False
+    suspected: bool = False
     thaws: float = 0.0  # until then it is frozen
 
 
-class Request(NamedTuple):
+class Message(NamedTuple):
     """A message to the machine that is at an address when it arrives."""
 
-    ticket: SimulatedTicket
+    request: SimulatedRequest
     address: str
-    term: int
+    session_id: int
     method: str
     arguments: tuple
 
 
-class SimulatedCrew:
+class SimulatedWorkers:
     """Simulated workers, for one training.
 
     Parameters
@@ -155,8 +155,8 @@ class SimulatedCrew:
         self._former: list[str] = []  # addresses that are free again
         self._machines: dict[str, Machine] = {}
         self._joining = 0
-        self._terms: dict[int, str] = {}  # the address of each term of service
-        self._again: list[SimulatedTicket] = []  # what comes late, or once more
+        self._sessions: dict[int, str] = {}  # the address of each session
+        self._again: list[SimulatedRequest] = []  # what comes late, or once more
         self._asked_since_loss = True
         self.blocks_given: Counter[str] = Counter()
         for _ in range(self.random.randint(1, 4)):
@@ -180,132 +180,134 @@ class SimulatedCrew:
         machine = self._machines.get(worker)
         return machine is None or machine.leaving
 
-    def hire(self, worker: str, term: int) -> SimulatedTicket:
-        assert worker not in self._terms.values(), f"{worker} is in service already"
-        self._terms[term] = worker
-        return self._send(term, "hire")
+    def open_session(self, worker: str, session_id: int) -> SimulatedRequest:
+        assert worker not in self._sessions.values(), f"{worker} has a session already"
+        self._sessions[session_id] = worker
+        return self._send(session_id, "open_session")
 
-    def parcels(self, keys: list[Key]) -> list[list[Key]]:
+    def batches(self, keys: list[Key]) -> list[list[Key]]:
         n = self.random.randint(1, 3)
         return [keys[i : i + n] for i in range(0, len(keys), n)]
 
-    def give(self, term: int, keys: list[Key]) -> SimulatedTicket:
-        self.blocks_given[self._terms[term]] += len(keys)
-        return self._send(term, "take", [(key, self.items[key]) for key in keys])
+    def load(self, session_id: int, keys: list[Key]) -> SimulatedRequest:
+        self.blocks_given[self._sessions[session_id]] += len(keys)
+        return self._send(session_id, "take", [(key, self.items[key]) for key in keys])
 
-    def ask(self, term: int, method: str, *arguments: Any) -> SimulatedTicket:
+    def ask(self, session_id: int, method: str, *arguments: Any) -> SimulatedRequest:
         if method not in RECOVERY:
             self._asked_since_loss = True
-        return self._send(term, method, *arguments)
+        return self._send(session_id, method, *arguments)
 
-    def finished(self, tickets: Collection[SimulatedTicket]) -> list[SimulatedTicket]:
-        while not (done := [ticket for ticket in tickets if ticket.settled]):
+    def finished(self, requests: Collection[SimulatedRequest]) -> list[SimulatedRequest]:
+        while not (done := [request for request in requests if request.settled]):
             self._step()
         self.random.shuffle(done)
         again, self._again = self._again, []
         return [*again, *done[: self.random.randint(1, len(done))]]
 
-    def dismiss(self, term: int, lost: bool) -> None:
-        address = self._terms.pop(term)
+    def close_session(self, session_id: int, lost: bool) -> None:
+        address = self._sessions.pop(session_id)
         machine = self._machines.get(address)
         if lost:
             self._asked_since_loss = False
         if machine is None:
             return
         if lost:
-            machine.doubted = True
+            machine.suspected = True
             self._at(max(machine.thaws - self.now, 0) + self._delay(), lambda: self._believe(machine))
-        self._at(max(machine.thaws - self.now, 0) + self._delay(), lambda: machine.offices.pop(term, None))
+        self._at(
+            max(machine.thaws - self.now, 0) + self._delay(), lambda: machine.sessions.pop(session_id, None)
+        )
 
     def close(self) -> None:
-        self._terms.clear()
+        self._sessions.clear()
         for machine in self._machines.values():
-            for host in machine.offices.values():
+            for host in machine.sessions.values():
                 host.close()
 
     # Messages.
 
-    def _send(self, term: int, method: str, *arguments: Any) -> SimulatedTicket:
-        request = Request(SimulatedTicket(), self._terms[term], term, method, arguments)
+    def _send(self, session_id: int, method: str, *arguments: Any) -> SimulatedRequest:
+        message = Message(SimulatedRequest(), self._sessions[session_id], session_id, method, arguments)
         self.n_requests += 1
         fault = self._fault(method)
         if fault in DEADLY and not self._asked_since_loss and method in RECOVERY:
-            self._tell("lost while another's rows are read", request.address)
-        self._at(self._delay(), lambda: self._arrive(request, fault))
-        return request.ticket
+            self._tell("lost while another's rows are read", message.address)
+        self._at(self._delay(), lambda: self._arrive(message, fault))
+        return message.request
 
     def _fault(self, method: str) -> str | None:
-        """What becomes of a request. Those of a recovery are in greater danger."""
+        """What becomes of a message. Those of a recovery are in greater danger."""
         if self.n_requests >= self.trouble.doomed:
             return self.random.choice(DEADLY)
         danger = 3 if method == "drop" or (method in RECOVERY and not self._asked_since_loss) else 1
         if self.losses_left and self.random.random() < danger * self.trouble.chance:
             self.losses_left -= 1
             return self.random.choice(DEADLY)
-        if self.random.random() < 0.05 and method != "hire":
+        if self.random.random() < 0.05 and method != "open_session":
             return self.random.choice(HARMLESS)
         return None
 
-    def _arrive(self, request: Request, fault: str | None) -> None:
-        machine, ticket = self._machines.get(request.address), request.ticket
+    def _arrive(self, message: Message, fault: str | None) -> None:
+        machine, request = self._machines.get(message.address), message.request
         if machine is None:
-            self._lose(ticket, "nobody is there", after=self._delay())
+            self._lose(request, "nobody is there", after=self._delay())
         elif fault == "request lost":
-            self._tell(f"request lost: {request.method}", machine.address)
-            self._lose(ticket, "the connection broke", after=self._delay())
+            self._tell(f"request lost: {message.method}", machine.address)
+            self._lose(request, "the connection broke", after=self._delay())
         elif fault == "frozen":
-            self._freeze(machine, request.method)
-            self._arrive(request, None)
+            self._freeze(machine, message.method)
+            self._arrive(message, None)
         elif machine.thaws > self.now:
-            self._lose(ticket, "no sign of life", after=TIMEOUT)
-            self._at(machine.thaws - self.now + self._delay(), lambda: self._arrive(request, None))
+            self._lose(request, "no sign of life", after=TIMEOUT)
+            self._at(machine.thaws - self.now + self._delay(), lambda: self._arrive(message, None))
         elif fault == "killed before":
-            self._kill(machine, request.method)
-            self._lose(ticket, "it was killed", after=self._delay())
+            self._kill(machine, message.method)
+            self._lose(request, "it was killed", after=self._delay())
         else:
-            self._answer(machine, request, fault)
+            self._answer(machine, message, fault)
 
-    def _answer(self, machine: Machine, request: Request, fault: str | None) -> None:
-        host = machine.offices.get(request.term)
-        if request.method == "hire" and machine.address in self.trouble.unfit:
-            request.ticket.settle(error=WorkerError("it has another version"))
+    def _answer(self, machine: Machine, message: Message, fault: str | None) -> None:
+        host = machine.sessions.get(message.session_id)
+        if message.method == "open_session" and machine.address in self.trouble.unfit:
+            message.request.settle(error=WorkerError("it has another version"))
             return
-        if request.method == "hire" and request.term in self._terms:
-            host = machine.offices[request.term] = Host(*self._host)
+        if message.method == "open_session" and message.session_id in self._sessions:
+            host = machine.sessions[message.session_id] = Host(*self._host)
         if host is None:
             self._tell("refused", machine.address)
-            self._lose(request.ticket, "it was restarted, or given up before", after=self._delay())
+            self._lose(message.request, "it was restarted, or given up before", after=self._delay())
             return
-        answer = self._worked(host, request)
+        answer = self._worked(host, message)
         if fault == "request twice":
-            self._tell(f"request twice: {request.method}", machine.address)
-            answer = self._worked(host, request)
+            self._tell(f"request twice: {message.method}", machine.address)
+            answer = self._worked(host, message)
         if fault == "killed after":
-            self._kill(machine, request.method)
+            self._kill(machine, message.method)
         if fault in ("killed after", "answer lost"):
-            self._tell(f"answer lost: {request.method}", machine.address)
-            self._lose(request.ticket, "the connection broke", after=self._delay())
+            self._tell(f"answer lost: {message.method}", machine.address)
+            self._lose(message.request, "the connection broke", after=self._delay())
             return
-        self._at(self._delay(), lambda: self._hear(request, answer))
+        self._at(self._delay(), lambda: self._hear(message, answer))
         if fault == "answer twice":
-            self._at(TIMEOUT * self.random.random(), lambda: self._hear(request, answer))
+            self._at(TIMEOUT * self.random.random(), lambda: self._hear(message, answer))
 
     @staticmethod
-    def _worked(host: Host, request: Request) -> Any:
-        return None if request.method == "hire" else getattr(host, request.method)(*request.arguments)
+    def _worked(host: Host, message: Message) -> Any:
+        return None if message.method == "open_session" else getattr(host, message.method)(*message.arguments)
 
-    def _hear(self, request: Request, answer: Any) -> None:
+    def _hear(self, message: Message, answer: Any) -> None:
         """The coordinator is handed every answer, also what it must not listen to anymore."""
-        if request.ticket.settled:
-            late = "late" if request.term not in self._terms else "twice"
-            self._tell(f"answer {late}", request.address)
-            self._again.append(request.ticket)
-        request.ticket.settle(answer)
+        if message.request.settled:
+            late = "late" if message.session_id not in self._sessions else "twice"
+            self._tell(f"answer {late}", message.address)
+            self._again.append(message.request)
+        message.request.settle(answer)
 
-    def _lose(self, ticket: SimulatedTicket, why: str, after: float) -> None:
+    def _lose(self, request: SimulatedRequest, why: str, after: float) -> None:
         def lose() -> None:
-            if not ticket.settled:
-                ticket.settle(error=LostError(why))
+            if not request.settled:
+                request.settle(error=LostError(why))
 
         self._at(after, lose)
 
@@ -341,7 +343,7 @@ class SimulatedCrew:
         machine.alive = False
         del self._machines[machine.address]
         self._former.append(machine.address)
-        for host in machine.offices.values():
+        for host in machine.sessions.values():
             host.close()
         stays = [other for other in self._machines.values() if not other.leaving]
         if len(stays) + self._joining < 1 or self.random.random() < 0.5:
@@ -364,10 +366,10 @@ class SimulatedCrew:
         self._join()
 
     def _is_well(self, machine: Machine) -> bool:
-        return not machine.leaving and not machine.doubted
+        return not machine.leaving and not machine.suspected
 
     def _believe(self, machine: Machine) -> None:
-        machine.doubted = False
+        machine.suspected = False
 
     def _happen(self) -> None:
         """Something befalls a worker that has nothing to do."""
@@ -409,11 +411,11 @@ class SimulatedCrew:
 
 
 class SimulatedRuntime(LocalRuntime):
-    """Ingest in this process, the rows on a simulated crew.
+    """Ingest in this process, the rows on simulated workers.
 
     Attributes
     ----------
-    crew : SimulatedCrew
+    workers : SimulatedWorkers
         Once rows have been placed.
     """
 
@@ -422,12 +424,14 @@ class SimulatedRuntime(LocalRuntime):
         self.n_parallel = N_BLOCKS
         self.seed, self.trouble = seed, trouble
 
-    def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> CrewRows:
+    def place(
+        self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None
+    ) -> DistributedRows:
         items = {
             Key(number, block): reading
             for number, part in enumerate(sets)
             for block, reading in enumerate(readings(part))
         }
-        self.crew = SimulatedCrew(self.seed, self.trouble, items, layout, len(sets), allotment)
+        self.workers = SimulatedWorkers(self.seed, self.trouble, items, layout, len(sets), allotment)
         sizes = {key: reading.n_rows for key, reading in items.items()}
-        return CrewRows(self.crew, sizes, layout, len(sets))
+        return DistributedRows(self.workers, sizes, layout, len(sets))

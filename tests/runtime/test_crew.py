@@ -1,4 +1,4 @@
-"""What a crew of Dask workers takes for a loss, and what not."""
+"""What counts as the loss of a Dask worker, and what does not."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from distributed import Client, LocalCluster
 from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster import office
-from distboost.runtime.cluster.office import offices
+from distboost.runtime.cluster import worker_session
+from distboost.runtime.cluster.monitor import find_unrunnable
 from distboost.runtime.cluster.runtime import ClusterRuntime
-from distboost.runtime.cluster.watch import stranded
+from distboost.runtime.cluster.worker_session import open_sessions
 from tests.faults.crews import until
 
 BACK = 40.0  # seconds until the next process has taken the address
 
 
-def offices_of():
-    return os.getpid(), len(offices())
+def open_sessions_here():
+    return os.getpid(), len(open_sessions())
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def client():
 def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, caplog):
     """It dies between two questions, and is replaced under its address before anyone asks.
 
-    Dask opens the lost worker's office again on the next one, and empty: its answers would be sums over no rows.
+    Dask opens the lost worker's session again on the next one, and empty: its answers would be sums over no rows.
     """
     X, y = blobs
 
@@ -60,8 +60,8 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
     def replace(progress):
         if progress.round != 3:
             return
-        [(address, (pid, n_offices))] = client.run(offices_of).items()
-        assert n_offices == 1
+        [(address, (pid, n_sessions))] = client.run(open_sessions_here).items()
+        assert n_sessions == 1
         os.kill(pid, signal.SIGKILL)
         last = time.monotonic() + BACK
         while (found := back(address)) is None or found[0] == pid or not found[1]:
@@ -71,7 +71,7 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
 
     def back(address):
         try:
-            return client.run(offices_of, workers=[address])[address]
+            return client.run(open_sessions_here, workers=[address])[address]
         except (OSError, ValueError):  # it is gone, or not there yet
             return None
 
@@ -89,7 +89,7 @@ def test_rows_that_no_worker_may_compute(client):
     """A task waits for them in vain; where there are no workers at all, it only waits."""
 
     def lacking(future):
-        return client.run_on_scheduler(stranded, future.key)
+        return client.run_on_scheduler(find_unrunnable, future.key)
 
     lost = client.submit(sum, [1], workers=["tcp://127.0.0.1:9"], key="lost")
     waiting = client.submit(abs, client.submit(abs, lost))
@@ -101,7 +101,7 @@ def test_rows_that_no_worker_may_compute(client):
     assert lacking(anywhere) is None
 
 
-def test_offices_are_opened_while_others_close():
+def test_sessions_are_opened_while_others_close():
     """Tasks open them in threads of a worker's pool, and its event loop closes them."""
 
     class Host:
@@ -117,17 +117,20 @@ def test_offices_are_opened_while_others_close():
     def open_many(worker):
         for number in range(n):
             name = f"{id(worker)}-{number}"
-            office._change(lambda other, _, name=name: other == name, {name: office.Office(Host(), worker)})
+            worker_session._change(
+                lambda other, _, name=name: other == name,
+                {name: worker_session.WorkerSession(Host(), worker)},
+            )
 
     threads = [threading.Thread(target=open_many, args=(worker,)) for worker in (ours, theirs)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        office.Porter(ours).teardown(ours)
-    office.Porter(ours).teardown(ours)
-    assert [each.worker for each in offices()] == [theirs] * n
-    office.Porter(theirs).teardown(theirs)
-    assert not offices()
+        worker_session.SessionCleanup(ours).teardown(ours)
+    worker_session.SessionCleanup(ours).teardown(ours)
+    assert [each.worker for each in open_sessions()] == [theirs] * n
+    worker_session.SessionCleanup(theirs).teardown(theirs)
+    assert not open_sessions()
 
 
 def has_task(key, dask_scheduler=None):

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
-from distboost.runtime.cluster.office import offices
+from distboost.runtime.cluster.worker_session import open_sessions
 from distboost.runtime.shard import Allotment
 from distboost.threads import single_blas
 from distboost.training.memory_plan import MemoryPlan
@@ -109,7 +109,7 @@ class Held(NamedTuple):
     """What a process has."""
 
     own_threads: int
-    offices: int
+    sessions: int
     threads: int
     files: int
     memory: int  # resident bytes
@@ -119,7 +119,9 @@ def held() -> Held:
     gc.collect()
     process = psutil.Process()
     own = [thread.name for thread in threading.enumerate() if thread.name.startswith("distboost")]
-    return Held(len(own), len(offices()), process.num_threads(), process.num_fds(), process.memory_info().rss)
+    return Held(
+        len(own), len(open_sessions()), process.num_threads(), process.num_fds(), process.memory_info().rss
+    )
 
 
 def everywhere(client) -> list[Held]:
@@ -133,17 +135,17 @@ def at_rest(client) -> list[Held]:
     last = time.monotonic() + DEADLINE
     while time.monotonic() < last:
         found = everywhere(client)
-        if not any(each.own_threads or each.offices for each in found) and not (client and client.futures):
+        if not any(each.own_threads or each.sessions for each in found) and not (client and client.futures):
             break
         time.sleep(0.1)
-    assert [(each.own_threads, each.offices) for each in found] == [(0, 0)] * len(found)
+    assert [(each.own_threads, each.sessions) for each in found] == [(0, 0)] * len(found)
     assert client is None or not client.futures
     return found
 
 
 @pytest.mark.parametrize("on_cluster", [False, True], ids=["in this process", "on a cluster"])
 def test_fits_leave_nothing_behind(on_cluster, request, rows, tmp_path, monkeypatch):
-    """Rows in memory and rows that stream: threads, files, futures, offices and memory stay what they were."""
+    """Rows in memory and rows that stream: threads, files, futures, sessions and memory stay what they were."""
     client = request.getfixturevalue("client") if on_cluster else None
     monkeypatch.setattr(MemoryPlan, "allotment", lambda plan, scratch, may_grow: Allotment(300, 2, scratch))
 

@@ -38,7 +38,7 @@ MOVED = ("recall", "take", "drop")
 LOSSES = {
     f"{fate}: {method}"
     for fate in ("killed", "frozen", "request lost", "answer lost")
-    for method in ("hire", *MOVED, *ASKED)
+    for method in ("open_session", *MOVED, *ASKED)
 }
 EVENTS = LOSSES | {f"request twice: {method}" for method in (*MOVED, *ASKED)} | {
     "answer twice",
@@ -86,9 +86,9 @@ def follow(trained, seeds) -> Counter[str]:
             assert trained(model, runtime) == expected
         except BaseException as error:
             error.add_note(f"Schedule {seed}, {model}; again: {REPLAYED}={seed} python -m pytest {__file__}")
-            error.add_note("\n".join(map(str, runtime.crew.story[-STORY:])))
+            error.add_note("\n".join(map(str, runtime.workers.story[-STORY:])))
             raise
-        told.update(event.what for event in runtime.crew.story)
+        told.update(event.what for event in runtime.workers.story)
     return told
 
 
@@ -112,7 +112,7 @@ def test_a_seed_is_a_schedule(trained):
     for _ in range(2):
         runtime = SimulatedRuntime(7, Trouble(MOST_LOSSES, 0.1, 0.2))
         trained(MODELS[0], runtime)
-        stories.append(runtime.crew.story)
+        stories.append(runtime.workers.story)
     assert stories[0] == stories[1]
     assert len(stories[0]) > MOST_LOSSES
 
@@ -125,7 +125,7 @@ def test_losses_without_end_end_the_training(trained, model, first):
     with pytest.raises(ClusterError, match=r"(\d+) workers were lost one after another") as caught:
         trained(model, runtime)
     assert MOST_LOSSES < int(str(caught.value).split()[0]) <= 2 * MOST_LOSSES
-    assert runtime.crew.n_requests <= first + 10 * MOST_LOSSES
+    assert runtime.workers.n_requests <= first + 10 * MOST_LOSSES
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -145,7 +145,7 @@ def test_losses_that_rounds_make_good(trained):
     expected = trained(model, LocalRuntime(1))
     runtime = SimulatedRuntime(2, Trouble(losses=10**9, chance=0.03))
     assert trained(model, runtime) == expected
-    assert sum(event.what in LOSSES for event in runtime.crew.story) > 3 * MOST_LOSSES
+    assert sum(event.what in LOSSES for event in runtime.workers.story) > 3 * MOST_LOSSES
 
 
 @pytest.mark.parametrize("doomed", [math.inf, 12])
@@ -158,14 +158,14 @@ def test_an_unfit_worker_is_asked_once(trained, caplog, doomed):
     else:
         assert trained(MODELS[0], runtime) == trained(MODELS[0], LocalRuntime(1))
     assert caplog.text.count("worker worker-0 takes no part: it has another version") == 1
-    assert runtime.crew.blocks_given["worker-0"] == 0 < runtime.crew.blocks_given["worker-1"]
+    assert runtime.workers.blocks_given["worker-0"] == 0 < runtime.workers.blocks_given["worker-1"]
 
 
 def test_workers_without_rows_join_once(trained, caplog):
     """Where there are more workers than blocks, a newcomer stays without, and is not welcomed at every question."""
     runtime = SimulatedRuntime(1, Trouble())
     runtime.n_parallel = 1
-    model = clone(MODELS[0]).set_params(callbacks=[lambda progress: runtime.crew.add_worker()])
+    model = clone(MODELS[0]).set_params(callbacks=[lambda progress: runtime.workers.add_worker()])
     with caplog.at_level(logging.INFO, "distboost"):
         assert trained(model, runtime) == trained(MODELS[0], LocalRuntime(1))
     assert caplog.text.count("1 workers have joined") == model.n_estimators - 1

@@ -1,7 +1,7 @@
 """Rows on workers that may be lost at any moment: who holds which, and what is done about a loss.
 
-Everything here is decided without I/O, through `Crew`: the same decisions are tested on a simulated crew that loses, delays
-and repeats what it is told, and run on a Dask cluster.
+Everything here is decided without I/O, through `Workers`: the same decisions are tested on simulated workers that lose,
+delay and repeat messages, and run on a Dask cluster.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class LostError(Exception):
     """A worker is given up, and with it what it held and was asked."""
 
 
-class Ticket(Protocol):
+class Request(Protocol):
     """What will be the answer to something asked."""
 
     def result(self) -> Any:
         """The answer, once there is one; raises LostError, or what the worker raised."""
 
 
-T = TypeVar("T", bound=Ticket)
+T = TypeVar("T", bound=Request)
 
 
-class Crew(Protocol[T]):
+class Workers(Protocol[T]):
     """The workers.
 
-    A worker that holds rows does so for a term of service, with a number of its own. Given up, it may come back for another
-    term; what it says of an earlier one is not heard.
+    A worker holds rows in a session, which has an id of its own. A worker that was given up may come back in another session;
+    what it answers for an earlier one is ignored.
     """
 
     def members(self) -> Mapping[str, int]:
@@ -61,47 +61,47 @@ class Crew(Protocol[T]):
     def leaving(self, worker: str) -> bool:
         """Whether the worker is gone or about to go."""
 
-    def hire(self, worker: str, term: int) -> T:
-        """Begins a term of service."""
+    def open_session(self, worker: str, session_id: int) -> T:
+        """Opens a session."""
 
-    def parcels(self, keys: list[Key]) -> list[list[Key]]:
+    def batches(self, keys: list[Key]) -> list[list[Key]]:
         """The blocks as they are best given."""
 
-    def give(self, term: int, keys: list[Key]) -> T:
+    def load(self, session_id: int, keys: list[Key]) -> T:
         """Has blocks read there; the answer is a digest of each that is held in memory."""
 
-    def ask(self, term: int, method: str, *arguments: Any) -> T:
-        """Calls a method of that term's `Host`."""
+    def ask(self, session_id: int, method: str, *arguments: Any) -> T:
+        """Calls a method of that session's `Host`."""
 
-    def finished(self, tickets: Collection[T]) -> Collection[T]:
+    def finished(self, requests: Collection[T]) -> Collection[T]:
         """Waits until some have a result, and gives these; perhaps others, too, that were given or dismissed before."""
 
-    def dismiss(self, term: int, lost: bool) -> None:
-        """Ends a term: nothing of it will be heard."""
+    def close_session(self, session_id: int, lost: bool) -> None:
+        """Closes a session: its answers are ignored from now on."""
 
     def close(self) -> None:
         """Ends all."""
 
 
 @dataclass(eq=False)
-class Service:
-    """A worker's term of service: the blocks that it holds."""
+class Session:
+    """A worker's session: the blocks that it holds."""
 
-    term: int
+    id: int
     worker: str
     threads: int
     keys: set[Key] = field(default_factory=set)
 
 
-class CrewRows(Rows):
-    """Rows that a crew holds; an answer is the sum of theirs.
+class DistributedRows(Rows):
+    """Rows that workers hold; an answer is the sum of theirs.
 
     A lost worker's blocks are read again by the others, which replay on them what the training has done (`Past`), and only these
     blocks are asked again. Every answer covers each row once, so that a loss changes no sum.
 
     Parameters
     ----------
-    crew : Crew
+    workers : Workers
     sizes : mapping of Key to int
         The blocks, and the rows of each.
     layout : Layout
@@ -113,13 +113,13 @@ class CrewRows(Rows):
         Workers lost so far, by what they had been asked.
     """
 
-    def __init__(self, crew: Crew[Any], sizes: Mapping[Key, int], layout: Layout, n_sets: int):
-        self._crew, self._sizes = crew, sizes
-        self._services: list[Service] = []
-        self._unfit: set[str] = set()
-        self._homeless = set(sizes)
+    def __init__(self, workers: Workers[Any], sizes: Mapping[Key, int], layout: Layout, n_sets: int):
+        self._workers, self._sizes = workers, sizes
+        self._sessions: list[Session] = []
+        self._rejected: set[str] = set()
+        self._unassigned = set(sizes)
         self._digests: dict[Key, int] = {}  # of the blocks as they were first read
-        self._terms = itertools.count(1)
+        self._session_ids = itertools.count(1)
         self._past = NO_PAST
         self.losses: Counter[str] = Counter()
         self._doing, self._not_made_good, self._most_losses = "place", 0, MOST_LOSSES
@@ -158,120 +158,120 @@ class CrewRows(Rows):
             if histograms is not None:
                 histograms.add(slots, root)
         self._past = self._past.then(question)
-        self._not_made_good = max(self._not_made_good - len(self._services), 0)
+        self._not_made_good = max(self._not_made_good - len(self._sessions), 0)
         return reduce(Partial.combined, found), np.sum(totals, axis=0)
 
     def passes(self) -> dict[str, int]:
         return dict(sum(self._ask("passes"), Counter()))
 
     def close(self) -> None:
-        """Ends the workers' service: now, not when the last reference to it happens to go."""
-        self._crew.close()
-        self._services = []
+        """Closes the workers' sessions: now, not when the last reference to it happens to go."""
+        self._workers.close()
+        self._sessions = []
         self.threads.close()
 
     def _ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
         """The answers of all blocks, each block in one of them, whatever happens to the workers meanwhile."""
         self._doing = method
-        self._most_losses = MOST_LOSSES + len(self._services)
+        self._most_losses = MOST_LOSSES + len(self._sessions)
         self._rebalance()
         todo = set(self._sizes)
         while todo:
-            self._house(todo & self._homeless)
+            self._assign(todo & self._unassigned)
             asked = {}
-            for service in self._services:
-                wanted = todo & service.keys
+            for session in self._sessions:
+                wanted = todo & session.keys
                 if wanted:
-                    only = None if len(wanted) == len(service.keys) else frozenset(wanted)
-                    asked[self._crew.ask(service.term, method, *arguments, only)] = service, wanted
+                    only = None if len(wanted) == len(session.keys) else frozenset(wanted)
+                    asked[self._workers.ask(session.id, method, *arguments, only)] = session, wanted
             for (_, wanted), answer in self._answers(asked):
                 todo -= wanted
                 yield answer
 
-    def _answers(self, asked: dict[Ticket, tuple]) -> Generator[tuple[tuple, Any], None, None]:
-        """What was asked with its answer, as they come; a service (the first of what was asked) that is lost is ended."""
+    def _answers(self, asked: dict[Request, tuple]) -> Generator[tuple[tuple, Any], None, None]:
+        """What was asked with its answer, as they come; a session (the first of what was asked) that is lost is ended."""
         while asked:
-            for ticket in self._crew.finished(asked.keys()):
-                if ticket not in asked:  # heard before, or of a term that has ended
+            for request in self._workers.finished(asked.keys()):
+                if request not in asked:  # heard before, or of a session that was closed
                     continue
-                about = asked.pop(ticket)
+                about = asked.pop(request)
                 try:
-                    answer = ticket.result()
+                    answer = request.result()
                 except LostError as lost:
                     self._lose(about[0], lost)
-                    for other in [other for other, (service, *_) in asked.items() if service is about[0]]:
+                    for other in [other for other, (session, *_) in asked.items() if session is about[0]]:
                         del asked[other]
                     continue
                 yield about, answer
 
     # Who holds which.
 
-    def _house(self, keys: set[Key]) -> None:
+    def _assign(self, keys: set[Key]) -> None:
         """Has blocks that nobody holds read where there is room, as they were when the last question was answered."""
         while keys:
-            self._hire()
-            held = {service: sum(self._sizes[key] for key in service.keys) for service in self._services}
-            threads = {service: service.threads for service in self._services}
+            self._open_sessions()
+            held = {session: sum(self._sizes[key] for key in session.keys) for session in self._sessions}
+            threads = {session: session.threads for session in self._sessions}
             shares = handed_out({key: self._sizes[key] for key in keys}, held, threads)
             self._prepare(shares)
-            self._give({service: deque(self._crew.parcels(share)) for service, share in shares.items()})
-            keys = keys & self._homeless
+            self._load({session: deque(self._workers.batches(share)) for session, share in shares.items()})
+            keys = keys & self._unassigned
 
-    def _hire(self) -> None:
+    def _open_sessions(self) -> None:
         """Every worker that can takes part."""
-        if not self._services:
-            self._crew.wait(self._unfit)
+        if not self._sessions:
+            self._workers.wait(self._rejected)
         asked = {}
         for worker, threads in self._joined().items():
-            service = Service(next(self._terms), worker, threads)
-            asked[self._crew.hire(worker, service.term)] = service
+            session = Session(next(self._session_ids), worker, threads)
+            asked[self._workers.open_session(worker, session.id)] = session
         while asked:
-            for ticket in self._crew.finished(asked.keys()):
-                if ticket not in asked:  # of a term that has ended
+            for request in self._workers.finished(asked.keys()):
+                if request not in asked:  # of a session that was closed
                     continue
-                service = asked.pop(ticket)
+                session = asked.pop(request)
                 try:
-                    ticket.result()
+                    request.result()
                 except LostError as lost:
-                    self._lose(service, lost)
+                    self._lose(session, lost)
                 except (WorkerError, StoreError) as error:
-                    if not self._services and not asked:  # there is nobody else
+                    if not self._sessions and not asked:  # there is nobody else
                         raise
-                    log.warning("worker %s takes no part: %s", service.worker, error)
-                    self._unfit.add(service.worker)
-                    self._end(service, lost=False)
+                    log.warning("worker %s takes no part: %s", session.worker, error)
+                    self._rejected.add(session.worker)
+                    self._end(session, lost=False)
                 else:
-                    self._services.append(service)
+                    self._sessions.append(session)
 
     def _joined(self) -> dict[str, int]:
         """The workers that could take part and do not, with their threads."""
-        known = {service.worker for service in self._services} | self._unfit
-        members = self._crew.members()
+        known = {session.worker for session in self._sessions} | self._rejected
+        members = self._workers.members()
         return {worker: threads for worker, threads in members.items() if worker not in known}
 
-    def _prepare(self, shares: Iterable[Service]) -> None:
+    def _prepare(self, shares: Iterable[Session]) -> None:
         """Tells those who are to take blocks what these have gone through."""
-        asked = {self._crew.ask(service.term, "recall", self._past): (service,) for service in shares}
+        asked = {self._workers.ask(session.id, "recall", self._past): (session,) for session in shares}
         for _ in self._answers(asked):
             pass
 
-    def _give(self, queues: dict[Service, deque[list[Key]]]) -> None:
-        """A few parcels at a time: rows that travel are never all in memory."""
-        under_way: dict[Ticket, tuple] = {}
+    def _load(self, queues: dict[Session, deque[list[Key]]]) -> None:
+        """A few batches at a time: rows that travel are never all in memory."""
+        under_way: dict[Request, tuple] = {}
 
-        def send(service: Service) -> None:
-            if queues[service] and service in self._services:
-                parcel = queues[service].popleft()
-                under_way[self._crew.give(service.term, parcel)] = service, parcel
+        def send(session: Session) -> None:
+            if queues[session] and session in self._sessions:
+                batch = queues[session].popleft()
+                under_way[self._workers.load(session.id, batch)] = session, batch
 
-        for service in queues:
-            for _ in range(service.threads):
-                send(service)
-        for (service, parcel), digests in self._answers(under_way):
+        for session in queues:
+            for _ in range(session.threads):
+                send(session)
+        for (session, batch), digests in self._answers(under_way):
             self._compare(digests)
-            service.keys.update(parcel)
-            self._homeless.difference_update(parcel)
-            send(service)
+            session.keys.update(batch)
+            self._unassigned.difference_update(batch)
+            send(session)
 
     def _compare(self, digests: dict[Key, int]) -> None:
         """Raises if blocks that were read again are not what they were."""
@@ -285,47 +285,47 @@ class CrewRows(Rows):
 
     def _rebalance(self) -> None:
         """Workers that leave hand over their blocks; those that have joined get their share."""
-        for service in list(self._services):
-            if self._crew.leaving(service.worker):
+        for session in list(self._sessions):
+            if self._workers.leaving(session.worker):
                 log.info(
-                    "worker %s leaves: its %d blocks go to the others", service.worker, len(service.keys)
+                    "worker %s leaves: its %d blocks go to the others", session.worker, len(session.keys)
                 )
-                self._end(service, lost=False)
-        if not self._services:  # nobody yet, or nobody anymore
+                self._end(session, lost=False)
+        if not self._sessions:  # nobody yet, or nobody anymore
             return
         joined = self._joined()
         if not joined:
             return
         log.info("%d workers have joined: %s", len(joined), ", ".join(sorted(joined)))
-        threads = sum(service.threads for service in self._services) + sum(joined.values())
+        threads = sum(session.threads for session in self._sessions) + sum(joined.values())
         asked = {}
-        for service in self._services:
-            fair = sum(self._sizes.values()) * service.threads / threads
-            keys = excess({key: self._sizes[key] for key in service.keys}, fair)
+        for session in self._sessions:
+            fair = sum(self._sizes.values()) * session.threads / threads
+            keys = excess({key: self._sizes[key] for key in session.keys}, fair)
             if keys:
-                asked[self._crew.ask(service.term, "drop", keys)] = service, keys
-        for (service, keys), _ in self._answers(asked):
-            service.keys.difference_update(keys)
-            self._homeless.update(keys)
-        self._hire()  # though there may be nothing for them: else they would join again at every question
+                asked[self._workers.ask(session.id, "drop", keys)] = session, keys
+        for (session, keys), _ in self._answers(asked):
+            session.keys.difference_update(keys)
+            self._unassigned.update(keys)
+        self._open_sessions()  # though there may be nothing for them: else they would join again at every question
 
-    def _lose(self, service: Service, lost: LostError) -> None:
+    def _lose(self, session: Session, lost: LostError) -> None:
         self.losses[self._doing] += 1
         self._not_made_good += 1
         log.warning(
             "worker %s is lost at '%s' of round %d (%s): its %d blocks are read again elsewhere",
-            service.worker, self._doing, self.round, lost, len(service.keys),
+            session.worker, self._doing, self.round, lost, len(session.keys),
         )  # fmt: skip
-        self._end(service, lost=True)
+        self._end(session, lost=True)
         if self._not_made_good > self._most_losses:
             raise ClusterError(
                 f"{self._not_made_good} workers were lost one after another with too few rounds between, the last one "
-                f"{service.worker} at '{self._doing}' of round {self.round} ({lost}). Look at the workers' logs: they may run "
+                f"{session.worker} at '{self._doing}' of round {self.round} ({lost}). Look at the workers' logs: they may run "
                 "out of memory. Then go on from the checkpoint."
             ) from lost
 
-    def _end(self, service: Service, lost: bool) -> None:
-        if service in self._services:
-            self._services.remove(service)
-        self._homeless.update(service.keys)
-        self._crew.dismiss(service.term, lost)
+    def _end(self, session: Session, lost: bool) -> None:
+        if session in self._sessions:
+            self._sessions.remove(session)
+        self._unassigned.update(session.keys)
+        self._workers.close_session(session.id, lost)

@@ -16,8 +16,8 @@ from distributed.comm import CommClosedError
 from distboost.errors import ClusterError, DistboostError
 from distboost.runtime.cluster.coordinator import LostError
 
-POLL = 0.25  # seconds
-OF_DASK = (
+POLL_INTERVAL = 0.25  # seconds
+LOST_TASK_ERRORS = (
     CommClosedError,
     CancelledError,
     asyncio.CancelledError,
@@ -51,9 +51,9 @@ class Link:
     def check(self) -> None:
         """Raises if the connection is gone: Dask may make a new one, but has forgotten what was asked through this one."""
         if self.client.status != "running":
-            raise self.silence()
+            raise self.scheduler_gone()
 
-    def silence(self) -> ClusterError:
+    def scheduler_gone(self) -> ClusterError:
         return ClusterError(
             f"the scheduler at {self.address} does not answer. Start a cluster, then go on from the checkpoint with "
             "fit(..., resume=True), if there is one."
@@ -78,7 +78,7 @@ class Link:
         """
         future = self.start(work)
         last = time.monotonic() + (within or self.timeout)
-        while not wait([future], timeout=POLL).done:
+        while not wait([future], timeout=POLL_INTERVAL).done:
             (check or self.check)()
             if time.monotonic() > last:
                 future.cancel()
@@ -89,24 +89,26 @@ class Link:
 
     def submit(self, function: Callable[..., Any], *arguments: Any, key: str, **how: Any) -> Any:
         """The future of a task that no other is like."""
-        with self._sending():
+        with self._submitting():
             return self.client.submit(function, *arguments, key=key, pure=False, **how)
 
     def compute(self, part: Any, workers: list[str] | None) -> Any:
         """The future of a part of a dask array, which its source has optimised."""
-        with self._sending():
+        with self._submitting():
             return self.client.compute(
                 part, workers=workers, allow_other_workers=workers is not None, optimize_graph=False
             )
 
-    async def scattered(self, value: Any, workers: list[str] | None) -> Any:
+    async def scatter(self, value: Any, workers: list[str] | None) -> Any:
         """The future of a value that was sent to a worker."""
-        with self._asking():
+        with self._translate_errors():
             return await self.client.scatter(value, workers=workers, hash=False, asynchronous=True)
 
     async def result(self, future: Any) -> Any:
         """What a task gives, or has raised."""
-        with self._asking(lambda error: future.status == "error" and not isinstance(error, OF_DASK)):
+        with self._translate_errors(
+            lambda error: future.status == "error" and not isinstance(error, LOST_TASK_ERRORS)
+        ):
             return await future.result()
 
     def release(self, futures: Iterable[Any]) -> None:
@@ -120,7 +122,7 @@ class Link:
     async def send(self, worker: str, operation: str, **message: Any) -> Any:
         """What a worker says to a message: through the scheduler, unless the client talks to workers itself."""
         scheduler: Any = self.client.scheduler
-        with self._asking():
+        with self._translate_errors():
             if self.client.direct_to_workers:
                 return await getattr(self.client.rpc(worker), operation)(**message)
             return await scheduler.proxy(worker=worker, msg={"op": operation, **message})
@@ -128,25 +130,25 @@ class Link:
     async def workers(self) -> dict[str, dict]:
         """The workers that the scheduler knows."""
         scheduler: Any = self.client.scheduler
-        with self._asking():
+        with self._translate_errors():
             return (await scheduler.identity(n_workers=-1))["workers"]
 
     async def run_on_scheduler(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function gives or raises there."""
-        with self._asking(self._is_told):
+        with self._translate_errors(self._raised_by_function):
             return await self.client.run_on_scheduler(function, *arguments)
 
     async def run_on(self, worker: str, function: Callable[..., Any]) -> Any:
         """What a function gives or raises on a worker, outside of tasks."""
-        with self._asking(self._is_told):
+        with self._translate_errors(self._raised_by_function):
             return (await self.client.run(function, workers=[worker]))[worker]
 
-    def _is_told(self, error: BaseException) -> bool:
+    def _raised_by_function(self, error: BaseException) -> bool:
         """Whether a function that runs somewhere may have raised the error."""
-        return self.client.status == "running" and not isinstance(error, (OSError, *OF_DASK))
+        return self.client.status == "running" and not isinstance(error, (OSError, *LOST_TASK_ERRORS))
 
     @contextmanager
-    def _sending(self) -> Iterator[None]:
+    def _submitting(self) -> Iterator[None]:
         self.check()
         try:
             yield
@@ -158,20 +160,22 @@ class Link:
             ) from error
 
     @contextmanager
-    def _asking(self, is_own: Callable[[BaseException], bool] = lambda error: False) -> Iterator[None]:
+    def _translate_errors(
+        self, is_own: Callable[[BaseException], bool] = lambda error: False
+    ) -> Iterator[None]:
         """`is_own` knows errors that are passed on."""
         try:
             yield
         except (DistboostError, LostError):
             raise
         except (Exception, asyncio.CancelledError) as error:
-            if is_own(error) or (isinstance(error, asyncio.CancelledError) and _is_given_up()):
+            if is_own(error) or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
                 raise
             self.check()
             raise LostError(f"{type(error).__name__}: {error}") from error
 
 
-def _is_given_up() -> bool:
+def _is_cancelled() -> bool:
     """Whether nobody wants to hear what the coroutine that we are in has to say."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,4 +1,4 @@
-"""A Dask cluster as a place to train: tasks for ingest and prediction, and a crew that holds the rows of a training."""
+"""A Dask cluster as a place to train: tasks for ingest and prediction, and workers that hold the rows of a training."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from distboost.data.sources import is_dask
 from distboost.errors import ClusterError, DistboostError
 from distboost.rows.interface import Rows
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.coordinator import CrewRows, LostError
-from distboost.runtime.cluster.crew import DaskCrew
-from distboost.runtime.cluster.link import POLL, Link
-from distboost.runtime.cluster.office import on_worker
+from distboost.runtime.cluster.coordinator import DistributedRows, LostError
+from distboost.runtime.cluster.link import POLL_INTERVAL, Link
+from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.versions import check_versions
-from distboost.runtime.cluster.watch import Watch
+from distboost.runtime.cluster.worker_session import run_task
+from distboost.runtime.cluster.workers import DaskWorkers
 from distboost.runtime.shard import Allotment, Layout, readings
 
 log = logging.getLogger("distboost")
@@ -35,22 +35,22 @@ log = logging.getLogger("distboost")
 WORKER_TIMEOUT = 30.0
 INGEST_DEADLINE = 3600.0
 
-ATTEMPTS = 10  # at a task whose workers are lost
-SPILL_FRACTION = 0.7  # Dask's own default, for workers that are told not to spill
+MAX_ATTEMPTS = 10  # at a task whose workers are lost
+SPILL_FRACTION = 0.7  # Dask's own default, for workers whose spilling is switched off
 
 
-def _allowance() -> int:
+def _spill_limit() -> int:
     """Bytes that this worker may take before it spills; 0: as many as there are."""
     manager = get_worker().memory_manager
     return int((manager.memory_spill_fraction or SPILL_FRACTION) * (manager.memory_limit or 0))
 
 
-def _is_there(url: str) -> bool:
+def _exists(url: str) -> bool:
     filesystem, path = fsspec.core.url_to_fs(url)
     return filesystem.exists(path)
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -93,9 +93,9 @@ class ClusterRuntime:
 
     def __init__(self, client: Client, worker_timeout: float = WORKER_TIMEOUT):
         self.link = Link(client, worker_timeout)
-        self.watch = Watch(self.link)
+        self.monitor = WorkerMonitor(self.link)
         try:
-            self.workers = self.watch.wait_for_members()
+            self.workers = self.monitor.wait_for_members()
             check_versions(self.link, self.workers)
         except BaseException:
             self.close()
@@ -108,12 +108,12 @@ class ClusterRuntime:
 
     def limit(self, memory_limit: int | None) -> int | None:
         """What a worker may take: no more than what Dask lets it have before it spills."""
-        allowed = self._everywhere(_allowance).values()
+        allowed = self._run_everywhere(_spill_limit).values()
         return min([limit for limit in [*allowed, memory_limit or 0] if limit], default=None)
 
     def check_shared(self, url: str) -> None:
         """Raises unless all workers see what is at a path or URL."""
-        seen = self._everywhere(_is_there, url)
+        seen = self._run_everywhere(_exists, url)
         blind = [address for address, sees in seen.items() if not sees]
         if blind:
             raise ClusterError(
@@ -126,17 +126,17 @@ class ClusterRuntime:
 
     # Tasks.
 
-    def _everywhere(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def _run_everywhere(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """The answers of all workers; those that are lost meanwhile have none."""
         calls = {
-            worker: self._call(function, arguments, worker, strictly=True) for worker in self.watch.members()
+            worker: self._call(function, arguments, worker, pinned=True) for worker in self.monitor.members()
         }
         answers = {}
         for worker, call in calls.items():
             try:
-                answers[worker] = self._awaited(call)
+                answers[worker] = self._wait(call)
             except LostError:
-                self.watch.doubt(worker)
+                self.monitor.suspect(worker)
         return answers
 
     def map(
@@ -178,35 +178,35 @@ class ClusterRuntime:
         function: Callable[..., Any],
         arguments: tuple,
         slot: str | None,
-        strictly: bool = False,
-        mark: str = "",
+        pinned: bool = False,
+        suffix: str = "",
     ) -> Call:
-        members = self.watch.members()
-        workers = [slot] if slot in members else self._well(members)
-        inputs = [self._sent(argument, workers, mark) for argument in arguments]
+        members = self.monitor.members()
+        workers = [slot] if slot in members else self._healthy(members)
+        inputs = [self._send_argument(argument, workers, suffix) for argument in arguments]
         future = self.link.submit(
-            on_worker,
+            run_task,
             function,
             *inputs,
             workers=workers,
-            allow_other_workers=workers is not None and not strictly,
+            allow_other_workers=workers is not None and not pinned,
             key=f"{self.name}-{function.__name__}-{uuid.uuid4().hex}",
         )
         return Call(function, arguments, slot, workers, inputs, future, time.monotonic())
 
-    def _well(self, members: dict[str, int]) -> list[str] | None:
+    def _healthy(self, members: dict[str, int]) -> list[str] | None:
         """Any worker, unless Dask knows some that give no sign of life."""
-        return None if len(members) == len(self.watch.known()) else list(members) or None
+        return None if len(members) == len(self.monitor.known()) else list(members) or None
 
-    def _sent(self, argument: Any, workers: list[str] | None, mark: str) -> Any:
+    def _send_argument(self, argument: Any, workers: list[str] | None, suffix: str) -> Any:
         """An argument as it travels: parts of dask arrays are computed, large arrays go straight to the worker."""
         if is_dask(argument):
-            return self.link.compute(renamed(argument, mark or self.watch.era), workers)
+            return self.link.compute(renamed(argument, suffix or self.monitor.generation), workers)
         if isinstance(argument, Shared):
             if argument.future is None:
-                well = self._well(self.watch.members())
+                well = self._healthy(self.monitor.members())
                 argument.future = self.link.submit(
-                    _itself,
+                    _identity,
                     argument.value,
                     workers=well,
                     allow_other_workers=well is not None,
@@ -214,40 +214,40 @@ class ClusterRuntime:
                 )
             return argument.future
         if isinstance(argument, np.ndarray):
-            return self._scattered(argument, workers)
+            return self._scatter(argument, workers)
         return argument
 
-    def _scattered(self, array: np.ndarray, workers: list[str] | None) -> Any:
+    def _scatter(self, array: np.ndarray, workers: list[str] | None) -> Any:
         try:
-            return self.link.answer(self.link.scattered(array, workers), self.watch.check)
+            return self.link.answer(self.link.scatter(array, workers), self.monitor.check)
         except LostError:  # that worker is gone: the scheduler finds another
             return array
 
     def _result(self, call: Call) -> Any:
         """The answer; a call whose worker is lost is made again."""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             try:
-                return self._awaited(call)
+                return self._wait(call)
             except LostError as lost:
                 self.link.release([call.future, *call.parts])
-                if attempt == ATTEMPTS - 1:
+                if attempt == MAX_ATTEMPTS - 1:
                     raise ClusterError(
-                        f"{call.future.key} was lost {ATTEMPTS} times with its workers, at last by {lost}. Look at the workers' "
-                        "logs: they may run out of memory."
+                        f"{call.future.key} was lost {MAX_ATTEMPTS} times with its workers, the last time by {lost}. "
+                        "Look at the workers' logs: they may run out of memory."
                     ) from lost
                 log.warning("%s was lost (%s): it is done again", call.future.key, lost)
                 for argument in call.arguments:
                     if isinstance(argument, Shared):
                         argument.future = None
                 # Names of its own: Dask may still know the tasks of before, and that they are meant for the lost worker.
-                again = self._call(call.function, call.arguments, None, mark=uuid.uuid4().hex)
+                again = self._call(call.function, call.arguments, None, suffix=uuid.uuid4().hex)
                 call.workers, call.inputs = again.workers, again.inputs
                 call.future, call.since = again.future, again.since
         raise AssertionError
 
-    def _awaited(self, call: Call) -> Any:
+    def _wait(self, call: Call) -> Any:
         answer = self.link.start(self.link.result(call.future))
-        while not wait([answer], timeout=POLL).done:
+        while not wait([answer], timeout=POLL_INTERVAL).done:
             self._check(call)
         try:
             return answer.result()
@@ -267,11 +267,11 @@ class ClusterRuntime:
 
     def _check(self, call: Call) -> None:
         """Raises if a call that is not done will never be."""
-        self.watch.check()
-        if call.workers and all(map(self.watch.verdict, call.workers)):
+        self.monitor.check()
+        if call.workers and all(map(self.monitor.failure_reason, call.workers)):
             raise LostError(f"{' and '.join(call.workers)} left or gave no sign of life")
-        self.watch.check_tasks({str(call.future.key): call.since})
-        if self.watch.era_began > call.since:
+        self.monitor.check_tasks({str(call.future.key): call.since})
+        if self.monitor.generation_began > call.since:
             raise LostError("what it takes may lie on a worker that gives no sign of life")
         if time.monotonic() - call.since > INGEST_DEADLINE:
             raise ClusterError(
@@ -289,13 +289,13 @@ class ClusterRuntime:
         }
         sizes = {key: reading.n_rows for key, reading in items.items()}
         name = f"{self.name}-{uuid.uuid4().hex[:4]}"
-        crew = DaskCrew(self.link, self.watch, items, layout, len(sets), allotment, name)
+        workers = DaskWorkers(self.link, self.monitor, items, layout, len(sets), allotment, name)
         try:
-            return CrewRows(crew, sizes, layout, len(sets))
+            return DistributedRows(workers, sizes, layout, len(sets))
         except BaseException:
-            crew.close()
+            workers.close()
             raise
 
     def close(self) -> None:
         """The client and its workers are the caller's."""
-        self.watch.close()
+        self.monitor.close()

@@ -15,7 +15,7 @@ from distboost.runtime.cluster.link import Link
 
 REQUIRED = ("python", "distboost")  # questions and answers may not be understood by another one
 LIBRARIES = ("numpy", "scipy", "numba", "dask", "distributed", "zarr")
-NAMED = 3  # places that a message names, of each version
+MOST_NAMED = 3  # places that a message names, of each version
 
 REMEDY = "Install the same everywhere, from one lock file or image."
 
@@ -25,7 +25,7 @@ def check_versions(link: Link, workers: Iterable[str]) -> None:
 
     Who does not answer in time is passed over: it is given up anyway.
     """
-    found = {"this process": installed(), **_asked(link, list(workers))}
+    found = {"this process": installed(), **_query(link, list(workers))}
     if different := _different(found, REQUIRED):
         raise ClusterError(f"versions differ: {different}. {REMEDY}")
     if different := _different(found, LIBRARIES):
@@ -47,7 +47,7 @@ def installed() -> dict[str, str]:
     }
 
 
-def _asked(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
+def _query(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
     """The versions of the scheduler and each worker, by the names that messages give them; asked all at once."""
     asked = {
         "the scheduler": link.run_on_scheduler(installed),
@@ -78,19 +78,19 @@ def _reason(place: str, error: BaseException) -> str:
 def _different(found: dict[str, dict[str, str]], names: Iterable[str]) -> str:
     """Who has what of those packages that are not the same everywhere."""
     return "; ".join(
-        f"{name} {_who_has_what(name, found)}"
+        f"{name} {_holders(name, found)}"
         for name in names
         if len({versions[name] for versions in found.values()}) > 1
     )
 
 
-def _who_has_what(name: str, found: dict[str, dict[str, str]]) -> str:
+def _holders(name: str, found: dict[str, dict[str, str]]) -> str:
     holders: dict[str, list[str]] = {}
     for place, versions in found.items():
         holders.setdefault(versions[name], []).append(place)
-    return " and ".join(f"{held} ({_some(places)})" for held, places in holders.items())
+    return " and ".join(f"{held} ({_first_few(places)})" for held, places in holders.items())
 
 
-def _some(places: list[str]) -> str:
-    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
-    return ", ".join(places[:NAMED]) + more
+def _first_few(places: list[str]) -> str:
+    more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+    return ", ".join(places[:MOST_NAMED]) + more

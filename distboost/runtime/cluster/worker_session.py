@@ -28,10 +28,10 @@ from distboost.runtime.shard import Allotment, Layout
 HANDLER = "distboost"
 
 
-class Office:
+class WorkerSession:
     """A host, and the threads that serve it.
 
-    The token tells it from an office of the same name: where a worker dies and another takes its address, Dask opens one anew,
+    The token tells it from a session of the same name: where a worker dies and another takes its address, Dask opens one anew,
     and empty.
     """
 
@@ -52,68 +52,70 @@ class Office:
         threading.Thread(target=end, name="distboost-closing", daemon=True).start()
 
 
-_offices: dict[str, Office] = {}
-_changing = threading.Lock()  # tasks open offices in threads of their own
+_sessions: dict[str, WorkerSession] = {}
+_sessions_lock = threading.Lock()  # tasks open open_sessions in threads of their own
 
 
-def offices() -> list[Office]:
+def open_sessions() -> list[WorkerSession]:
     """Those of this process."""
-    with _changing:
-        return [*_offices.values()]
+    with _sessions_lock:
+        return [*_sessions.values()]
 
 
-def _change(is_closed: Callable[[str, Office], bool], opened: Mapping[str, Office] | None = None) -> None:
-    with _changing:
-        closed = [name for name, office in _offices.items() if is_closed(name, office)]
-        offices = [_offices.pop(name) for name in closed]
-        _offices.update(opened or {})
-    for office in offices:
-        office.close()
+def _change(
+    is_closed: Callable[[str, WorkerSession], bool], opened: Mapping[str, WorkerSession] | None = None
+) -> None:
+    with _sessions_lock:
+        closed = [name for name, session in _sessions.items() if is_closed(name, session)]
+        open_sessions = [_sessions.pop(name) for name in closed]
+        _sessions.update(opened or {})
+    for session in open_sessions:
+        session.close()
 
 
-class Porter(WorkerPlugin):
-    """Closes an office when Dask has no use for its key: the training is over, or its client is gone."""
+class SessionCleanup(WorkerPlugin):
+    """Closes a session when Dask has no use for its key: the training is over, or its client is gone."""
 
     def __init__(self, worker: Worker):
         self.worker = worker
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
-        if start == "memory" and key in _offices:
-            _change(lambda name, office: name == key)
+        if start == "memory" and key in _sessions:
+            _change(lambda name, session: name == key)
 
     def teardown(self, worker: Worker) -> None:
-        _change(lambda name, office: office.worker is worker)
+        _change(lambda name, session: session.worker is worker)
 
 
-def open_office(
+def open_session(
     name: str, probes: list[Probe], layout: Layout, n_sets: int, allotment: Allotment | None
 ) -> str:
-    """Makes room for rows on this worker, if it sees the arrays that they are read from; the office's token."""
+    """Makes room for rows on this worker, if it sees the arrays that they are read from; the session's token."""
     worker = get_worker()
     for probe in probes:
         probe.check()
     if allotment is not None and allotment.scratch is None:
         allotment = replace(allotment, scratch=worker.local_directory)
     sync(worker.loop, _install, worker)
-    office = Office(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
-    _change(lambda other, _: other == name, {name: office})  # Dask may do a task twice
-    return office.token
+    session = WorkerSession(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
+    _change(lambda other, _: other == name, {name: session})  # Dask may do a task twice
+    return session.token
 
 
 async def _install(worker: Worker) -> None:
     worker.handlers.setdefault(HANDLER, _answer)
-    worker.plugins.setdefault(HANDLER, Porter(worker))
+    worker.plugins.setdefault(HANDLER, SessionCleanup(worker))
 
 
-def _found(name: str, token: str) -> Office | None:
-    """The office, unless it was given up or is another of that name."""
-    office = _offices.get(name)
-    return office if office is not None and office.token == token else None
+def _found(name: str, token: str) -> WorkerSession | None:
+    """The session, unless it was given up or is another of that name."""
+    session = _sessions.get(name)
+    return session if session is not None and session.token == token else None
 
 
-async def _answer(office: str, token: str, method: str, arguments: list) -> dict[str, Any]:
+async def _answer(session: str, token: str, method: str, arguments: list) -> dict[str, Any]:
     """What the handler replies."""
-    found = _found(office, token)
+    found = _found(session, token)
     if found is None:
         return {"gone": True}
     loop = asyncio.get_running_loop()
@@ -124,44 +126,44 @@ async def _answer(office: str, token: str, method: str, arguments: list) -> dict
             return {"gone": True}
         if isinstance(error, asyncio.CancelledError):  # the worker itself ends
             raise
-        return {"error": to_serialize(told(error, method, found.worker.address))}
+        return {"error": to_serialize(located_error(error, method, found.worker.address))}
     return {"value": to_serialize(value)}
 
 
-def give_rows(office: str, token: str, key: Key, function: Callable, *call: Any) -> dict[Key, int]:
-    """A task that makes binned rows of what Dask has computed, and leaves them in the office; a digest of them."""
-    found = _found(office, token)
+def store_rows(session: str, token: str, key: Key, function: Callable, *call: Any) -> dict[Key, int]:
+    """A task that makes binned rows of what Dask has computed, and leaves them in the session; a digest of them."""
+    found = _found(session, token)
     if found is None:
-        raise LostError("its office was closed")
+        raise LostError("its session was closed")
     try:
         return found.host.take([(key, function(*call))])
     except Exception as error:
         if found.closed:
-            raise LostError("its office was closed") from error
-        raise told(error, "take", found.worker.address) from error
+            raise LostError("its session was closed") from error
+        raise located_error(error, "take", found.worker.address) from error
 
 
-def told(error: BaseException, stage: str, worker: str) -> DistboostError:
+def located_error(error: BaseException, stage: str, worker: str) -> DistboostError:
     """The error as the caller sees it: where it happened, and of the library's own types."""
     block = getattr(error, "block", None)
     place = f"at '{stage}'{f' of {block}' if block else ''}, on worker {worker}"
     if isinstance(error, DistboostError):
-        told: DistboostError = type(error)(f"{error} ({place})")
+        found: DistboostError = type(error)(f"{error} ({place})")
     else:
-        told = WorkerError(
+        found = WorkerError(
             f"{type(error).__name__}: {error} ({place}). The worker's log has the rest"
             + ("; give it more memory, or a memory_limit." if isinstance(error, MemoryError) else ".")
         )
-    told.block, told.stage, told.worker = block, stage, worker  # type: ignore[attr-defined]
-    return told
+    found.block, found.stage, found.worker = block, stage, worker  # type: ignore[attr-defined]
+    return found
 
 
-def on_worker(function: Callable, *arguments: Any) -> Any:
+def run_task(function: Callable, *arguments: Any) -> Any:
     """Runs a task; an error of a store says on which worker it was met."""
     try:
         return function(*arguments)
     except StoreError as error:
         worker = get_worker().address
-        told = type(error)(f"{error} (on worker {worker})")
-        told.worker = worker  # type: ignore[attr-defined]
-        raise told from error
+        located = type(error)(f"{error} (on worker {worker})")
+        located.worker = worker  # type: ignore[attr-defined]
+        raise located from error

@@ -1,4 +1,4 @@
-"""A crew of Dask workers: how they are hired and asked."""
+"""Dask workers: how their sessions are opened and how they are asked."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ from distboost.data.sources import is_dask
 from distboost.errors import DistboostError, WorkerError
 from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.coordinator import LostError
-from distboost.runtime.cluster.link import POLL, Link
-from distboost.runtime.cluster.office import HANDLER, give_rows, on_worker, open_office, told
-from distboost.runtime.cluster.watch import Watch
+from distboost.runtime.cluster.link import POLL_INTERVAL, Link
+from distboost.runtime.cluster.monitor import WorkerMonitor
+from distboost.runtime.cluster.worker_session import (
+    HANDLER,
+    located_error,
+    open_session,
+    run_task,
+    store_rows,
+)
 from distboost.runtime.shard import Allotment, Layout, Reading
 
 log = logging.getLogger("distboost")
 
 CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that gives signs of life all the time
-PARCEL = 16  # blocks per thread that a worker reads by itself
+BATCH = 16  # blocks per thread that a worker reads by itself
 
 
-class Sent(NamedTuple):
+class SentTask(NamedTuple):
     """A task under way."""
 
     answer: Future
@@ -38,10 +44,10 @@ class Sent(NamedTuple):
     futures: list[Any]  # Dask's, of the task and of what it takes: without them, Dask would let go of it
 
 
-class DaskTicket:
+class DaskRequest:
     """An answer that is to come from a worker, or from a task there: then `send` sends it once more."""
 
-    def __init__(self, worker: str, future: Future | None = None, send: Callable[[], Sent] | None = None):
+    def __init__(self, worker: str, future: Future | None = None, send: Callable[[], SentTask] | None = None):
         self.worker, self._send = worker, send
         self.since = time.monotonic()
         self.given_up: str | None = None
@@ -57,9 +63,9 @@ class DaskTicket:
         self.future.cancel()
         link.release(self._futures)
 
-    def renew(self, link: Link, era_began: float) -> None:
+    def renew(self, link: Link, generation_began: float) -> None:
         """What a task takes may be on a worker that was given up since, and would not come."""
-        if self._send is not None and era_began > self.since:
+        if self._send is not None and generation_began > self.since:
             self.future.cancel()
             link.release(self._futures)
             self.future, self.key, self._futures = self._send()
@@ -81,21 +87,21 @@ class DaskTicket:
 
 
 @dataclass
-class Term:
-    """Where a term is served."""
+class RemoteSession:
+    """A session as the coordinator sees it: on which worker it is open."""
 
     worker: str
-    future: Any  # the office is open as long as this is wanted
+    future: Any  # the session is open as long as this is wanted
     token: str = ""
 
 
-class DaskCrew:
+class DaskWorkers:
     """The workers of a Dask client, for one training.
 
     Parameters
     ----------
     link : Link
-    watch : Watch
+    monitor : WorkerMonitor
     items : mapping of Key to Reading
         How each block is read; may have dask collections among its arguments.
     layout, n_sets, allotment
@@ -107,68 +113,75 @@ class DaskCrew:
     def __init__(
         self,
         link: Link,
-        watch: Watch,
+        monitor: WorkerMonitor,
         items: Mapping[Key, Reading],
         layout: Layout,
         n_sets: int,
         allotment: Allotment | None,
         name: str,
     ):
-        self._link, self._watch, self._items = link, watch, items
+        self._link, self._monitor, self._items = link, monitor, items
         self._host = _probes(items), layout, n_sets, allotment
         self._name = name
-        self._terms: dict[int, Term] = {}
+        self._sessions: dict[int, RemoteSession] = {}
 
     def members(self) -> dict[str, int]:
-        return self._watch.members()
+        return self._monitor.members()
 
     def wait(self, besides: Collection[str]) -> None:
-        self._watch.wait_for_members(besides)
+        self._monitor.wait_for_members(besides)
 
     def leaving(self, worker: str) -> bool:
-        return self._watch.leaving(worker)
+        return self._monitor.leaving(worker)
 
-    def hire(self, worker: str, term: int) -> DaskTicket:
-        key = self._office(term)
+    def open_session(self, worker: str, session_id: int) -> DaskRequest:
+        key = self._session_name(session_id)
         future = self._link.submit(
-            on_worker, open_office, key, *self._host, workers=[worker], key=key, retries=0
+            run_task, open_session, key, *self._host, workers=[worker], key=key, retries=0
         )
-        self._terms[term] = begun = Term(worker, future)
+        self._sessions[session_id] = begun = RemoteSession(worker, future)
 
         async def opened() -> None:
             begun.token = await self._link.result(future)
 
-        return DaskTicket(worker, self._link.start(opened()))
+        return DaskRequest(worker, self._link.start(opened()))
 
-    def parcels(self, keys: list[Key]) -> list[list[Key]]:
+    def batches(self, keys: list[Key]) -> list[list[Key]]:
         """Blocks whose rows travel go one by one; those that the worker reads itself, many at a time."""
         if any(_travels(argument) for argument in self._items[keys[0]].call):
             return [[key] for key in keys]
-        n = PARCEL * max(self._watch.members().values(), default=1)
+        n = BATCH * max(self._monitor.members().values(), default=1)
         return [keys[i : i + n] for i in range(0, len(keys), n)]
 
-    def give(self, term: int, keys: list[Key]) -> DaskTicket:
+    def load(self, session_id: int, keys: list[Key]) -> DaskRequest:
         readings = [self._items[key] for key in keys]
         if len(keys) > 1 or not any(is_dask(argument) for argument in readings[0].call):
-            return self.ask(term, "take", list(zip(keys, readings, strict=True)))
-        worker, token = self._terms[term].worker, self._terms[term].token
+            return self.ask(session_id, "take", list(zip(keys, readings, strict=True)))
+        worker, token = self._sessions[session_id].worker, self._sessions[session_id].token
         [key], [reading] = keys, readings
 
-        def send() -> Sent:
+        def send() -> SentTask:
             call = [
-                self._link.compute(renamed(argument, self._watch.era), [worker])
+                self._link.compute(renamed(argument, self._monitor.generation), [worker])
                 if is_dask(argument)
                 else argument
                 for argument in reading.call
             ]
             # Never a name of before: Dask would not do again what it remembers as done.
-            name = f"{self._office(term)}-{key.number}-{key.block}-{uuid.uuid4().hex}"
+            name = f"{self._session_name(session_id)}-{key.number}-{key.block}-{uuid.uuid4().hex}"
             future = self._link.submit(
-                give_rows, self._office(term), token, key, reading.function, *call, workers=[worker], key=name
+                store_rows,
+                self._session_name(session_id),
+                token,
+                key,
+                reading.function,
+                *call,
+                workers=[worker],
+                key=name,
             )
-            return Sent(self._link.start(self._taken(future, key, worker)), name, [*call, future])
+            return SentTask(self._link.start(self._taken(future, key, worker)), name, [*call, future])
 
-        return DaskTicket(worker, send=send)
+        return DaskRequest(worker, send=send)
 
     async def _taken(self, future: Any, key: Key, worker: str) -> dict[Key, int]:
         """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
@@ -178,60 +191,60 @@ class DaskCrew:
         except (DistboostError, LostError):
             raise
         except Exception as error:
-            raise told(error, "take", worker) from error
+            raise located_error(error, "take", worker) from error
 
-    def ask(self, term: int, method: str, *arguments: Any) -> DaskTicket:
-        worker, token = self._terms[term].worker, self._terms[term].token
+    def ask(self, session_id: int, method: str, *arguments: Any) -> DaskRequest:
+        worker, token = self._sessions[session_id].worker, self._sessions[session_id].token
         message = {
-            "office": self._office(term),
+            "session": self._session_name(session_id),
             "token": token,
             "method": method,
             "arguments": [to_serialize(argument) for argument in arguments],
         }
-        return DaskTicket(worker, self._link.start(self._asked(worker, message)))
+        return DaskRequest(worker, self._link.start(self._asked(worker, message)))
 
     async def _asked(self, worker: str, message: dict[str, Any]) -> Any:
         reply = await self._link.send(worker, HANDLER, **message)
-        if reply is None or "gone" in reply:  # None: a worker that has never had an office
+        if reply is None or "gone" in reply:  # None: a worker that has never had a session
             raise LostError("it was restarted, or given up before")
         if "error" in reply:
             raise reply["error"]
         return reply["value"]
 
-    def finished(self, tickets: Collection[DaskTicket]) -> list[DaskTicket]:
+    def finished(self, requests: Collection[DaskRequest]) -> list[DaskRequest]:
         while True:
-            wait([ticket.future for ticket in tickets], timeout=POLL, return_when=FIRST_COMPLETED)
-            done = [ticket for ticket in tickets if ticket.future.done()]
+            wait([request.future for request in requests], timeout=POLL_INTERVAL, return_when=FIRST_COMPLETED)
+            done = [request for request in requests if request.future.done()]
             if done:
                 return done
-            for ticket in tickets:
-                why = self._watch.verdict(ticket.worker)
-                if why is None and time.monotonic() - ticket.since > CALL_DEADLINE:
+            for request in requests:
+                why = self._monitor.failure_reason(request.worker)
+                if why is None and time.monotonic() - request.since > CALL_DEADLINE:
                     why = f"no answer within {CALL_DEADLINE:.0f} s"
                 if why is not None:
-                    ticket.give_up(self._link, why)
+                    request.give_up(self._link, why)
                 else:
-                    ticket.renew(self._link, self._watch.era_began)
-            self._watch.check_tasks(
+                    request.renew(self._link, self._monitor.generation_began)
+            self._monitor.check_tasks(
                 {
-                    ticket.key: ticket.since
-                    for ticket in tickets
-                    if ticket.key is not None and not self._watch.leaving(ticket.worker)
+                    request.key: request.since
+                    for request in requests
+                    if request.key is not None and not self._monitor.leaving(request.worker)
                 }
             )
 
-    def dismiss(self, term: int, lost: bool) -> None:
-        ended = self._terms.pop(term)
+    def close_session(self, session_id: int, lost: bool) -> None:
+        ended = self._sessions.pop(session_id)
         if lost:
-            self._watch.doubt(ended.worker)
+            self._monitor.suspect(ended.worker)
         self._link.release([ended.future])
 
     def close(self) -> None:
-        for term in list(self._terms):
-            self.dismiss(term, lost=False)
+        for session_id in list(self._sessions):
+            self.close_session(session_id, lost=False)
 
-    def _office(self, term: int) -> str:
-        return f"{self._name}-{term}"
+    def _session_name(self, session_id: int) -> str:
+        return f"{self._name}-{session_id}"
 
 
 def _probes(items: Mapping[Key, Reading]) -> list[Probe]:
