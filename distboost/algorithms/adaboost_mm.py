@@ -34,7 +34,8 @@ from distboost.algorithms.base import (
     size,
 )
 from distboost.errors import DataError
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.base import Weighting

@@ -13,7 +13,8 @@ from scipy.special import log_expit, softmax
 from sklearn.utils._param_validation import Interval
 
 from distboost.kernels import simd
-from distboost.rows.interface import Losses, Rows, Step
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses, Step
 from distboost.trees.grower import TreeGrower
 from distboost.weights.base import Statistic, Weighting
 

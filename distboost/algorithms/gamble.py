@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import softmax
 
 from distboost.algorithms.base import Algorithm, Learner, Round, size
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_fine, normalised

@@ -20,7 +20,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import Algorithm, parameter, signs
 from distboost.algorithms.tables import side_table
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals

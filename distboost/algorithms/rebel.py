@@ -30,7 +30,8 @@ from distboost.algorithms.base import (
     statistic_bytes,
 )
 from distboost.kernels import similarity as kernels
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.similarity.search import SEARCH_BYTES, Similarity, SimilaritySearch
 from distboost.trees.grower import TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree

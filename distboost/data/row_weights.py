@@ -10,7 +10,7 @@ import numpy as np
 
 from distboost.data.profile import ClassScan, Profile
 from distboost.errors import DataError
-from distboost.weights.base import WEIGHT_BITS
+from distboost.rows.scales import WEIGHT_BITS
 
 
 def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from distboost.errors import DataError
-from distboost.rows.interface import Step
+from distboost.rows.messages import Step
 from distboost.threads import Threads
 
 _ROWS_AT_ONCE = 4096

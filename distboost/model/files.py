@@ -23,7 +23,7 @@ from distboost.model.create import new_ensemble, read_ensemble
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import History
 from distboost.model.learned import BEST, HISTORIES, NOTE, Learned
-from distboost.rows.interface import RowCounts
+from distboost.rows.messages import RowCounts
 
 MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
 

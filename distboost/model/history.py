@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
-from distboost.rows.interface import Losses
+from distboost.rows.messages import Losses
 
 
 class Progress(NamedTuple):

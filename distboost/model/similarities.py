@@ -11,7 +11,7 @@ from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, Places
 from distboost.model.damage import Intact
 from distboost.model.ensemble import Ensemble
-from distboost.rows.interface import Step
+from distboost.rows.messages import Step
 from distboost.similarity.search import Similarity
 
 # One entry per similarity, in their order; (T,) but for the anchors (T, 2, D) and the values (T, K).

@@ -10,8 +10,9 @@ from distboost.errors import ModelFormatError
 from distboost.kernels import predict
 from distboost.model.damage import Intact
 from distboost.model.ensemble import Ensemble
-from distboost.rows.interface import BinnedTree, Step, TreeStep
+from distboost.rows.messages import Step
 from distboost.trees.grower import Tree
+from distboost.trees.tree import BinnedTree, TreeStep
 
 _NODES = ("feature", "threshold", "missing_left", "left", "right", "gain")
 

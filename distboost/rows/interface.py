@@ -11,87 +11,30 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import partition, update
-from distboost.rows.reduced import Best, Partial
+from distboost.rows.messages import (
+    GivenScores,
+    HistogramQuestion,
+    Losses,
+    Root,
+    RootQuestion,
+    RowCounts,
+    Splits,
+    Step,
+    Subsample,
+    SumsQuestion,
+    UpdateQuestion,
+)
+from distboost.rows.reduced import Best, Reduced
+from distboost.rows.scales import ENOUGH_BITS, HISTOGRAM_BITS, LOST_BITS, Scale, fine_bits
 from distboost.splits.search import Histograms
 from distboost.threads import Threads
-from distboost.weights.base import HISTOGRAM_BITS, Reduction, Scale, Statistic, Weighting, fine_bits
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
+from distboost.weights.base import Reduction, Statistic, Weighting
 
 NO_FEATURES = np.zeros(0, np.int64)
-ERROR_UNIT = 2.0**22  # weights of misclassified rows are counted in units of 1/ERROR_UNIT
-
-# Statistics may lose so many bits to a bound of the weights that is above the largest, or all that they have beyond ENOUGH_BITS.
-LOST_BITS = 8
-ENOUGH_BITS = 30
-
-
-class Splits(NamedTuple):
-    """Splits to apply: the rows of node[m] part between left[m] and right[m]."""
-
-    node: np.ndarray
-    feature: np.ndarray
-    bin: np.ndarray
-    missing_left: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-
-    @classmethod
-    def empty(cls) -> Splits:
-        z = np.zeros(0, np.int64)
-        return cls(z, z, z, z.astype(bool), z, z)
-
-    @classmethod
-    def of(cls, rows: list[tuple]) -> Splits:
-        if not rows:
-            return cls.empty()
-        columns = [np.array(column) for column in zip(*rows, strict=True)]
-        node, feature, bin, missing_left, left, right = columns
-        return cls(node, feature, bin, missing_left.astype(bool), left, right)
-
-
-@dataclass(frozen=True)
-class Subsample:
-    """The rows whose random number under `key` is below `fraction`."""
-
-    key: np.uint64
-    fraction: float
-
-
-@dataclass(frozen=True)
-class RootQuestion:
-    """Begin a new tree: all rows are in node 0. Compute the statistic that its histograms sum, if there is one."""
-
-    statistic: Statistic | None
-    scale: Scale
-    subsample: Subsample | None
-    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
-
-
-class Root(NamedTuple):
-    """A tree that is to begin: over which features and rows, and what its histograms sum."""
-
-    features: np.ndarray
-    statistic: Statistic | None
-    subsample: Subsample | None
-    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
-
-    def same(self, other: Root | None) -> bool:
-        return other is not None and all(map(_same, self, other))
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Equality of small values that may hold arrays."""
-    if is_dataclass(a) and type(a) is type(b):
-        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
 
 
 class Foreseen(NamedTuple):
@@ -100,118 +43,6 @@ class Foreseen(NamedTuple):
     root: Root
     histograms: Histograms
     slot: int
-
-
-@dataclass(frozen=True)
-class HistogramQuestion:
-    """Apply the splits, then sum the statistics of the nodes `build`, over `features`."""
-
-    root: RootQuestion | None
-    splits: Splits
-    build: np.ndarray
-    features: np.ndarray
-
-
-@dataclass(frozen=True)
-class SumsQuestion:
-    """Apply the splits, then sum over the rows of each leaf."""
-
-    root: RootQuestion | None
-    splits: Splits
-    leaves: np.ndarray
-    reduction: Reduction
-    scale: Scale
-
-
-class Step(Protocol):
-    """What a round adds to the scores: a weak learner with its values."""
-
-    @property
-    def values(self) -> np.ndarray: ...
-
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
-        """Adds it to the block's scores; `parted`: the block's rows lie parted by the tree grown last."""
-
-
-@dataclass(frozen=True)
-class UpdateQuestion:
-    """Apply the splits, add the steps to the scores, and report the losses. Done once per round, however often asked."""
-
-    round: int
-    splits: Splits
-    steps: tuple[Step, ...]
-    anew: bool  # the steps are the whole ensemble: the scores start from 0
-    weighting: Weighting
-    shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
-    factors: tuple[float, ...]
-    root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
-    features: np.ndarray
-
-
-class BinnedTree(NamedTuple):
-    """A tree that decides by bins. Children below 0 are leaves: ~child."""
-
-    feature: np.ndarray
-    bin: np.ndarray
-    missing_left: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-
-
-class TreeStep(NamedTuple):
-    """A tree whose leaves add `values` to the scores."""
-
-    tree: BinnedTree
-    values: np.ndarray  # (leaves, n_scores)
-    leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie parted by this tree
-
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
-        rest = block.present
-        if parted and self.leaves is not None:
-            update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)
-            rest = block.rest
-        if len(rest):
-            leaf = np.empty(len(rest), np.int32)
-            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rest, leaf)
-            update.add_by_leaf(block.scores, rest, leaf, self.values)
-
-
-class GivenScores(NamedTuple):
-    """Scores of every training row, that come from elsewhere."""
-
-    values: np.ndarray  # (n_rows, n_scores)
-
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
-        block.scores[block.present] += self.values[block.first + block.present]
-
-
-class Losses(NamedTuple):
-    """One set of rows after a round."""
-
-    log_weights: (
-        np.ndarray
-    )  # logarithms of the rows' total weights under the algorithm's weighting, or of their losses
-    error: float  # fraction of misclassified rows
-    n: float  # the rows' own total weight: their number, unless they are weighted
-
-    @property
-    def mean(self) -> float:
-        """The rows' mean weight, all columns together; infinite where it is beyond what a float holds."""
-        with np.errstate(over="ignore"):
-            return float(np.exp(self.log_weights - math.log(self.n)).sum())
-
-
-class RowCounts(NamedTuple):
-    """The size of a set of rows, those of weight 0 left out."""
-
-    n_rows: int
-    weight_units: int  # the total weight, in units of 1/ERROR_UNIT
-    weighted: bool  # some row weighs other than 1
-    digest: tuple[int, int] = (0, 0)  # by content, and by number and content: see kernels/digest.py
-
-    @property
-    def weight(self) -> float:
-        return self.weight_units / ERROR_UNIT
 
 
 class Rows(ABC):
@@ -253,13 +84,13 @@ class Rows(ABC):
         """Fills the slots with the histograms of ``question.build``, summed over all shards; a new tree's totals."""
 
     @abstractmethod
-    def _sums(self, question: SumsQuestion) -> Partial:
+    def _sums(self, question: SumsQuestion) -> Reduced:
         """The reduction over the rows of all shards."""
 
     @abstractmethod
     def _update(
         self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Partial, np.ndarray]:
+    ) -> tuple[Reduced, np.ndarray]:
         """Updates all shards; fills the slot with the histogram of ``question.root``, if it has one, and gives its totals."""
 
     @abstractmethod
@@ -363,11 +194,11 @@ class Rows(ABC):
     def update(
         self,
         steps: Sequence[Step],
-        anew: bool = False,
+        from_zero: bool = False,
         growth: np.ndarray | None = None,
         then: Foreseen | None = None,
     ) -> list[Losses]:
-        """Adds the steps to the scores (to 0, if `anew`); what the training and the evaluation rows then lose.
+        """Adds the steps to the scores (to 0, if `from_zero`); what the training and the evaluation rows then lose.
 
         `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide. `then` is the tree that
         comes next, if it is known: it is begun, and the histogram of its root summed, in the same pass.
@@ -376,7 +207,7 @@ class Rows(ABC):
         before = self._shifts
         if growth is None:
             growth = np.sum([self.weighting.growth(step.values) for step in steps], axis=0)
-            before = [self._initial] * len(before) if anew else before
+            before = [self._initial] * len(before) if from_zero else before
         shifts = tuple(shift + growth for shift in before)
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
         splits, self._bound = self._take_queue(), shifts[0]
@@ -384,7 +215,7 @@ class Rows(ABC):
         if then is not None:
             root, histograms, slots = self._begun(then.root, self._bound), then.histograms, [then.slot]
         question = UpdateQuestion(
-            self.round, splits, tuple(steps), anew, self.weighting, shifts, factors, root,
+            self.round, splits, tuple(steps), from_zero, self.weighting, shifts, factors, root,
             then.root.features if then else NO_FEATURES,
         )  # fmt: skip
         self.round += 1
@@ -397,7 +228,7 @@ class Rows(ABC):
             logs = self.weighting.log_totals(np.array(sums) / factors[m], shifts[m])
             losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
             self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
-        if anew:
+        if from_zero:
             self._settle()
         return losses
 
@@ -411,7 +242,7 @@ class Rows(ABC):
             self._settle()
         return losses
 
-    def go_on(self, scores: np.ndarray, n_rounds: int) -> None:
+    def continue_from(self, scores: np.ndarray, n_rounds: int) -> None:
         """The scores (n_rows, n_scores) that so many rounds have given to the training rows, of which there are no others."""
         if n_rounds:
             self.round = n_rounds

@@ -18,16 +18,16 @@ class Best(NamedTuple):
         return min(self, other, key=lambda best: best[:2])
 
 
-class Partial(NamedTuple):
+class Reduced(NamedTuple):
     """A part of an answer: parts combine by adding sums, taking the larger maxima and the better best, in any order."""
 
     sums: np.ndarray  # int64
     maxima: np.ndarray  # float64
     best: Best | None = None
 
-    def combined(self, other: Partial) -> Partial:
+    def combined(self, other: Reduced) -> Reduced:
         best = self.best.combined(other.best) if self.best and other.best else self.best or other.best
-        return Partial(self.sums + other.sums, np.maximum(self.maxima, other.maxima), best)
+        return Reduced(self.sums + other.sums, np.maximum(self.maxima, other.maxima), best)
 
-    def copied(self) -> Partial:
-        return Partial(self.sums.copy(), self.maxima.copy(), self.best)
+    def copied(self) -> Reduced:
+        return Reduced(self.sums.copy(), self.maxima.copy(), self.best)

@@ -13,7 +13,7 @@ from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.kernels import partition
 from distboost.kernels.digest import digest_of
-from distboost.rows.interface import Splits
+from distboost.rows.messages import Splits
 from distboost.runtime.streaming.scratch import Extent, Scratch
 
 

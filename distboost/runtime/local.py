@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from distboost.data.blocks import BinnedSet
-from distboost.rows.interface import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
+from distboost.rows.interface import Rows
+from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
+from distboost.rows.reduced import Reduced
 from distboost.runtime.shard import Allotment, Layout, Shard, readings
 from distboost.splits.search import Histograms
 from distboost.threads import Threads
@@ -70,12 +72,12 @@ class LocalRows(Rows):
     def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
         return self.shard.histogram(question, histograms.pool, np.array(slots, np.int64))
 
-    def _sums(self, question: SumsQuestion) -> Partial:
+    def _sums(self, question: SumsQuestion) -> Reduced:
         return self.shard.sums(question)
 
     def _update(
         self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Partial, np.ndarray]:
+    ) -> tuple[Reduced, np.ndarray]:
         pool = None if histograms is None else histograms.pool
         return self.shard.update(question, pool, np.array(slots, np.int64))
 

@@ -16,10 +16,8 @@ import numpy as np
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.memory import returned_when_freed
 from distboost.kernels import histogram, random
-from distboost.rows.interface import (
-    ERROR_UNIT,
+from distboost.rows.messages import (
     HistogramQuestion,
-    Partial,
     RootQuestion,
     RowCounts,
     Splits,
@@ -28,6 +26,8 @@ from distboost.rows.interface import (
     SumsQuestion,
     UpdateQuestion,
 )
+from distboost.rows.reduced import Reduced
+from distboost.rows.scales import ERROR_UNIT
 from distboost.runtime.block import Block, Key, ParkedBlock, located
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.streaming.scratch import Scratch
@@ -90,8 +90,8 @@ class Layout(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Past:
-    """What rows have gone through: enough to bring rows that are read again to where the others are.
+class ReplayLog:
+    """What to replay on rows that are read again, so that they come to where the others are.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Past:
     steps: tuple[Step, ...] = ()
     questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
 
-    def then(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> Past:
+    def then(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
         """With one question more."""
         if not isinstance(question, UpdateQuestion):
             return replace(self, questions=(*self.questions, question))
@@ -116,12 +116,12 @@ class Past:
             if question.root is None
             else (HistogramQuestion(question.root, NO_SPLITS, NO_SLOTS, NO_SLOTS),)
         )
-        return Past(
-            question.round, question.steps if question.anew else (*self.steps, *question.steps), begun
+        return ReplayLog(
+            question.round, question.steps if question.from_zero else (*self.steps, *question.steps), begun
         )
 
 
-NO_PAST = Past()
+NOTHING_TO_REPLAY = ReplayLog()
 
 
 class Shard:
@@ -178,8 +178,10 @@ class Shard:
         """The resident training rows, in their order: they were taken in any."""
         return [self._resident[key] for key in sorted(self._resident) if key.number == 0]
 
-    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]], past: Past = NO_PAST) -> dict[Key, int]:
-        """Holds these rows too, as they are after all that is past. Several threads may do this at a time.
+    def take(
+        self, items: Iterable[tuple[Key, BinnedRows | Reading]], log: ReplayLog = NOTHING_TO_REPLAY
+    ) -> dict[Key, int]:
+        """Holds these rows too, after replaying the log on them. Several threads may do this at a time.
 
         The answer is a digest of each block that stays in memory. Streamed ones come from a store that has checksums.
         """
@@ -192,21 +194,21 @@ class Shard:
                 else:
                     self._n_resident += n_rows
                     near.append((key, item))
-        for question in past.questions:
+        for question in log.questions:
             self._begin(question.root)
 
         def hold(key: Key, item: BinnedRows | Reading) -> tuple[Key, int]:
             with located(key):
                 block = self._block(item() if isinstance(item, Reading) else item)
-                self._replay(key, block, past)
+                self._replay(key, block, log)
             self._resident[key] = block
             return key, block.digest[1]
 
         def park(key: Key, parked: ParkedBlock) -> None:
-            if past is not NO_PAST:
+            if log is not NOTHING_TO_REPLAY:
                 with located(key):
                     block = parked.open()
-                    self._replay(key, block, past)
+                    self._replay(key, block, log)
                     parked.put_back(block)
             self._parked[key] = parked
 
@@ -230,13 +232,13 @@ class Shard:
             self._closing.callback(self._stream.close)
         return ParkedBlock(reading, self._block, self._scratch)
 
-    def _replay(self, key: Key, block: Block, past: Past) -> None:
-        """Brings a new block to where it was when the past had happened."""
-        for step in past.steps:
+    def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
+        """Brings a block that was read again to where it was."""
+        for step in log.steps:
             step.add(block, self.missing_bin, parted=False)
             block.changed.add("scores")
-        block.round = past.round
-        for question in past.questions if key.number == 0 else ():
+        block.round = log.round
+        for question in log.questions if key.number == 0 else ():
             self._prepare(question.root, question.splits, key, block)
             if isinstance(question, SumsQuestion):  # some leave what later ones read
                 question.reduction.answer(block, question.leaves, question.scale)
@@ -270,17 +272,17 @@ class Shard:
         totals = self._visit(work, [0], _kinds(question.root), tally, only)
         return sum(totals, _no_totals(question.root))
 
-    def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Partial:
+    def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Reduced:
         """The reduction over the leaves' rows."""
         self._begin(question.root)
 
-        def answer(key: Key, block: Block) -> Partial:
+        def answer(key: Key, block: Block) -> Reduced:
             self._prepare(question.root, question.splits, key, block)
             return question.reduction.answer(block, question.leaves, question.scale)
 
         nothing = question.reduction.nothing(len(question.leaves), self.n_classes)
         answers = self._visit(answer, [0], ["sums", *_kinds(question.root)], only=only)
-        return reduce(Partial.combined, answers, nothing)
+        return reduce(Reduced.combined, answers, nothing)
 
     def update(
         self,
@@ -288,7 +290,7 @@ class Shard:
         pool: np.ndarray | None = None,
         slots: np.ndarray = NO_SLOTS,
         only: Collection[Key] | None = None,
-    ) -> tuple[Partial, np.ndarray]:
+    ) -> tuple[Reduced, np.ndarray]:
         """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights.
 
         If the next tree is known, it is begun: pool[slots] is filled with the histogram of its root, while the blocks are at
@@ -296,9 +298,9 @@ class Shard:
         """
         root, weighting = question.root, question.weighting
         shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
-        nothing = Partial(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
+        nothing = Reduced(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
 
-        def step(key: Key, block: Block) -> tuple[Partial, np.ndarray]:
+        def step(key: Key, block: Block) -> tuple[Reduced, np.ndarray]:
             number = key.number
             if block.round != question.round:
                 self._add(question, key, block)
@@ -306,13 +308,13 @@ class Shard:
             weighting.risk(
                 block, question.shifts[number], question.factors[number], ERROR_UNIT, sums[number], largest[number]
             )  # fmt: skip
-            return Partial(sums, largest), self._prepare(root, NO_SPLITS, key, block)
+            return Reduced(sums, largest), self._prepare(root, NO_SPLITS, key, block)
 
         self._begin(root)
         tally = None if pool is None else self._tally(ROOT, question.features, pool, slots)
         answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally, only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
-        return reduce(Partial.combined, (found for found, _ in answers), nothing), totals
+        return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
 
     # What they share.
 
@@ -335,7 +337,7 @@ class Shard:
         """A round's steps, and the splits that came with them."""
         if key.number == 0 and len(question.splits.node):
             block.split(question.splits, self.missing_bin)
-        if question.anew:
+        if question.from_zero:
             block.scores[:] = 0.0
         for step in question.steps:
             step.add(block, self.missing_bin, parted=key.number == 0)

@@ -13,8 +13,9 @@ import numpy as np
 from distboost.kernels import similarity
 from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, Places
 from distboost.rows.block import BlockRows
-from distboost.rows.reduced import Best, Partial
-from distboost.weights.base import Reduction, Scale
+from distboost.rows.reduced import Best, Reduced
+from distboost.rows.scales import Scale
+from distboost.weights.base import Reduction
 from distboost.weights.codes import CodeWeights
 
 
@@ -64,14 +65,14 @@ class Isolation(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (0,)
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
         v = block.buffer("binarized", (block.n_rows,), np.float64, anew=True)
         row, loss = similarity.isolate(
             block.labels, block.weights, block.order, self.weighting.code, _grid(scale)[0], block.kept("signed weights"),
             self.sides, self.units, self.projection, v, maxima,
         )  # fmt: skip
-        return Partial(sums, maxima, _best(block, row, loss, v))
+        return Reduced(sums, maxima, _best(block, row, loss, v))
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class Surroundings(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (0,)
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         v, distances, dropped = _search_state(block)
         nearest, row, distance = similarity.surround(
             _values(block), block.order, self.anchor, v, self.orientation, self.tolerance, self.positive, distances,
             dropped,
         )  # fmt: skip
-        return Partial(np.zeros(0, np.int64), np.array([-nearest]), _best(block, row, distance, v))
+        return Reduced(np.zeros(0, np.int64), np.array([-nearest]), _best(block, row, distance, v))
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class Trials(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return len(self.places.kind), PIECES, n_classes, TERMS
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         sums, maxima, best = self.nothing(len(leaves), block.n_classes)
         f = np.zeros(block.n_rows)
         unit = _grid(scale)[1]
@@ -149,7 +150,7 @@ class Trials(Reduction):
             v, distances, dropped = _search_state(block)
             row, distance = similarity.drop(block.order, f, self.threshold, self.number, distances, dropped)
             best = _best(block, row, distance, v)
-        return Partial(sums, maxima, best)
+        return Reduced(sums, maxima, best)
 
 
 def _grid(scale: Scale) -> tuple[float, float]:

@@ -11,7 +11,8 @@ from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
 from distboost.errors import LimitError
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import History, Progress
-from distboost.rows.interface import Losses, Rows, Step
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses, Step
 from distboost.trees.grower import GrowthLimits, TreeGrower
 
 LARGEST_LOSS = (
@@ -53,7 +54,7 @@ def train(
     if scores is None:
         history = _replayed(algorithm, rows, ensemble, edges, earlier)
     else:
-        rows.go_on(scores, len(ensemble))
+        rows.continue_from(scores, len(ensemble))
         history = copy.deepcopy(earlier) or History()
     grow = TreeGrower(rows, limits)
     # A training that was stopped after a round, but before it was told so, ends here.
@@ -74,7 +75,7 @@ def train(
             statistic = None if ends else algorithm.statistic(rows.round + 1)
             losses = rows.update(steps, then=grow.foresee(statistic) if statistic else None)
         else:
-            losses = rows.update(steps, anew=True, growth=found.growth)
+            losses = rows.update(steps, from_zero=True, growth=found.growth)
         _check_growth(losses[0], len(ensemble), learning_rate)
         algorithm.on_steps(steps)
         history.add(algorithm, losses, found.notes)

@@ -10,11 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import random
-from distboost.rows.interface import BinnedTree, Foreseen, Root, Rows, Splits, Subsample, TreeStep
+from distboost.rows.interface import Foreseen, Rows
+from distboost.rows.messages import Root, Splits, Subsample
+from distboost.rows.scales import LEAF_WEIGHT_UNIT
 from distboost.splits import search as splits
 from distboost.splits.gains import NO_CONTEXT
 from distboost.splits.search import Candidates, Histograms
-from distboost.weights.base import LEAF_WEIGHT_UNIT, Statistic
+from distboost.trees.tree import BinnedTree, TreeStep
+from distboost.weights.base import Statistic
 
 
 @dataclass(frozen=True)

@@ -7,51 +7,16 @@ workers and call the kernels there. `Scale` turns what they sum into integers wh
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from distboost.kernels import histogram, simd
 from distboost.rows.block import BlockRows
-from distboost.rows.reduced import Partial
-
-# Row weights are scaled to at most 2^8 (`WeightRule` of data), histogram inputs to at most 2^22 before they are weighted:
-# |input| <= 2^30 fits int32, and 2^32 rows fit an int64 sum.
-WEIGHT_BITS = 8
-HISTOGRAM_BITS = 22
-
-LEAF_WEIGHT_UNIT = 2.0**20  # rows' own weights are summed in units of 1/LEAF_WEIGHT_UNIT
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Numbers are divided by e^shift, which makes them at most 1, and rounded to whole multiples of 2^-bits."""
-
-    shift: float
-    bits: int
-
-    @classmethod
-    def fine(cls, shift: float, total_weight: float) -> Scale:
-        """The finest scale for which sums over rows of this total weight stay below 2^62."""
-        return cls(shift, fine_bits(total_weight))
-
-    @property
-    def factor(self) -> float:
-        """2^bits: the kernels multiply by it before they round."""
-        return float(2**self.bits)
-
-    def real(self, sums: np.ndarray) -> np.ndarray:
-        """Integer sums as real numbers, in units of e^shift."""
-        return sums / self.factor
-
-
-def fine_bits(total_weight: float) -> int:
-    """The bits of the finest scale for rows of this total weight."""
-    return min(61 - max(math.ceil(math.log2(total_weight)), 0), 60)
+from distboost.rows.reduced import Reduced
+from distboost.rows.scales import Scale
 
 
 class Weighting(ABC):
@@ -225,15 +190,15 @@ class Reduction(ABC):
         """Adds the block's rows to `out`, int64."""
         raise NotImplementedError
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         """The sums, maxima and best row of one block."""
         sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
         self.add(block, leaves, scale, sums)
-        return Partial(sums, maxima)
+        return Reduced(sums, maxima)
 
-    def nothing(self, n_leaves: int, n_classes: int) -> Partial:
+    def nothing(self, n_leaves: int, n_classes: int) -> Reduced:
         """The answer of no rows."""
-        return Partial(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))
+        return Reduced(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))
 
     def shift(self, shifts: Sequence[float]) -> float:
         """The shift that the numbers are scaled by, from the weighting's shifts."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from distboost.kernels import corrective
 from distboost.rows.block import BlockRows
-from distboost.rows.reduced import Partial
-from distboost.weights.base import Reduction, Scale
+from distboost.rows.reduced import Reduced
+from distboost.rows.scales import Scale
+from distboost.weights.base import Reduction
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,14 @@ class CorrectiveSlopes(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return len(self.W) + 1, n_classes
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Partial:
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         sums, maxima, _ = self.nothing(0, block.n_classes)
         corrective.corrective_slopes(
             block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,
             self.stumps.missing_left, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,
             scale.factor, sums[:-1], sums[-1], maxima,
         )  # fmt: skip
-        return Partial(sums, maxima)
+        return Reduced(sums, maxima)
 
     @property
     def shifts(self) -> np.ndarray:

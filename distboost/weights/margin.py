@@ -12,7 +12,8 @@ import numpy as np
 from distboost.kernels import margin
 from distboost.kernels.margin import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
-from distboost.weights.base import Reduction, Scale, Statistic, Weighting, log_totals, spread
+from distboost.rows.scales import Scale
+from distboost.weights.base import Reduction, Statistic, Weighting, log_totals, spread
 
 __all__ = ["EXPONENTIAL", "LOGISTIC", "SOFTMAX"]
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from distboost.kernels import histogram, response
 from distboost.rows.block import BlockRows
-from distboost.weights.base import Reduction, Scale, Statistic, Weighting, log_totals
+from distboost.rows.scales import Scale
+from distboost.weights.base import Reduction, Statistic, Weighting, log_totals
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 
 from distboost.kernels import votes
 from distboost.rows.block import BlockRows
-from distboost.weights.base import Scale, Statistic, Weighting, log_totals
+from distboost.rows.scales import Scale
+from distboost.weights.base import Statistic, Weighting, log_totals
 from distboost.weights.potential import PotentialTable, zero_one_costs
 
 

@@ -19,10 +19,10 @@ from distboost.errors import DataError, ModelFormatError
 from distboost.io.files import read_file, write_file
 from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
+from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.similarity.search import Similarity, places
 from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
-from distboost.weights.base import Scale
 from distboost.weights.codes import CodeWeights, one_against_all
 
 ROOT = np.zeros(1, np.int64)

@@ -13,8 +13,8 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels.exponential import exponentials
+from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
-from distboost.weights.base import Scale
 
 WEIGHTS = {
     "ones": lambda rng, n: np.ones(n),

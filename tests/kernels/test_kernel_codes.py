@@ -5,7 +5,7 @@ import pytest
 
 from distboost.kernels import codes
 from distboost.kernels.response import WINDOW
-from distboost.weights.base import Scale
+from distboost.rows.scales import Scale
 from distboost.weights.codes import (
     CodeSides,
     CodeWeights,

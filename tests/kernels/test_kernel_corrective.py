@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels.margin import EXPONENTIAL, LOGISTIC
-from distboost.weights.base import Scale
+from distboost.rows.scales import Scale
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import ClassPairs, MarginWeights
 from tests.kernels.cases import SHAPES, case_name, case_of, exp, in_order, times

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels.margin import linked_weights, margin_weights
-from distboost.weights.base import Scale
+from distboost.rows.scales import Scale
 from distboost.weights.margin import (
     EXPONENTIAL,
     LOGISTIC,

@@ -8,8 +8,8 @@ import pytest
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
 from distboost.kernels.response import WINDOW, WINDOWS
+from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
-from distboost.weights.base import HISTOGRAM_BITS, Scale
 from distboost.weights.margin import ClassPairs, HitsAndMisses, LineSides, MarginWeights, Residuals
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, normalised, together
 from tests.kernels.cases import SHAPES, UNIT, Case, case_name, case_of, exp, in_order, prepared, times

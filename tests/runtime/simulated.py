@@ -30,7 +30,7 @@ WORKERS_DEADLINE = 600.0
 
 MOST_MACHINES = 5
 N_BLOCKS = 7  # of the training rows
-RECOVERY = ("open_session", "recall", "take")
+RECOVERY = ("open_session", "set_replay_log", "take")
 DEADLY = ("killed before", "killed after", "frozen", "request lost", "answer lost")
 HARMLESS = ("request twice", "answer twice")
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from distboost import registry
 from distboost.model.create import new_ensemble
-from distboost.rows.interface import ENOUGH_BITS, LOST_BITS
+from distboost.rows.scales import ENOUGH_BITS, LOST_BITS
 from distboost.runtime.local import LocalRuntime
 from distboost.splits import gains
 from distboost.splits.search import Histograms

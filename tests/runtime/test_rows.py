@@ -16,8 +16,8 @@ from distboost.algorithms.solvers import linesearch
 from distboost.data.dataset import RawDataset
 from distboost.model.create import new_ensemble
 from distboost.model.trees import TreeEnsemble
-from distboost.rows.interface import Splits
-from distboost.rows.reduced import Best, Partial
+from distboost.rows.messages import Splits
+from distboost.rows.reduced import Best, Reduced
 from distboost.runtime.shard import Layout
 from distboost.splits import gains
 from distboost.splits.search import Histograms
@@ -212,7 +212,7 @@ def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, wei
         ensemble.rewrite([rng.normal(size=v.shape) for v in [values for _, values in ensemble._learners]])
         expected = ensemble.scores(X, threads)
         # Without a bound on the growth, that of all steps together: it costs digits of the loss.
-        check(rows.update(ensemble.steps(range(3), profile.edges), anew=True), rel=1e-6)
+        check(rows.update(ensemble.steps(range(3), profile.edges), from_zero=True), rel=1e-6)
         question, answer = asked[0]
         for mine, theirs in zip(rows._update(question, None, [])[0], answer, strict=True):
             assert_array_equal(mine, theirs)  # once, however often asked
@@ -221,7 +221,9 @@ def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, wei
         shifts = rows.shifts
         rows.round += 1
         check(
-            rows.update(ensemble.steps(range(3), profile.edges), anew=True, growth=np.full(len(shifts), 3.0))
+            rows.update(
+                ensemble.steps(range(3), profile.edges), from_zero=True, growth=np.full(len(shifts), 3.0)
+            )
         )
         assert_array_equal(rows.shifts, shifts)
 
@@ -272,7 +274,7 @@ def test_several_trees_in_one_round_each_with_its_sums(runtime, problem):
                 for c, t in enumerate([*trees, tree])
             ]
             ensemble.append([*trees, tree], values, profile.edges)
-            losses = rows.update(ensemble.steps([0], profile.edges), anew=True)
+            losses = rows.update(ensemble.steps([0], profile.edges), from_zero=True)
             F = ensemble.scores(X, threads)
             expected = (weights[:, None] * np.exp(-code.code[y] * F)).sum(axis=0)
             assert_allclose(np.exp(losses[0].log_weights), expected, rtol=1e-9)  # column by column
@@ -282,10 +284,10 @@ def test_several_trees_in_one_round_each_with_its_sums(runtime, problem):
 
 def test_parts_of_an_answer_combine_in_any_order():
     parts = [
-        Partial(np.array([1, 2]), np.array([0.5]), Best(3.0, 7, ("seven",))),
-        Partial(np.array([10, 20]), np.array([-np.inf]), None),
-        Partial(np.array([100, 200]), np.array([2.0]), Best(3.0, 4, ("four",))),
-        Partial(np.array([0, 0]), np.array([1.0]), Best(np.inf, 1, ())),
+        Reduced(np.array([1, 2]), np.array([0.5]), Best(3.0, 7, ("seven",))),
+        Reduced(np.array([10, 20]), np.array([-np.inf]), None),
+        Reduced(np.array([100, 200]), np.array([2.0]), Best(3.0, 4, ("four",))),
+        Reduced(np.array([0, 0]), np.array([1.0]), Best(np.inf, 1, ())),
     ]
     for first, *others in itertools.permutations(parts):
         whole = first.copied()

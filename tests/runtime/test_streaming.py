@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
-from distboost.rows.interface import Splits
+from distboost.rows.messages import Splits
 from distboost.runtime import shard as shards
 from distboost.runtime.block import Block, ParkedBlock
 from distboost.runtime.local import LocalRows

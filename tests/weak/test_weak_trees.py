@@ -9,13 +9,13 @@ import pytest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import partition, random
 from distboost.model.trees import TreeEnsemble
+from distboost.rows.scales import LEAF_WEIGHT_UNIT
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
 from distboost.splits import gains
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree
-from distboost.weights.base import LEAF_WEIGHT_UNIT
 from distboost.weights.codes import (
     CodeSides,
     CodeWeights,
@@ -375,7 +375,7 @@ def test_prediction_from_raw_values_is_that_from_bins(limits, per_round):
     G = np.concatenate([block.scores for block in again.shard.blocks])
     np.testing.assert_array_equal(G[present], F[present])
     # All at once and from nothing, too.
-    again.update(ensemble.steps(range(4), EDGES), anew=True)
+    again.update(ensemble.steps(range(4), EDGES), from_zero=True)
     G = np.concatenate([block.scores for block in again.shard.blocks])
     np.testing.assert_array_equal(G[present], F[present])
     runtime.close()

@@ -29,7 +29,8 @@ from distboost.algorithms.base import (
     size,
     statistic_bytes,
 )
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll

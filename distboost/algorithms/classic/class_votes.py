@@ -22,7 +22,8 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     size,
 )
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_fine, together

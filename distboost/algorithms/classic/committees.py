@@ -25,7 +25,8 @@ from distboost.algorithms.base import (
     tree_signs,
 )
 from distboost.errors import LimitError
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll

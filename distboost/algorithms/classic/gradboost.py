@@ -19,7 +19,8 @@ from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, statistic_bytes
-from distboost.rows.interface import Losses, Rows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals

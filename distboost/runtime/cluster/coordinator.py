@@ -17,10 +17,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from distboost.errors import ClusterError, StoreError, WorkerError
-from distboost.rows.interface import HistogramQuestion, Partial, Rows, SumsQuestion, UpdateQuestion
+from distboost.rows.interface import Rows
+from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
+from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import excess, handed_out, total
-from distboost.runtime.shard import NO_PAST, Layout
+from distboost.runtime.shard import NOTHING_TO_REPLAY, Layout
 from distboost.splits.search import Histograms
 from distboost.threads import Threads
 
@@ -96,8 +98,8 @@ class Session:
 class DistributedRows(Rows):
     """Rows that workers hold; an answer is the sum of theirs.
 
-    A lost worker's blocks are read again by the others, which replay on them what the training has done (`Past`), and only these
-    blocks are asked again. Every answer covers each row once, so that a loss changes no sum.
+    Other workers read a lost worker's blocks again and replay on them what the training has done (`ReplayLog`); only these blocks
+    are asked again. Every answer covers each row once, so that a loss changes no sum.
 
     Parameters
     ----------
@@ -120,7 +122,7 @@ class DistributedRows(Rows):
         self._unassigned = set(sizes)
         self._digests: dict[Key, int] = {}  # of the blocks as they were first read
         self._session_ids = itertools.count(1)
-        self._past = NO_PAST
+        self._replay_log = NOTHING_TO_REPLAY
         self.losses: Counter[str] = Counter()
         self._doing, self._not_made_good, self._most_losses = "place", 0, MOST_LOSSES
         self.round = 0
@@ -136,17 +138,17 @@ class DistributedRows(Rows):
         for answer, of_shard in self._ask("histogram", question, *histograms.channels):
             totals.append(of_shard)
             histograms.add(slots, answer)
-        self._past = self._past.then(question)
+        self._replay_log = self._replay_log.then(question)
         return np.sum(totals, axis=0)
 
-    def _sums(self, question: SumsQuestion) -> Partial:
-        answer = reduce(Partial.combined, self._ask("sums", question))
-        self._past = self._past.then(question)
+    def _sums(self, question: SumsQuestion) -> Reduced:
+        answer = reduce(Reduced.combined, self._ask("sums", question))
+        self._replay_log = self._replay_log.then(question)
         return answer
 
     def _update(
         self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Partial, np.ndarray]:
+    ) -> tuple[Reduced, np.ndarray]:
         channels = (0, 0)
         if histograms is not None:
             histograms.pool[slots] = 0
@@ -157,9 +159,9 @@ class DistributedRows(Rows):
             totals.append(of_shard)
             if histograms is not None:
                 histograms.add(slots, root)
-        self._past = self._past.then(question)
+        self._replay_log = self._replay_log.then(question)
         self._not_made_good = max(self._not_made_good - len(self._sessions), 0)
-        return reduce(Partial.combined, found), np.sum(totals, axis=0)
+        return reduce(Reduced.combined, found), np.sum(totals, axis=0)
 
     def passes(self) -> dict[str, int]:
         return dict(sum(self._ask("passes"), Counter()))
@@ -251,7 +253,10 @@ class DistributedRows(Rows):
 
     def _prepare(self, shares: Iterable[Session]) -> None:
         """Tells those who are to take blocks what these have gone through."""
-        asked = {self._workers.ask(session.id, "recall", self._past): (session,) for session in shares}
+        asked = {
+            self._workers.ask(session.id, "set_replay_log", self._replay_log): (session,)
+            for session in shares
+        }
         for _ in self._answers(asked):
             pass
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import give_back
-from distboost.rows.interface import HistogramQuestion, Partial, RowCounts, SumsQuestion, UpdateQuestion
+from distboost.rows.messages import HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
+from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
-from distboost.runtime.shard import NO_PAST, Allotment, Layout, Past, Reading, Shard
+from distboost.runtime.shard import NOTHING_TO_REPLAY, Allotment, Layout, Reading, ReplayLog, Shard
 from distboost.threads import Threads
 
 Keys = Collection[Key] | None  # None: all
@@ -23,16 +24,16 @@ class Host:
     def __init__(self, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int):
         self._threads = Threads(n_threads)
         self._shard = Shard([[]] * n_sets, layout, self._threads, allotment)
-        self._past = NO_PAST
+        self._replay_log = NOTHING_TO_REPLAY
 
     # What it holds.
 
-    def recall(self, past: Past) -> None:
-        """What the rows that it takes from now on have gone through."""
-        self._past = past
+    def set_replay_log(self, log: ReplayLog) -> None:
+        """What to replay on the rows that are taken from now on."""
+        self._replay_log = log
 
     def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> dict[Key, int]:
-        digests = self._shard.take(items, self._past)
+        digests = self._shard.take(items, self._replay_log)
         give_back()
         return digests
 
@@ -53,12 +54,12 @@ class Host:
         totals = self._shard.histogram(question, sums, np.arange(m), only)
         return _trimmed(sums, n_channels), totals
 
-    def sums(self, question: SumsQuestion, only: Keys = None) -> Partial:
+    def sums(self, question: SumsQuestion, only: Keys = None) -> Reduced:
         return self._shard.sums(question, only)
 
     def update(
         self, question: UpdateQuestion, n_channels: int, padded: int, only: Keys = None
-    ) -> tuple[Partial, np.ndarray, np.ndarray | None]:
+    ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
         """What the update answers, and the histogram of the next tree's root, if that is known."""
         root = None if question.root is None else self._room(1, padded)
         found = self._shard.update(question, root, np.zeros(1, np.int64), only)

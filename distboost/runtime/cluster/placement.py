@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from distboost.rows.interface import ERROR_UNIT, RowCounts
+from distboost.rows.messages import RowCounts
+from distboost.rows.scales import ERROR_UNIT
 from distboost.runtime.block import Block, Key
 
 Place = TypeVar("Place", bound=Hashable)

@@ -17,7 +17,7 @@ from distboost.estimators import base as boosting
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import NO_PAST, Allotment, readings
+from distboost.runtime.shard import NOTHING_TO_REPLAY, Allotment, readings
 
 N_BLOCKS = 5
 N_ROWS, N_EVALUATED = 120, 40
@@ -101,13 +101,13 @@ def test_rows_that_come_late_answer_as_if_they_had_been_there(name, parked, draw
     comes_back = {key: draw.draw(st.none() | when, f"{key} goes and comes back") for key in items}
     allotment = Allotment(N_ROWS // 3, 2, str(tmp_path_factory.getbasetemp())) if parked else None
     host = Host(layout, 2, allotment, 1)
-    here, past = set(), NO_PAST
+    here, past = set(), NOTHING_TO_REPLAY
     try:
         for n, ((method, question, channels), expected) in enumerate(zip(asked, answers, strict=True)):
             back = {key for key in here if comes_back[key] == n}
             new = {key for key in items if come[key] == n} | back
             host.drop(back)
-            host.recall(past)
+            host.set_replay_log(past)
             host.take((key, items[key]) for key in sorted(new))
             here |= new
             answer = getattr(host, method)(question, *channels)

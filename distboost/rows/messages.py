@@ -1,0 +1,160 @@
+"""What travels between the coordinator and those who hold the rows: small values, the same for every runtime."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from distboost.rows.scales import ERROR_UNIT, Scale
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
+    from distboost.weights.base import Reduction, Statistic, Weighting
+
+
+class Splits(NamedTuple):
+    """Splits to apply: the rows of node[m] part between left[m] and right[m]."""
+
+    node: np.ndarray
+    feature: np.ndarray
+    bin: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def empty(cls) -> Splits:
+        z = np.zeros(0, np.int64)
+        return cls(z, z, z, z.astype(bool), z, z)
+
+    @classmethod
+    def of(cls, rows: list[tuple]) -> Splits:
+        if not rows:
+            return cls.empty()
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        node, feature, bin, missing_left, left, right = columns
+        return cls(node, feature, bin, missing_left.astype(bool), left, right)
+
+
+@dataclass(frozen=True)
+class Subsample:
+    """The rows whose random number under `key` is below `fraction`."""
+
+    key: np.uint64
+    fraction: float
+
+
+@dataclass(frozen=True)
+class RootQuestion:
+    """Begin a new tree: all rows are in node 0. Compute the statistic that its histograms sum, if there is one."""
+
+    statistic: Statistic | None
+    scale: Scale
+    subsample: Subsample | None
+    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+
+
+class Root(NamedTuple):
+    """A tree that is to begin: over which features and rows, and what its histograms sum."""
+
+    features: np.ndarray
+    statistic: Statistic | None
+    subsample: Subsample | None
+    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+
+    def same(self, other: Root | None) -> bool:
+        return other is not None and all(map(_same, self, other))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality of small values that may hold arrays."""
+    if is_dataclass(a) and type(a) is type(b):
+        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+
+
+@dataclass(frozen=True)
+class HistogramQuestion:
+    """Apply the splits, then sum the statistics of the nodes `build`, over `features`."""
+
+    root: RootQuestion | None
+    splits: Splits
+    build: np.ndarray
+    features: np.ndarray
+
+
+@dataclass(frozen=True)
+class SumsQuestion:
+    """Apply the splits, then sum over the rows of each leaf."""
+
+    root: RootQuestion | None
+    splits: Splits
+    leaves: np.ndarray
+    reduction: Reduction
+    scale: Scale
+
+
+class Step(Protocol):
+    """What a round adds to the scores: a weak learner with its values."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        """Adds it to the block's scores; `parted`: the block's rows lie parted by the tree grown last."""
+
+
+@dataclass(frozen=True)
+class UpdateQuestion:
+    """Apply the splits, add the steps to the scores, and report the losses. Done once per round, however often asked."""
+
+    round: int
+    splits: Splits
+    steps: tuple[Step, ...]
+    from_zero: bool  # the steps are the whole ensemble: the scores start from 0
+    weighting: Weighting
+    shifts: tuple[np.ndarray, ...]  # of the training rows, then of the evaluation rows
+    factors: tuple[float, ...]
+    root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
+    features: np.ndarray
+
+
+class GivenScores(NamedTuple):
+    """Scores of every training row, that come from elsewhere."""
+
+    values: np.ndarray  # (n_rows, n_scores)
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        block.scores[block.present] += self.values[block.first + block.present]
+
+
+class Losses(NamedTuple):
+    """One set of rows after a round."""
+
+    log_weights: (
+        np.ndarray
+    )  # logarithms of the rows' total weights under the algorithm's weighting, or of their losses
+    error: float  # fraction of misclassified rows
+    n: float  # the rows' own total weight: their number, unless they are weighted
+
+    @property
+    def mean(self) -> float:
+        """The rows' mean weight, all columns together; infinite where it is beyond what a float holds."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(self.log_weights - math.log(self.n)).sum())
+
+
+class RowCounts(NamedTuple):
+    """The size of a set of rows, those of weight 0 left out."""
+
+    n_rows: int
+    weight_units: int  # the total weight, in units of 1/ERROR_UNIT
+    weighted: bool  # some row weighs other than 1
+    digest: tuple[int, int] = (0, 0)  # by content, and by number and content: see kernels/digest.py
+
+    @property
+    def weight(self) -> float:
+        return self.weight_units / ERROR_UNIT

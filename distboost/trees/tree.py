@@ -1,0 +1,40 @@
+"""A grown tree, and what it adds to the scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from distboost.kernels import partition, update
+
+if TYPE_CHECKING:
+    from distboost.runtime.block import Block
+
+
+class BinnedTree(NamedTuple):
+    """A tree that decides by bins. Children below 0 are leaves: ~child."""
+
+    feature: np.ndarray
+    bin: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+class TreeStep(NamedTuple):
+    """A tree whose leaves add `values` to the scores."""
+
+    tree: BinnedTree
+    values: np.ndarray  # (leaves, n_scores)
+    leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie parted by this tree
+
+    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+        rest = block.present
+        if parted and self.leaves is not None:
+            update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)
+            rest = block.rest
+        if len(rest):
+            leaf = np.empty(len(rest), np.int32)
+            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rest, leaf)
+            update.add_by_leaf(block.scores, rest, leaf, self.values)
