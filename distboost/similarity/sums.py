@@ -35,7 +35,7 @@ class Correlations(Reduction):
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         similarity.correlations(
             block.scores, block.labels, block.weights, block.order, self.weighting.code, self.shifts, *_grid(scale),
-            block.buffer("signed weights", block.scores.shape, np.float64, anew=True), out,
+            block.buffer("signed weights", block.scores.shape, np.float64, from_zero=True), out,
         )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ class Isolation(Reduction):
 
     def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
-        v = block.buffer("binarized", (block.n_rows,), np.float64, anew=True)
+        v = block.buffer("binarized", (block.n_rows,), np.float64, from_zero=True)
         row, loss = similarity.isolate(
             block.labels, block.weights, block.order, self.weighting.code, _grid(scale)[0], block.kept("signed weights"),
             self.sides, self.units, self.projection, v, maxima,

@@ -132,7 +132,7 @@ class Statistic(ABC):
         """
         n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_unit > 0))
         dtype = np.int64 if self.wide else np.int32
-        return block.buffer("statistics", (block.n_rows, n_channels), dtype, anew=True)
+        return block.buffer("statistics", (block.n_rows, n_channels), dtype, from_zero=True)
 
     def shift(self, shifts: Sequence[float]) -> float:
         """The shift that the vectors are scaled by, from the weighting's shifts."""

@@ -128,7 +128,7 @@ class ColumnSides(Statistic):
 
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
-        out = block.buffer("class statistics", (block.n_rows,), np.int64, anew=True)
+        out = block.buffer("class statistics", (block.n_rows,), np.int64, from_zero=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
 
     def histogram(
@@ -172,6 +172,6 @@ class ColumnSums(Reduction):
 def _as_two_classes(block: BlockRows, code: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
     """A column as a problem of two classes: scores (n, 2), where the own class has code[y_i] F[i, column], and classes (n,)."""
     scores = np.empty((block.n_rows, 2))
-    sides = block.buffer("sides", (block.n_rows,), np.int32, anew=True)
+    sides = block.buffer("sides", (block.n_rows,), np.int32, from_zero=True)
     codes.two_classes(block.scores, block.labels, code, column, scores, sides)
     return scores, sides

@@ -64,7 +64,7 @@ class ClassWeights(Statistic):
         return 8  # weight (int64)
 
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        out = block.buffer("class statistics", (block.n_rows,), np.int64, anew=True)
+        out = block.buffer("class statistics", (block.n_rows,), np.int64, from_zero=True)
         response.response_weights(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
