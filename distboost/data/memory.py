@@ -1,86 +1,151 @@
-"""Memory that is freed goes back to the system, or to the next array of its size."""
+"""Freed memory goes back to the system, or to the next array of its size.
+
+glibc answers large requests with `mmap`, whose memory goes back to the system as soon as it is freed. What counts as large is a
+threshold that starts at 128 KiB and grows by itself, up to 32 MiB, with the arrays that a process frees. What lies below it stays
+in the heap of its thread.
+
+`mallopt` can set the threshold but neither read it nor let it grow again. So we respect and restore what the environment of the
+process sets (Dask sets the trim threshold of the workers that its nannies start). What the environment leaves to glibc, we set to
+where glibc itself ends, for good, once a process has freed one array of 32 MiB. Only a threshold that a program has set by a call
+to `mallopt` of its own is lost, as nothing can read it.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 # glibc's names and figures, from malloc.h and malloc.c
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_LARGEST_DYNAMIC = 2**25  # what its own threshold grows to
-_OURS = 2**20
+_LARGEST_DYNAMIC = 2**25  # bytes; the threshold does not grow beyond
+LARGE = 2**20  # bytes: arrays of at least this size go back to the system
 
 
-def _function(name: str) -> Callable[..., Any]:
-    """A function of glibc, where there is one."""
+def _glibc(name: str) -> Callable[..., Any]:
+    """A function of glibc, or one that does nothing: another C library, or another system."""
     try:
-        return getattr(ctypes.CDLL(None), name)
-    except (AttributeError, OSError, TypeError):  # another C library, or another system
+        return getattr(ctypes.CDLL(None), name)  # type: ignore[no-any-return]
+    except (AttributeError, OSError, TypeError):
         return lambda *arguments: None
 
 
-_set, _trim = _function("mallopt"), _function("malloc_trim")
+_mallopt, _malloc_trim = _glibc("mallopt"), _glibc("malloc_trim")
+
+
+class Thresholds(NamedTuple):
+    """What to pass to `mallopt` while large arrays go back to the system, and afterwards: (parameter, value) each."""
+
+    during: tuple[tuple[int, int], ...]
+    afterwards: tuple[tuple[int, int], ...]
+
+
+def thresholds(environment: Mapping[str, str]) -> Thresholds:
+    """The calls to `mallopt` in a process that was started with this environment.
+
+    >>> thresholds({"MALLOC_MMAP_THRESHOLD_": "4194304"})
+    Thresholds(during=((-3, 1048576),), afterwards=((-3, 4194304),))
+    """
+    own, trim = (_setting(environment, name) for name in ("mmap_threshold", "trim_threshold"))
+    if own is None:
+        afterwards = [(_MMAP_THRESHOLD, _LARGEST_DYNAMIC)]
+        if trim is None:
+            afterwards.append((_TRIM_THRESHOLD, 2 * _LARGEST_DYNAMIC))
+        return Thresholds(((_MMAP_THRESHOLD, LARGE),), tuple(afterwards))
+    if own <= LARGE:
+        return Thresholds((), ())
+    return Thresholds(((_MMAP_THRESHOLD, LARGE),), ((_MMAP_THRESHOLD, own),))
+
+
+def _setting(environment: Mapping[str, str], name: str) -> int | None:
+    """What an environment sets a parameter of glibc's `malloc` to, in bytes; None if it does not."""
+    value = environment.get(f"MALLOC_{name.upper()}_")
+    for tunable in environment.get("GLIBC_TUNABLES", "").split(":"):
+        if tunable.startswith(f"glibc.malloc.{name}="):
+            value = tunable.partition("=")[2]
+    try:
+        return None if value is None else int(value, 0)
+    except ValueError:
+        return None
+
+
+def _initial_environment() -> Mapping[str, str]:
+    """The environment that this process was started with, which is the one that glibc has read."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return os.environ
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+_thresholds = thresholds(_initial_environment())
 _lock = threading.Lock()
-_users = 0
-_spare: dict[int, list[np.ndarray]] = {}  # by size
+_n_active = 0  # `returned_when_freed` contexts
+_spare: dict[int, list[np.ndarray]] = {}  # memory to use again, by bytes
 
 
 @contextmanager
 def returned_when_freed() -> Iterator[None]:
-    """Large arrays that are freed meanwhile, in whatever thread, go back to the system at once.
+    """Large arrays that any thread frees in this context go back to the system at once.
 
-    zarr reads, decodes and copies in threads of its own, and glibc would keep tens of megabytes that were freed for each of them:
+    zarr reads, decodes and copies in threads of its own. For each of these glibc would keep tens of megabytes of freed memory:
     more than the chunks themselves take.
     """
-    global _users
+    global _n_active
     with _lock:
-        _users += 1
-        if _users == 1:
-            _set(_MMAP_THRESHOLD, _OURS)
+        _n_active += 1
+        if _n_active == 1:
+            _set(_thresholds.during)
     try:
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0:
+            _n_active -= 1
+            if _n_active == 0:
                 _spare.clear()
-                _set(_MMAP_THRESHOLD, _LARGEST_DYNAMIC)
-                _set(_TRIM_THRESHOLD, 2 * _LARGEST_DYNAMIC)
+                _set(_thresholds.afterwards)
+
+
+def _set(parameters: tuple[tuple[int, int], ...]) -> None:
+    for parameter, value in parameters:
+        _mallopt(parameter, value)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array that may hold anything, where another of its size was, if one has gone.
+    """An uninitialized array, in memory that an earlier array of this size has left if there is any.
 
-    Blocks that come and go are of few sizes, and new memory costs a page fault for every 4 KiB.
+    Blocks that come and go have few sizes, and new memory costs a page fault for every 4 KiB.
     """
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
-    if not _users or n_bytes < _OURS:
+    if not _n_active or n_bytes < LARGE:
         return np.empty(shape, dtype)
     try:
         memory = _spare[n_bytes].pop()
     except (KeyError, IndexError):
         memory = np.empty(n_bytes, np.uint8)
-    return np.asarray(_Lent(memory)).view(dtype).reshape(shape)
+    lent: np.ndarray = np.asarray(_Lent(memory)).view(dtype).reshape(shape)
+    return lent
 
 
 class _Lent:
-    """Memory that an array has for as long as anybody has the array."""
+    """Memory that an array borrows; when nobody has the array any more, the next one may borrow it."""
 
-    def __init__(self, memory: np.ndarray):
+    def __init__(self, memory: np.ndarray) -> None:
         self._memory = memory
         self.__array_interface__ = memory.__array_interface__
 
-    def __del__(self):
-        if _users:
+    def __del__(self) -> None:
+        if _n_active:
             _spare.setdefault(self._memory.nbytes, []).append(self._memory)
 
 
-def give_back() -> None:
-    """Returns to the system what was freed already: reading and binning leave a lot, of which the rounds have no use."""
-    _trim(0)
+def trim_heap() -> None:
+    """Returns memory that was freed earlier to the system: reading and binning leave much that training has no use for."""
+    _malloc_trim(0)

@@ -16,7 +16,7 @@ import numpy as np
 from distboost.algorithms.base import Algorithm
 from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
-from distboost.data.memory import give_back
+from distboost.data.memory import trim_heap
 from distboost.data.profile import Profile
 from distboost.data.sources import as_source
 from distboost.data.store.store import BinnedStore
@@ -141,7 +141,7 @@ class Staging:
             stack.callback(rows.close)
             for data in filter(None, (self.data, self.evaluation)):
                 data.check_unchanged()  # they have been read in two passes
-            give_back()
+            trim_heap()
             yield rows, found
 
     def _binned(

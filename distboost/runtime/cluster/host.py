@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
-from distboost.data.memory import give_back
+from distboost.data.memory import trim_heap
 from distboost.rows.messages import HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
@@ -34,7 +34,7 @@ class Host:
 
     def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> dict[Key, int]:
         digests = self._shard.take(items, self._replay_log)
-        give_back()
+        trim_heap()
         return digests
 
     def drop(self, keys: Collection[Key]) -> None:
