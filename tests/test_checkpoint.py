@@ -40,7 +40,7 @@ EVERY = 2
 SERVER = f"""
 import json, os, signal
 import numpy as np
-from distboost.io import files
+from distboost.io import publishing
 from distboost.estimators.factory import estimator
 
 def train(algorithm, parameters, data, checkpoint, kill, resume):
@@ -53,7 +53,7 @@ def train(algorithm, parameters, data, checkpoint, kill, resume):
         replace(beside, path)
         if kill is not None and len(renamed) == kill // 2 + 1:
             os.kill(os.getpid(), signal.SIGKILL)
-    files.os.replace = counted
+    publishing.os.replace = counted
     model = estimator(algorithm)(n_jobs=1, checkpoint=checkpoint, checkpoint_every={EVERY}, **parameters)
     model.fit(arrays["X"], arrays["y"], eval_set=(arrays["Xt"], arrays["yt"]), resume=resume)
 

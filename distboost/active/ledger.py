@@ -19,8 +19,9 @@ from distboost.active import records
 from distboost.active.records import check_kind, checked_labels
 from distboost.errors import DataError, StoreError
 from distboost.io.files import read_local
+from distboost.io.publishing import force_names
 from distboost.io.retry import said
-from distboost.io.storage import force_names, local_path
+from distboost.io.storage import local_path
 
 try:
     import fcntl

@@ -436,7 +436,7 @@ def simulate(
 def _write_curves(path: str, curves: dict[str, list]) -> None:
     import json
 
-    from distboost.io.files import publish
+    from distboost.io.publishing import publish
 
     found = {
         strategy: [

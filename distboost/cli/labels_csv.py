@@ -21,7 +21,8 @@ import numpy as np
 
 from distboost.cli.text import visible
 from distboost.errors import DataError
-from distboost.io.files import publish, read
+from distboost.io.files import read
+from distboost.io.publishing import publish
 
 ROW, LABEL = "row", "label"
 _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)

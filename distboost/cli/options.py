@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from distboost.io.files import check_replaceable
+from distboost.io.publishing import check_replaceable
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 

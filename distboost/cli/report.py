@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from distboost.cli.text import visible
-from distboost.io.files import publish
+from distboost.io.publishing import publish
 from distboost.prediction.streamed import Confusion
 
 MAX_MATRIX_CLASSES = 60  # of a confusion matrix that is drawn whole

@@ -31,7 +31,8 @@ LARGE = 2**20  # bytes: arrays of at least this size go back to the system
 def _glibc(name: str) -> Callable[..., Any]:
     """A function of glibc, or one that does nothing: another C library, or another system."""
     try:
-        return getattr(ctypes.CDLL(None), name)  # type: ignore[no-any-return]
+        found: Callable[..., Any] = getattr(ctypes.CDLL(None), name)
+        return found
     except (AttributeError, OSError, TypeError):
         return lambda *arguments: None
 

@@ -13,8 +13,6 @@ import hashlib
 import json
 import os
 import stat
-import uuid
-from contextlib import suppress
 from typing import Any
 
 import fsspec
@@ -23,10 +21,10 @@ import safetensors
 import safetensors.numpy
 from fsspec.implementations.local import LocalFileSystem
 
-from distboost.errors import ModelFormatError, StoreError
+from distboost.errors import ModelFormatError
+from distboost.io.publishing import file_kind, publish
 
 FORMAT_VERSION = 1
-PARTIAL = ".part"
 
 
 def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -100,11 +98,12 @@ def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatE
     end = None if most is None else most + 1
     if isinstance(filesystem, LocalFileSystem):
         return read_local(path, end, kind)
-    return filesystem.cat_file(path, end=end)
+    content: bytes = filesystem.cat_file(path, end=end)
+    return content
 
 
 def read_local(
-    path: str | os.PathLike, end: int | None = None, kind: type[Exception] = ModelFormatError
+    path: str | os.PathLike[str], end: int | None = None, kind: type[Exception] = ModelFormatError
 ) -> bytes:
     """The bytes of a local file, or the first `end` of them."""
     _check_regular(os.stat(path).st_mode, path, kind)  # to open a device or a pipe may do something already
@@ -115,66 +114,10 @@ def read_local(
         return file.read(found.st_size if end is None else min(end, found.st_size))
 
 
-def _check_regular(mode: int, path: str | os.PathLike, kind: type[Exception]) -> None:
+def _check_regular(mode: int, path: str | os.PathLike[str], kind: type[Exception]) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
         raise kind(
-            f"{os.fspath(path)} is {_named(mode)}, not a file: it is not read. Give the path of a file."
+            f"{os.fspath(path)} is {file_kind(mode)}, not a file: it is not read. Give the path of a file."
         )
-
-
-def _named(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    return "a socket" if stat.S_ISSOCK(mode) else "a device"
-
-
-def check_replaceable(path: str | os.PathLike) -> None:
-    """Raises StoreError if a local path leads to anything but a file. A link to a file is replaced, what it leads to stays."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(mode):
-        raise StoreError(
-            f"cannot write {os.fspath(path)}: it is {_named(mode)}, which is not replaced. Give the path of a file."
-        )
-
-
-def publish(url: str, content: bytes) -> None:
-    """Writes a file: whoever reads sees the old one or the new one, never a part."""
-    filesystem, path = fsspec.core.url_to_fs(url)
-    if isinstance(filesystem, LocalFileSystem):
-        check_replaceable(path)
-        _publish(path, content)
-    else:
-        filesystem.pipe_file(path, content)  # an object store shows an object when it is whole
-
-
-def _publish(path: str, content: bytes) -> None:
-    """Writes a file beside its place, forces it to disk and renames it."""
-    beside = f"{path}.{uuid.uuid4().hex}{PARTIAL}"
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)
-        raise
-    if os.name != "nt":  # a folder can't be opened there
-        _force(os.path.dirname(path) or ".")
-
-
-def _force(folder: str) -> None:
-    """Forces the names in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

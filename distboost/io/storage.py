@@ -7,9 +7,8 @@ import errno
 import os
 import shutil
 import socket
-import uuid
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +24,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from distboost.errors import DataError, DistboostError, StoreError
+from distboost.io.publishing import force_names, write_durably
 from distboost.io.retry import retried, retried_async, said
 
 try:
@@ -57,7 +57,7 @@ class DurableStore(LocalStore):
         super().__init__(root, read_only=read_only)
         self._must_exist = must_exist
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _travelled, (self.root, self.read_only)
 
     async def _open(self, **options: Any) -> None:
@@ -84,19 +84,9 @@ class DurableStore(LocalStore):
     def _write(self, path: Path, value: Buffer) -> None:
         new = [folder for folder in path.parents if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
-        try:
-            with partial.open("wb") as file:
-                file.write(value.as_buffer_like())
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
-        for folder in (path.parent, *(folder.parent for folder in new)):
-            force_names(folder)
+        write_durably(path, value.as_buffer_like(), _PARTIAL)
+        for folder in new:
+            force_names(folder.parent)
 
 
 def _travelled(root: Path, read_only: bool) -> DurableStore:
@@ -111,18 +101,7 @@ class RemoteStore(FsspecStore):
         await retried_async(lambda: write(key, value, byte_range), f"{self.path}/{key}", "written")
 
 
-def force_names(folder: Path) -> None:
-    """Forces the names in a folder to disk."""
-    if os.name == "nt":  # a folder can't be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def local_path(url: str | os.PathLike) -> Path | None:
+def local_path(url: str | os.PathLike[str]) -> Path | None:
     """The path of a local file or folder; None for a URL that leads elsewhere."""
     url = os.fspath(url)
     if url.startswith("file://"):
@@ -130,7 +109,7 @@ def local_path(url: str | os.PathLike) -> Path | None:
     return None if "://" in url or "::" in url else Path(url)
 
 
-def open_store(url: str | os.PathLike, read_only: bool = True, must_exist: bool = False) -> Store:
+def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: bool = False) -> Store:
     """zarr's store at a path or URL; a folder that `must_exist` is never made."""
     path = local_path(url)
     if path is not None:  # absolute: whoever it travels to need not share our working directory

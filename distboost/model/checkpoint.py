@@ -25,7 +25,8 @@ import numpy as np
 from dask.utils import parse_timedelta
 
 from distboost.errors import CheckpointError, DataError, ModelFormatError
-from distboost.io.files import FORMAT_VERSION, PARTIAL, check_version, decoded, encoded, publish, read
+from distboost.io.files import FORMAT_VERSION, check_version, decoded, encoded, read
+from distboost.io.publishing import PARTIAL, publish
 from distboost.io.storage import local_path, only_writer
 from distboost.model.learned import Learned
 
