@@ -3,12 +3,14 @@
 | paper | here |
 | --- | --- |
 | k labels, m examples | K, the rows |
-| f_t(i, l) | F[i, l]: weighted votes for label l; with the OS strategies, their number |
-| C_t, cost matrix | C[i, l] < 0 only for l = y_i, 0 on average of no label: `Residuals` are -C, up to a factor |
-| 1_h | the labels that the weak learner gives: c*, the one of least cost in each leaf |
-| U_gamma, edge-over-random | a learner that gives the right label gamma more often than any other: edge gamma |
+| f_t(i, l) | F[i, l]: weighted votes for label l; with the OS strategies, the number of votes |
+| C_t, cost matrix | C[i, l], negative only for l = y_i; `Residuals` are -C up to a factor |
+| 1_h | the labels that the weak learner gives: c*, the label of least cost in each leaf |
+| U_gamma, edge-over-random | a learner of edge gamma gives the right label more often than each other one, by gamma |
 | delta_t | the edge of the weak learner of an adaptive round, eq. 7 |
 | kappa, phi | eq. 6 and the potentials of the 0-1 loss, `weights/potential.py` |
+
+Departure: index j in the first case of the paper's eq. 6 is read as l.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import (
@@ -32,6 +33,7 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
+    softmax,
 )
 from distboost.errors import DataError
 from distboost.rows.interface import Rows
@@ -53,28 +55,28 @@ class AdaBoostMM(Algorithm):
     Parameters
     ----------
     strategy : {"adaptive", "fixed", "os-exponential", "os-zero-one"}, default="adaptive"
-        "adaptive" is AdaBoost.MM (eq. 7): the edges are found as the rounds go. "fixed" (eq. 6) is told what edges the weak
-        learners will have. The OS strategies play the game optimally against weak learners of one known edge, for the
-        exponential loss with a step `eta` or, for exactly `n_estimators` rounds, for the 0-1 loss.
+        "adaptive" is AdaBoost.MM (eq. 7): it measures each round's edge. "fixed" (eq. 6) assumes the edges that `edge` gives.
+        The OS strategies play the game optimally against weak learners of one given edge: "os-exponential" for the exponential
+        loss with a step `eta`, "os-zero-one" for the 0-1 loss after exactly `n_estimators` rounds.
     edge : float or sequence of float, default=0.1
         Edge over random of the weak learners, 0 < edge < 1; "fixed" also takes one for each round. Not used by "adaptive".
     alphas : float, sequence of float or None, default=None
-        Steps of "fixed"; None: those that are best for the edges.
+        Steps of "fixed"; None: the best steps for the edges.
     eta : float, default=0.1
         Step of "os-exponential".
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
 
     Attributes
     ----------
     edge_ : ndarray of shape (n_iter_,)
-        The edge over random of each round's weak learner, on the costs it was given: delta_t of an adaptive round. The weak
-        learner meets the edge-over-random condition that a strategy counts on where this is at least its `edge`.
+        The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
+        meets the edge-over-random condition of a strategy if this is at least `edge`.
     loss_bound_ : ndarray of shape (n_iter_,)
-        What the theory promises the loss to stay below, if every round sees all rows: (K - 1) prod sqrt(1 - delta_t^2), adaptive
-        (or what shrunk or cut steps leave of it); (K - 1) prod kappa, with the edge and the step of each round, "fixed" and
-        "os-exponential", while the edges are met; the potential before the first round, "os-zero-one": for the last loss.
+        The theory's upper bound of the loss, if every round sees all rows. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
+        where steps are shrunk or cut off. "fixed" and "os-exponential": (K - 1) prod kappa, with each round's edge and step,
+        while the edges are met. "os-zero-one": the potential before the first round, which bounds the last loss.
     """
 
     strategy: str = parameter("adaptive", StrOptions({"adaptive", "fixed", "os-exponential", "os-zero-one"}))
@@ -89,7 +91,7 @@ class AdaBoostMM(Algorithm):
     name: ClassVar[str] = "adaboost-mm"
     notes: ClassVar[tuple[str, ...]] = ("edge", "loss_bound")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         margins = MarginWeights(self.eta if self.strategy == "os-exponential" else 1.0)
         self.weighting: Weighting = Votes() if self.strategy == "os-zero-one" else margins
         self.margins = margins
@@ -97,11 +99,11 @@ class AdaBoostMM(Algorithm):
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        # The potentials are those of a game of so many rounds.
+        # The potentials are those of a game of n_estimators rounds.
         return ("n_estimators",) if self.strategy == "os-zero-one" else ()
 
     def check(self) -> None:
-        """Refuses what would void a strategy's guarantee, and games too large to compute."""
+        """Raises an error for parameters that void a strategy's guarantee, and for games too large to compute."""
         if self.strategy != "adaptive" and self.learning_rate != 1.0:
             raise DataError(
                 f"learning_rate is {self.learning_rate}, but strategy={self.strategy!r} has fixed votes. Set it to 1, or use "
@@ -124,17 +126,23 @@ class AdaBoostMM(Algorithm):
             check_computable(self.n_classes, self.n_estimators, self.edge)
 
     def statistic(self, round: int) -> Residuals | PotentialGains:
-        """Of costs: C[i, y_i] - C[i, l], divided by a constant of the round."""
-        if self.strategy == "os-zero-one":  # phi_{T - t - 1}(F_i + e_l), t rounds played before
+        """The gains C[i, y_i] - C[i, l], divided by a constant of the round."""
+        if self.strategy == "os-zero-one":
+            # C[i, l] = phi_{T - t - 1}(F_i + e_l), after t rounds
             return PotentialGains(self.edge, self.n_estimators - (round - 1))
-        if self.strategy == "adaptive":  # eq. 7: C[i, l] = e[i, l], C[i, y_i] = -sum_k e[i, k]
+        if self.strategy == "adaptive":
+            # Eq. 7: C[i, l] = e[i, l], C[i, y_i] = -sum_k e[i, k]
             return Residuals(self.margins, wide=True)
-        # Eq. 6 (with l for its index j): C[i, l] = (e^α - 1) e[i, l], C[i, y_i] = (e^-α - 1) sum_k e[i, k]. Divided by e^α - 1,
-        # the own label's cost is -e^-α sum_k e[i, k].
+        # Eq. 6: C[i, l] = (e^α - 1) e[i, l], C[i, y_i] = (e^-α - 1) sum_k e[i, k]. Divided by e^α - 1, the cost of the own label
+        # is -e^-α sum_k e[i, k].
         return Residuals(self.margins, own=float(np.exp(-self._of_round(round)[1])), wide=True)
 
+    def typical_statistic(self) -> Residuals | PotentialGains:
+        # A vector of K wide numbers, whatever the costs; `edge` and `alphas` are not checked yet.
+        return Residuals(self.margins, wide=True)
+
     def _of_round(self, round: int) -> tuple[float, float]:
-        """The edge that a fixed strategy counts on, and its step."""
+        """The edge that "fixed" or "os-exponential" assumes in a round, and its step."""
         if self.strategy == "os-exponential":
             return self.edge, self.eta
         γ = _at(self.edge, round - 1)
@@ -152,21 +160,23 @@ class AdaBoostMM(Algorithm):
     def _adaptive(self, rows: Rows, tree: Tree) -> Round:
         c, won = _labels(tree.sums)
         total = _total(rows)
-        # δ_t = -C . 1_h / sum_i sum_k e[i, k], the edge
+        # Eq. 7: δ_t = -C . 1_h / sum_i sum_k e[i, k], the edge
         δ = won / total
-        # α = 1/2 ln((1 + δ_t) / (1 - δ_t))
+        # α_t = 1/2 ln((1 + δ_t) / (1 - δ_t))
         α = bounded_log_ratio(total + won, total - won, LARGEST_RATIO) / 2
-        # Weights change by e^-a where the labels are right, by at most e^a elsewhere: sqrt(1 - δ_t^2) if a is α, and not cut off.
+        # A step a multiplies weights by e^-a if the label is right, by at most e^a if not. If a is α_t, neither shrunk nor
+        # cut off, the bound's factor is sqrt(1 - δ_t^2).
         a = self.learning_rate * α
         notes = self._noted(δ, ((1 + δ) * np.exp(-a) + (1 - δ) * np.exp(a)) / 2)
-        outcome = SEPARATED if won == total else ""  # integers: no label is wrong
+        # `won` and `total` are integers: if they are equal, no label is wrong.
+        outcome = SEPARATED if won == total else ""
         return Round([Learner(tree, _votes(c, α, self.n_classes))], outcome, notes)
 
     def _fixed(self, rows: Rows, tree: Tree, γ: float, α: float, vote: float) -> Round:
         own = float(np.exp(-α))
         c, won = _labels(tree.sums)
         total = _total(rows)
-        # The edge on any costs: (average - C . 1_h) / (average - C . 1_correct), average = sum_i mean_l C[i, l].
+        # The edge for any costs C: (average - C . 1_h) / (average - C . 1_correct), where average = sum_i mean_l C[i, l].
         average = (1 - own) * total / self.n_classes
         δ = (average + won) / (average + own * total)
         notes = self._noted(δ, kappa(γ, α, self.n_classes))
@@ -176,15 +186,16 @@ class AdaBoostMM(Algorithm):
         S = rows.histogram_scale.real(tree.sums)
         c = np.argmax(S, axis=1)
         lost, available = -S[np.arange(len(c)), c].sum(), -S.sum() / self.n_classes
-        # The edge as above; costs are counted from that of the right label.
+        # The same edge, with costs relative to the cost of the right label.
         δ = (available - lost) / available if available > 0 else 1.0
-        if rows.round == 1:  # what the game is worth before it begins
-            self.bound = potentials(
-                self.n_classes, self.edge, self.n_estimators, np.zeros((1, self.n_classes), int)
-            )[0]
+        if rows.round == 1:
+            # phi_T(0), the potential before the first round
+            start = np.zeros((1, self.n_classes), int)
+            self.bound = potentials(self.n_classes, self.edge, self.n_estimators, start)[0]
         return Round([Learner(tree, _votes(c, 1.0, self.n_classes))], notes=self._noted(δ, 1.0))
 
     def _noted(self, edge: float, factor: float) -> dict[str, float]:
+        """The round's notes; its bound is the last one times `factor`."""
         self.bound *= float(factor)
         return {"edge": float(edge), "loss_bound": float(self.bound)}
 
@@ -197,37 +208,41 @@ class AdaBoostMM(Algorithm):
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
         if self.strategy in ("adaptive", "fixed"):
-            return softmax(2 * F, axis=1)
+            return softmax(2 * F)
+        # Each label's share of the votes
         total = F.sum(axis=1, keepdims=True)
-        return np.divide(F, total, out=np.full(F.shape, 1 / self.n_classes), where=total > 0)
+        shares: np.ndarray = np.divide(F, total, out=np.full(F.shape, 1 / self.n_classes), where=total > 0)
+        return shares
 
 
 def kappa(γ: float, η: float, K: int) -> float:
-    """The factor by which a round with edge γ and step η lowers the bound of the exponential loss (eq. 6)."""
-    return 1 + (1 - γ) / K * (np.exp(η) + np.exp(-η) - 2) - (1 - np.exp(-η)) * γ
+    """Eq. 6: the factor by which a round with edge γ and step η lowers the bound of the exponential loss."""
+    return float(1 + (1 - γ) / K * (np.exp(η) + np.exp(-η) - 2) - (1 - np.exp(-η)) * γ)
 
 
 def best_step(γ: float, K: int) -> float:
-    """argmin over η of kappa: 1/2 ln(1 + K γ / (1 - γ))."""
+    """1/2 ln(1 + K γ / (1 - γ)), the step η that minimises kappa."""
     return float(np.log1p(K * γ / (1 - γ)) / 2)
 
 
 def _at(values: Any, t: int) -> float:
+    """Element t of a sequence, or the number that holds for all rounds."""
     return float(values[t]) if np.ndim(values) else float(values)
 
 
 def _labels(S: np.ndarray) -> tuple[np.ndarray, int]:
-    """c* = argmax S of each leaf, and what these labels get right less what they get wrong: -C . 1_h."""
-    # As floats, sums that only the last of their 61 bits tell apart are ties.
+    """c* = argmax_l S[l] of each leaf (n_leaves,), and the gain of these labels, -C . 1_h."""
+    # As float64, sums that differ only in the last of their 61 bits are ties.
     c = np.argmax(S.astype(np.float64), axis=1)
     return c, int(S[np.arange(len(c)), c].sum())
 
 
 def _total(rows: Rows) -> int:
-    """sum_i sum_k e[i, k], in the units of the histograms; at least 1, should all rows of a sample be too light to count."""
+    """sum_i sum_k e[i, k] in the histograms' units; at least 1, because all rows of a sample may be too light to count."""
     return max(int(rows.totals[0]), 1)
 
 
 def _votes(c: np.ndarray, vote: float, K: int) -> np.ndarray:
-    """`vote` for each leaf's label: (leaves, K)."""
-    return vote * np.eye(K)[c]
+    """`vote` for the label of each leaf, 0 for the others: (n_leaves, K)."""
+    values: np.ndarray = vote * np.eye(K)[c]
+    return values

@@ -9,48 +9,54 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, softmax
+from scipy import special
 from sklearn.utils._param_validation import Interval
 
-from distboost.kernels import simd
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
 from distboost.trees.grower import TreeGrower
-from distboost.weights.base import Statistic, Weighting
+from distboost.weights.base import Statistic, Weighting, vector_bytes
 
-# Rows too light for the integer sums weigh less than 2^-40 of the heaviest. A step that multiplies a weight by more than that
-# could lift one from nothing to the top: the largest step, also where there is no error to stop it.
+# The largest step, also of a weak learner without an error. Rows that weigh less than 2^-40 of the heaviest may be 0 in the
+# integer sums: a step that multiplied a weight by more than 2^40 could turn such a row into the heaviest one unnoticed.
 LARGEST_RATIO = float(np.log(2.0**40))
 
-# Shrinkage: what enlarges steps by more than this only sends the weights to infinity.
+# Shrinkage. Above 10, weights would only diverge.
 LEARNING_RATE = Interval(Real, 0, 10, closed="right")
 
-# How a training may end besides having done its rounds.
-SEPARATED = (
-    "separated"  # the weak learner makes no error, so that no finite step is the best one: it was cut off
-)
-NO_SPLIT = "no split"  # no weak learner improves on one that changes nothing
-CONVERGED = "converged"  # no weak learner has a slope that the algorithm's own threshold lets pass
-NO_BETTER_THAN_CHANCE = "no better than chance"  # the weak learner errs too often to be of use
+# Why a training may end before its last round.
+# The weak learner makes no error: no finite step is the best one, and the step was cut off.
+SEPARATED = "separated"
+# No weak learner lowers the loss.
+NO_SPLIT = "no split"
+# No weak learner lowers the loss faster than the algorithm's own threshold.
+CONVERGED = "converged"
+# The weak learner's error is too large to be of use.
+NO_BETTER_THAN_CHANCE = "no better than chance"
 
 
 def parameter(default: Any, *allowed: Any) -> Any:
-    """A parameter of an algorithm: its default and what scikit-learn's parameter validation is to allow."""
+    """A parameter of an algorithm: its default, and the constraints that scikit-learn's parameter validation checks."""
     return field(default=default, metadata={"allowed": list(allowed)})
 
 
 def size(default: int | None, least: int = 1) -> Any:
-    """A parameter that limits a tree; None is no limit."""
+    """A parameter that limits the size of a tree; None: no limit."""
     return parameter(default, Interval(Integral, least, None, closed="left"), None)
 
 
 class Learner(NamedTuple):
-    """A weak learner with its step."""
+    """A weak learner with its step.
 
-    weak: Any  # a `weak.tree.Tree` or a `weak.similarity.Similarity`
-    values: (
-        np.ndarray
-    )  # what it adds to the scores: (n_leaves, n_scores) of a tree, (1, n_scores) of a similarity
+    Attributes
+    ----------
+    weak : Tree or Similarity
+    values : ndarray of shape (n_leaves, n_scores), float64
+        What it adds to the scores. A similarity has one leaf.
+    """
+
+    weak: Any
+    values: np.ndarray
 
 
 class Round(NamedTuple):
@@ -59,15 +65,15 @@ class Round(NamedTuple):
     Attributes
     ----------
     learners : sequence of Learner
-        As many in every round; none if training ends without this round.
+        The same number in every round; empty if training ends before this round.
     outcome : str
-        Why training ends with this round; empty if it goes on.
+        Why training ends with this round; empty if it continues.
     notes : mapping of str to float
-        What is kept of the round beside the losses.
+        What the history keeps of the round besides the losses.
     rewritten : sequence of ndarray or None
-        New values for the learners of all earlier rounds, of an algorithm that corrects them.
+        New values of the learners of all earlier rounds, if the algorithm is corrective.
     growth : ndarray or None
-        How far the rewriting can raise the weighting's shifts.
+        Upper bounds of how far the rewriting raises the weighting's shifts.
     """
 
     learners: Sequence[Learner]
@@ -79,20 +85,30 @@ class Round(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class Algorithm(ABC):
-    """One paper's formulas: how rows are weighted, how a round finds its weak learner and its step, what the loss is.
+    """One paper's formulas: the weights of rows, the weak learner and the step of a round, the loss.
 
-    A dataclass whose fields, `n_classes` apart, are the parameters of its estimator: those of every estimator may be named
-    again to see their value, or to give them another default.
+    A dataclass. Its fields other than `n_classes` are the parameters of its estimator. A field may repeat a parameter that all
+    estimators have, to read its value or to give it another default.
+
+    Attributes
+    ----------
+    name : str
+        The algorithm's name on the command line and in model files.
+    corrective : bool
+        Every round rewrites the values of all learners.
+    same_every_round : bool
+        If one round finds no improvement, neither does the next.
+    notes : tuple of str
+        The names of a round's notes.
+    weighting : Weighting
     """
 
     n_classes: int
 
     name: ClassVar[str]
-    corrective: ClassVar[bool] = False  # every round rewrites the values of all learners
-    same_every_round: ClassVar[bool] = (
-        True  # where one round finds nothing to gain, the next finds nothing either
-    )
-    notes: ClassVar[tuple[str, ...]] = ()  # the names of a round's notes
+    corrective: ClassVar[bool] = False
+    same_every_round: ClassVar[bool] = True
+    notes: ClassVar[tuple[str, ...]] = ()
     weighting: Weighting = field(init=False)
 
     @classmethod
@@ -102,50 +118,63 @@ class Algorithm(ABC):
 
     @property
     def learners_per_round(self) -> int:
+        """Number of weak learners that a round adds."""
         return 1
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Parameters that must stay as they were when a training is resumed, n_estimators among them."""
+        """Run parameters, such as n_estimators, that a resumed training must not change."""
         return ()
 
     @property
     def known_by_scores(self) -> bool:
-        """Whether the scores of rows are all that a round needs to know of those before it: then other rows may join."""
+        """A round depends on earlier rounds only through the scores: so training can continue on other rows."""
         cls = type(self)
-        remembers = cls.on_steps is not Algorithm.on_steps or cls.restore_notes is not Algorithm.restore_notes
-        return not (self.corrective or remembers or self.fixed)
+        has_state = cls.on_steps is not Algorithm.on_steps or cls.restore_notes is not Algorithm.restore_notes
+        return not (self.corrective or has_state or self.fixed)
 
     @property
     def needs_values(self) -> bool:
-        """Whether it measures distances between rows: bins are not enough."""
+        """The algorithm measures distances between rows, and so needs their raw values, not only bins."""
         return False
 
     @property
     def histogram_sums(self) -> int:
-        """Sums in each bin of its histograms, beside the number of rows; 0 if it makes none."""
-        return self.n_classes
+        """Sums in each bin of the histograms, the number of rows not counted; 0 if the algorithm makes no histograms."""
+        found = self.typical_statistic()
+        return self.n_classes if found is None else found.n_sums(self.n_classes)
 
     def row_bytes(self, n_features: int) -> int:
-        """Bytes that training keeps of a row beside its bins, scores, label and weight: those of the statistics."""
-        return statistic_bytes(self.n_classes, wide=True)
+        """Bytes that training keeps of a row besides its bins, scores, label and weight."""
+        found = self.typical_statistic()
+        return vector_bytes(self.n_classes, wide=True) if found is None else found.row_bytes(self.n_classes)
 
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
-        """Raises DataError if the parameters do not go together, or not with so many classes."""
+        """Raises DataError if the parameters contradict each other or the number of classes."""
 
     def statistic(self, round: int) -> Statistic | None:
-        """What the histograms of a round's first tree sum, if that is known before the round begins: it saves a pass."""
+        """The statistic of a round's first tree, or None if it is not known before the round begins.
+
+        If it is known, the update of the round before computes it too, which saves a pass over the rows.
+        """
         return None
+
+    def typical_statistic(self) -> Statistic | None:
+        """A statistic of the size that all rounds have, from which the memory plan follows. It is asked before `check`."""
+        return self.statistic(1)
 
     @abstractmethod
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        """The round's weak learners and their exact steps, before shrinkage."""
+        """Finds the round's weak learners and their exact steps, before shrinkage."""
 
-    def on_steps(self, steps: Sequence[Step]) -> None:  # noqa: B027 (most carry nothing from round to round but the scores)
-        """Told of what each round added to the scores, after shrinkage, also when a training is resumed."""
+    def on_steps(self, steps: Sequence[Step]) -> None:  # noqa: B027 (most keep no state but the scores)
+        """Called with what each round added to the scores, after shrinkage; also for each earlier round of a resumed training.
+
+        A corrective algorithm gets the steps of all rounds each time.
+        """
 
     def restore_notes(self, notes: Mapping[str, Sequence[float]]) -> None:  # noqa: B027 (most have no notes)
-        """Told of the notes of all earlier rounds when a training is resumed."""
+        """Called with the notes of all earlier rounds before the first round; they are empty in a new training."""
 
     @abstractmethod
     def loss_of(self, losses: Losses) -> float:
@@ -153,16 +182,11 @@ class Algorithm(ABC):
 
     @abstractmethod
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        """Class probabilities of which the scores (n, K) are the population minimiser."""
+        """Class probabilities (n, K) whose expected loss the scores F (n, K) minimise."""
 
     def decoded(self, G: np.ndarray) -> np.ndarray:
-        """The scores (n, K) of the classes, from those that training keeps (n, n_scores)."""
+        """The scores of the classes (n, K), from the scores that training keeps (n, n_scores)."""
         return G
-
-
-def statistic_bytes(n_sums: int, wide: bool) -> int:
-    """Bytes of a row's statistic of so many numbers, with a row count and a row weight."""
-    return (8 if wide else 4) * simd.padded(n_sums + 2)
 
 
 def signs(S: np.ndarray) -> np.ndarray:
@@ -171,20 +195,29 @@ def signs(S: np.ndarray) -> np.ndarray:
 
 
 def tree_signs(S: np.ndarray, stump: bool) -> np.ndarray:
-    """Which leaves are +1: those with a positive sum; of a stump's two, the one with the larger sum."""
-    return np.array([-1.0, 1.0]) * signs(S[1:] - S[:1]) if stump and len(S) == 2 else signs(S)
+    """The sign of each leaf from its sum, S (n_leaves,). A stump's leaves have opposite signs: the larger sum is +1."""
+    if not stump or len(S) != 2:
+        return signs(S)
+    opposite: np.ndarray = np.array([-1.0, 1.0]) * signs(S[1:] - S[:1])
+    return opposite
+
+
+def softmax(F: np.ndarray) -> np.ndarray:
+    """exp(F) divided by its sum over classes, (n, K)."""
+    probabilities: np.ndarray = special.softmax(F, axis=1)
+    return probabilities
 
 
 def normalised_sigmoids(F: np.ndarray) -> np.ndarray:
-    """The sigmoids of 2 F, divided by their sum: the probabilities of K binary problems under the exponential loss.
+    """The sigmoids of 2 F divided by their sum over classes, (n, K): K binary problems under the exponential loss.
 
-    By logarithms, as all of a row may be too small for a number.
+    Computed from logarithms: all sigmoids of a row may underflow.
     """
-    return softmax(log_expit(2 * F), axis=1)
+    return softmax(special.log_expit(2 * F))
 
 
 def bounded_log_ratio(A: float, B: float, limit: float) -> float:
-    """ln(A / B), at most `limit` in size; 0 where both are 0."""
+    """ln(A / B), clipped to [-limit, limit]; 0 if both are 0."""
     if A <= 0 and B <= 0:
         return 0.0
     if B <= 0 or A <= 0:

@@ -3,19 +3,22 @@
 | paper | here |
 | --- | --- |
 | y_c, codewords of class c | vertices of the regular simplex in R^(K-1), unit length |
-| f(x) in R^(K-1) | F[i, k] = <f(x_i), y_k>, K scores per row: nothing is lost, as sum_k y_k y_k' = delta I |
+| f(x) in R^(K-1) | F[i, k] = <f(x_i), y_k>, K scores per row; f follows from them, because sum_k y_k y_k' = delta I |
 | delta | K / (K - 1) |
 | R(f), eq. 15 | mean over rows of sum_k exp(-(F[i, y_i] - F[i, k]) / 2), k = y_i included |
 | <y_c, w_i>, eq. 31-32 | delta / 2 V[i, c]: V[i, y_i] = sum_k e[i, k], V[i, k] = -e[i, k] |
+
+Departures: the paper leaves the codewords' recursion open, see `simplex`. with leaf="direction", a leaf of GD-MCBoost may be any
+unit vector of R^(K-1), not only a codeword.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
@@ -27,7 +30,7 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
-    statistic_bytes,
+    softmax,
     tree_signs,
 )
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
@@ -46,9 +49,9 @@ from distboost.weights.margin import (
 
 
 def simplex(K: int) -> np.ndarray:
-    """The codewords, (K, K-1): unit vectors with inner products -1/(K-1), by recursion.
+    """The codewords (K, K-1): unit vectors whose inner products are -1/(K-1).
 
-    The paper leaves the recursion open: the first class differs from all others in the first coordinate, and so on.
+    The paper does not fix the recursion. Here coordinate j separates class j from the classes after it.
     """
     Y = np.array([[1.0], [-1.0]])
     for k in range(3, K + 1):
@@ -60,19 +63,20 @@ def simplex(K: int) -> np.ndarray:
 
 @dataclass(kw_only=True, eq=False)
 class MCBoost(Algorithm):
-    """What both algorithms of the paper share: the risk."""
+    """The risk, which both algorithms of the paper minimise."""
 
     s: ClassVar[float] = 1 / 2
     weighting: MarginWeights = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.weighting = MarginWeights(self.s)
 
     def loss_of(self, losses: Losses) -> float:
-        return 1.0 + losses.mean  # the term k = y_i of eq. 15
+        # Eq. 15: its term k = y_i is 1.
+        return 1.0 + losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F, axis=1)
+        return softmax(F)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -80,15 +84,15 @@ class CDMCBoost(MCBoost):
     """CD-MCBoost: multiclass boosting by coordinate descent over the coordinates of the simplex codewords.
 
     Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (left). Round t moves
-    coordinate t mod (K - 1) of the predictor by a weak learner of -1 and +1, with an exact line search: give it a multiple of
-    (K - 1) rounds.
+    coordinate t mod (K - 1) of the predictor by a weak learner of -1 and +1, with an exact line search. Use a multiple of
+    (K - 1) rounds, so that all coordinates are moved equally often.
 
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose sides have opposite signs; the leaves of a deeper tree choose theirs freely.
+        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     max_depth: int | None = size(1)
@@ -96,35 +100,31 @@ class CDMCBoost(MCBoost):
 
     name: ClassVar[str] = "cd-mcboost"
 
-    @property
-    def histogram_sums(self) -> int:
-        return 1
-
-    def row_bytes(self, n_features: int) -> int:
-        return statistic_bytes(1, wide=True)
-
     def statistic(self, round: int) -> ProjectedResiduals:
-        """Along coordinate j of the codewords, one after another."""
+        """The residuals along coordinate j = t mod (K - 1) of the codewords, where t = round - 1."""
         j = (round - 1) % (self.n_classes - 1)
-        return ProjectedResiduals(self.weighting, simplex(self.n_classes)[:, j])
+        return ProjectedResiduals(self.weighting, self._codewords[:, j])
+
+    @cached_property
+    def _codewords(self) -> np.ndarray:
+        return simplex(self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        for offset in range(
-            self.n_classes - 1
-        ):  # a coordinate that has nothing to gain gives way to the next
+        # If a coordinate does not lower the risk, the next one is tried.
+        for offset in range(self.n_classes - 1):
             found = self._along(rows, grow, self.statistic(rows.round + offset))
             if found.learners[0].values.any():
                 break
         return found
 
     def _along(self, rows: Rows, grow: TreeGrower, statistic: ProjectedResiduals) -> Round:
-        """The best step along a coordinate."""
+        """The best tree and step along one coordinate."""
         Y_j = statistic.code
         stumps = self.max_depth == 1
-        # The direction of steepest descent within the trees, along coordinate j: eq. 25.
+        # Eq. 25: g*, the tree of steepest descent along coordinate j.
         tree = grow(statistic, gains.CLASS_STUMP if stumps else gains.DIRECTION)
         g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ Y_j, stumps))
-        # The step that minimises the risk along g, eq. 26: its exponents depend on (g, class, k) alone.
+        # Eq. 26: α*, the step that minimises the risk along g*. The exponents depend only on (g, class, k): the table T suffices.
         α = exact_step(T, np.array([-Y_j, Y_j]), self.s, LARGEST_RATIO)
         return Round([Learner(tree, α.step * np.outer(g, Y_j))], SEPARATED if α.unbounded else "")
 
@@ -138,11 +138,11 @@ class GDMCBoost(MCBoost):
     Parameters
     ----------
     leaf : {"direction", "codeword"}, default="direction"
-        Output of a leaf: any direction of the margin space (stronger), or one of the class codewords (the paper's; use
-        `max_depth=2`).
+        Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
+        paper (use `max_depth=2`).
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     leaf: str = parameter("direction", StrOptions({"direction", "codeword"}))
@@ -151,14 +151,11 @@ class GDMCBoost(MCBoost):
 
     name: ClassVar[str] = "gd-mcboost"
 
-    def row_bytes(self, n_features: int) -> int:
-        return statistic_bytes(self.n_classes, wide=self.leaf == "codeword")
-
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting, wide=self.leaf == "codeword")
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        # The direction of steepest descent within the trees, eq. 32.
+        # Eq. 32: f*, the tree of steepest descent.
         if self.leaf == "codeword":
             return self._codeword_round(rows, grow(self.statistic(rows.round), gains.CODEWORD))
         return self._direction_round(rows, grow(self.statistic(rows.round), gains.DIRECTION))
@@ -167,13 +164,15 @@ class GDMCBoost(MCBoost):
         K = rows.n_classes
         δ = K / (K - 1)
         hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.weighting), tree.leaves), 1, 0)
-        c = np.argmax(hits - misses, axis=1)  # c*: the leaf's class, the largest S[c]
+        # c* = argmax_c S[c], the class of each leaf
+        c = np.argmax(hits - misses, axis=1)
         leaf = np.arange(len(c))
         A, B = hits[leaf, c].sum(), misses[leaf, c].sum()
-        # The minimiser of the risk along the tree, eq. 33, in closed form: the exponents are +-α δ/2 only.
+        # Eq. 33: α*, the step that minimises the risk. The exponents are only +α δ/2 and -α δ/2, so α* = ln(A/B) / δ.
         α = bounded_log_ratio(A, B, LARGEST_RATIO) / δ
-        value = np.full((len(c), K), -1 / (K - 1))  # <y_c, y_k> ...
-        value[leaf, c] = 1.0  # ... and <y_c, y_c>
+        # <y_c, y_k> = -1/(K-1) for k != c, and <y_c, y_c> = 1
+        value = np.full((len(c), K), -1 / (K - 1))
+        value[leaf, c] = 1.0
         return Round([Learner(tree, α * value)], SEPARATED if B == 0 else "")
 
     def _direction_round(self, rows: Rows, tree: Tree) -> Round:
@@ -192,6 +191,7 @@ class GDMCBoost(MCBoost):
 
 
 def _directions(S: np.ndarray, δ: float) -> np.ndarray:
-    """<f, y_k> of the unit vector f that S points to: sqrt(δ) S / |S| in score space."""
+    """sqrt(δ) S / |S|, (leaves, K): the scores <f, y_k> of the unit vector f in the direction of each leaf's S."""
     norm = np.sqrt((S * S).sum(axis=1, keepdims=True))
-    return np.sqrt(δ) * np.divide(S, norm, out=np.zeros_like(S), where=norm > 0)
+    V: np.ndarray = np.sqrt(δ) * np.divide(S, norm, out=np.zeros_like(S), where=norm > 0)
+    return V

@@ -4,10 +4,12 @@
 | --- | --- |
 | K, N | K, the rows |
 | H(x), y_n | F[n, k]; the class of row n: +1 for k = y_n, -1 for the others |
-| w_n | w[n, k] = 1/2 exp(-F[n, k]) for k = y_n, 1/2 exp(F[n, k]) elsewhere (`CodeWeights`; the 1/2 is left to the loss) |
-| s_f^T, s_f^F | sums of w[n, k] over the rows where f is right and wrong about class k: T, N |
+| w_n | w[n, k] = 1/2 exp(-F[n, k]) for k = y_n, 1/2 exp(F[n, k]) elsewhere: `CodeWeights`, and the factor 1/2 in `loss_of` |
+| s_f^T, s_f^F | `s_T`, `s_F` (K,): sums of w[n, k] over the rows where f is right and wrong about class k |
 | a | 1/2 (ln s^T - ln s^F), the best step of each class |
-| L_f | 2 sum_k sqrt(s^T s^F), the loss after it |
+| L_f | 2 sum_k sqrt(s^T s^F), the loss after that step |
+
+Departures: steps are clipped to LARGEST_STEP; `similarity/search.py` says how rows with equal coordinates are treated.
 """
 
 from __future__ import annotations
@@ -27,7 +29,6 @@ from distboost.algorithms.base import (
     normalised_sigmoids,
     parameter,
     size,
-    statistic_bytes,
 )
 from distboost.kernels import similarity as kernels
 from distboost.rows.interface import Rows
@@ -37,7 +38,8 @@ from distboost.trees.grower import TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 
-LARGEST_STEP = LARGEST_RATIO / 2  # it multiplies one weight and divides another
+# A step multiplies one weight by e^a and divides another by it.
+LARGEST_STEP = LARGEST_RATIO / 2
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,33 +47,34 @@ class REBEL(Algorithm):
     """REBEL: multiclass boosting with one vector of votes per weak learner.
 
     Appel & Perona, *A simple multi-class boosting framework with theoretical guarantees and empirical proficiency*, ICML 2017.
-    A weak learner of -1 and +1, or a similarity to one or two rows, votes for or against every class, each with its best step.
+    A weak learner is a tree of -1 and +1, or a similarity to one or two rows. It votes for or against every class, with the best
+    step for each.
 
-    The similarities of a round are found by the paper's procedure (section 5.2): a split of the rows into two groups, the row
-    that is best told from all others, and its nearest neighbours in the other group one by one. That takes 4 passes over the
-    rows and one for each two-point similarity tried. A coordinate that is missing on either side of a difference adds nothing to
-    a distance. Rows are kept with their raw values: 8 bytes for each feature and 8 for each class. `max_features` and the limits
-    of leaves concern trees alone.
+    The paper's procedure (section 5.2) finds a round's similarity: it splits the rows into two groups, chooses the row that is
+    easiest to separate from all others, and tries its nearest neighbours in the other group one by one. This takes 4 passes over
+    the rows and one more for each two-point similarity tried. A coordinate that is missing in either row adds nothing to their
+    distance. Training keeps the rows' raw values: 8 bytes for each feature and 8 for each class. `max_features` and the limits
+    of trees do not apply to similarities.
 
     Parameters
     ----------
     weak_learner : {"tree", "similarity"}, default="tree"
-        "tree": every split lowers the loss of the whole tree most. "similarity": localized similarities (section 5), which
-        measure Euclidean distances, so that features should have comparable scales.
+        "tree": each split is the one that lowers the loss of the whole tree most. "similarity": localized similarities
+        (section 5). They measure Euclidean distances: scale the features comparably.
     max_depth : int or None, default=1
-        Of trees; 1 is a stump.
+        Depth of trees; 1 is a stump.
     similarity : {"two-point", "one-point"}, default="two-point"
     output : {"real", "sign"}, default="real"
-        Of similarities: their value, with the steps found by exact line searches, or its sign.
+        Output of similarities: their value, with steps by exact line searches, or its sign.
     max_candidates : int or None, default=None
-        The most two-point similarities tried in a round, each of which costs one pass over the rows; None is no limit, as in
-        the paper.
+        Upper limit of the two-point similarities tried in a round; each costs a pass over the rows. None: no limit, as in the
+        paper.
 
     Attributes
     ----------
     passes_ : ndarray of shape (n_iter_,)
-        Questions put to the rows in each round, each a pass over them and, on a cluster, a round trip; but for that of a tree's
-        root, which mostly comes with the update before.
+        Passes over the rows in each round; on a cluster, each is a round trip. The pass for a tree's root does not count: the
+        update of the round before usually computes it.
     """
 
     weak_learner: str = parameter("tree", StrOptions({"tree", "similarity"}))
@@ -84,7 +87,7 @@ class REBEL(Algorithm):
     notes: ClassVar[tuple[str, ...]] = ("passes",)
     weighting: CodeWeights = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.weighting = OneAgainstAll(self.n_classes)
 
     @property
@@ -93,11 +96,11 @@ class REBEL(Algorithm):
 
     @property
     def histogram_sums(self) -> int:
-        return 0 if self.needs_values else 2 * self.n_classes
+        return 0 if self.needs_values else super().histogram_sums
 
     def row_bytes(self, n_features: int) -> int:
         if not self.needs_values:
-            return statistic_bytes(2 * self.n_classes, wide=True)
+            return super().row_bytes(n_features)
         return 8 * n_features + SEARCH_BYTES + 8 * self.n_classes
 
     def statistic(self, round: int) -> CodeSides | None:
@@ -108,19 +111,19 @@ class REBEL(Algorithm):
         learner, separated = (self._similarity if self.needs_values else self._tree)(rows, grow)
         if learner is None:
             return Round([])
-        # With the update of the scores; without a root that this round had to ask for, as the first and a resumed one have.
+        # The update of the scores counts. A root that this round had to ask for, as the first round does, does not.
         passes = rows.calls.total() - grow.roots_asked - before + 1
         return Round([learner], SEPARATED if separated else "", {"passes": passes})
 
     def _tree(self, rows: Rows, grow: TreeGrower) -> tuple[Learner, bool]:
         tree, f = grow_whole_tree(grow, CodeSides(self.weighting))
         N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
-        # f = +1 is right about the own class and wrong about the others, f = -1 the other way round.
+        # f = +1 is right about a row's own class and wrong about the others; f = -1 is the opposite.
         positive = (f > 0)[:, None]
         s_T = np.where(positive, P, N).sum(axis=0)
         s_F = np.where(positive, N, P).sum(axis=0)
         a = best_steps(s_T, s_F)
-        # Nothing is in the way of a class's step where f is always right about it, or always wrong.
+        # The best step of a class is infinite if f is always right about it, or always wrong.
         return Learner(tree, np.outer(f, a)), not np.minimum(s_T, s_F).any()
 
     def _similarity(self, rows: Rows, grow: TreeGrower) -> tuple[Learner | None, bool]:
@@ -128,13 +131,14 @@ class REBEL(Algorithm):
         sign = self.output == "sign"
         search = SimilaritySearch(rows, self.weighting, sign, sign_steps if sign else real_steps)
         found = search(self.similarity == "two-point", self.max_candidates)
-        if found is None and grow.limits.subsample < 1:  # other rows may do better
+        # A round without a better similarity ends the training, unless the next one draws other rows.
+        if found is None and grow.limits.subsample < 1:
             found = Similarity.constant(rows.n_features, sign), np.zeros(self.n_classes)
         if found is None:
             return None, False
         learner, a = found
-        # A real-valued similarity may be right about every row and yet leave those that are far from it nearly as they were:
-        # its step is cut off, but there is more to learn.
+        # A real-valued similarity may be right about every row and yet change the scores of distant rows very little: its step is
+        # cut off, but there is more to learn.
         return Learner(learner, a[None]), sign and bool((np.abs(a) >= LARGEST_STEP).all())
 
     def loss_of(self, losses: Losses) -> float:
@@ -145,21 +149,25 @@ class REBEL(Algorithm):
 
 
 def best_steps(s_T: np.ndarray, s_F: np.ndarray) -> np.ndarray:
-    """a = 1/2 (ln s^T - ln s^F), cut where it would multiply a weight by more than the integer sums can follow."""
+    """a = 1/2 (ln s^T - ln s^F) of each class (K,), clipped to [-LARGEST_STEP, LARGEST_STEP]; 0 if both sums are 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         a = (np.log(s_T) - np.log(s_F)) / 2
-    return np.clip(np.nan_to_num(a, nan=0.0, posinf=np.inf, neginf=-np.inf), -LARGEST_STEP, LARGEST_STEP)
+    a = np.nan_to_num(a, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    clipped: np.ndarray = np.clip(a, -LARGEST_STEP, LARGEST_STEP)
+    return clipped
 
 
 def sign_steps(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and losses of a similarity of -1 and +1: all rows that it is right about lie in the first piece."""
+    """Steps and losses (K,) of a similarity of -1 and +1, from the sums S of `Trials`."""
+    # The rows that it is right about lie in the first piece, the others in the last.
     s_T, s_F = S[0, :, 0], S[-1, :, 0]
     a = best_steps(s_T, s_F)
-    return a, s_T * np.exp(-a) + s_F * np.exp(a)  # eq. 4
+    # Eq. 4: the loss after the step
+    return a, s_T * np.exp(-a) + s_F * np.exp(a)
 
 
 def real_steps(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Steps and losses of a real-valued similarity: exact line searches, class by class."""
+    """Steps and losses (K,) of a real-valued similarity, by an exact line search for each class."""
     a, losses = np.empty(S.shape[1]), np.empty(S.shape[1])
     kernels.line_search(S, LARGEST_STEP, a, losses)
     return a, losses

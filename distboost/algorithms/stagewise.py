@@ -3,7 +3,7 @@
 | paper | here |
 | --- | --- |
 | rho, U, eq. 10-12 | see `large_margin.py` |
-| w, eq. 13, 14 | w: one coefficient per class for each weak learner, w >= 0 (`coefficients.py`) |
+| w, eq. 13, 14 | w: each weak learner's coefficients, one per class, w >= 0 (`solvers/coefficients.py`) |
 | nu, eta, kappa | `nu`, `learning_rate`, `max_step` |
 """
 
@@ -27,7 +27,6 @@ from distboost.algorithms.base import (
     parameter,
     signs,
     size,
-    statistic_bytes,
 )
 from distboost.algorithms.large_margin import LargeMargin, Signed, ε
 from distboost.algorithms.solvers.coefficients import (
@@ -47,8 +46,8 @@ class StagewiseBoost(LargeMargin):
     """Stage-wise large-margin multiclass boosting.
 
     Paisitkriangkrai, Shen & van den Hengel, *A scalable stage-wise approach to large-margin multi-class loss based boosting*,
-    Algorithm 1. Each round adds a weak learner of -1 and +1 with one non-negative coefficient per class, which minimise the
-    loss exactly. Training ends as "converged" when no weak learner has a slope above `nu`.
+    Algorithm 1. Each round adds a weak learner of -1 and +1 with one non-negative coefficient per class. The coefficients
+    minimise the loss exactly. Training ends as "converged" when no weak learner has a slope above `nu`.
 
     Parameters
     ----------
@@ -56,17 +55,17 @@ class StagewiseBoost(LargeMargin):
     nu : float, default=1e-9
         Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
-        Coefficients are cut off there; None: they are not.
+        The largest coefficient; None: no limit.
     max_depth : int or None, default=1
-        1 is a stump. The leaves of a deeper tree take the signs that suit the class of the best stump.
+        1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have the signs that suit that class.
     learning_rate : float, default=0.5
         Shrinkage: each coefficient is multiplied by it.
 
     Attributes
     ----------
     coefficient_passes_ : ndarray of shape (n_iter_,)
-        Passes over the rows that each round's coefficients took, beside the one that all rounds take: none with the
-        exponential loss, mostly one with the logistic.
+        Passes over the rows that each round's coefficients needed, besides the pass that every round makes: none with the
+        exponential loss, usually one with the logistic.
     """
 
     max_step: float | None = parameter(None, Interval(Real, 0, None, closed="neither"), None)
@@ -77,8 +76,11 @@ class StagewiseBoost(LargeMargin):
     notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)
 
     def row_bytes(self, n_features: int) -> int:
-        deeper = 0 if self.max_depth == 1 else statistic_bytes(1, wide=True)
-        return statistic_bytes(self.n_classes, wide=True) + deeper
+        stump = super().row_bytes(n_features)
+        if self.max_depth == 1:
+            return stump
+        # The deeper tree's statistic is kept beside the stump's.
+        return stump + self._of_class(0).row_bytes(self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)
@@ -92,21 +94,26 @@ class StagewiseBoost(LargeMargin):
         if self.max_step is not None:
             w = np.minimum(w, self.max_step)
         learner = Learner(found.tree, np.outer(found.h, w))
-        # Of more than two classes, a weak learner can part two without an error and leave the others to be told apart.
+        # With more than two classes, a weak learner may separate two of them without an error while others remain mixed.
         separated = unbounded and self.n_classes == 2
         return Round([learner], SEPARATED if separated else "", {"coefficient_passes": passes})
 
     def _deeper(self, rows: Rows, grow: TreeGrower, r: int) -> Signed:
         """A tree for the slope of class r alone."""
-        tree = grow(ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r]), gains.DIRECTION)
+        tree = grow(self._of_class(r), gains.DIRECTION)
         return Signed(tree, *side_table(rows, tree, self.weighting, lambda S: signs(S[:, r])))
 
+    def _of_class(self, r: int) -> ProjectedResiduals:
+        return ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r])
+
     def _coefficients(self, rows: Rows, found: Signed) -> Coefficients:
-        if self.loss == "exponential":  # eq. 13
+        """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss)."""
+        if self.loss == "exponential":
             return exponential_coefficients(found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO)
 
         def slopes(centre: np.ndarray, nodes: np.ndarray) -> np.ndarray:
             reduction = LogisticSlopes(self.weighting, found.h, centre, nodes)
-            return rows.sums(reduction, found.tree.leaves) * np.exp(rows.shift_of(reduction))
+            U: np.ndarray = rows.sums(reduction, found.tree.leaves) * np.exp(rows.shift_of(reduction))
+            return U
 
-        return logistic_coefficients(slopes, self.n_classes, self.nu, LARGEST_RATIO)  # eq. 14
+        return logistic_coefficients(slopes, self.n_classes, self.nu, LARGEST_RATIO)

@@ -1,4 +1,4 @@
-"""Sums of margin weights by the two sides of a weak learner of -1 and +1."""
+"""Sums of margin weights on the two sides of a weak learner of -1 and +1."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from distboost.rows.interface import Rows
 from distboost.trees.grower import Tree
 from distboost.weights.margin import ClassPairs, HitsAndMisses, MarginWeights
 
-# A table of K x K sums per leaf comes in one reduction, up to this many numbers; past it, two smaller ones do.
+# Up to this many numbers, a single reduction returns K x K sums per leaf. Beyond it, two smaller reductions are made.
 LARGEST_TABLE = 2**22
 
 
 def side_table(
     rows: Rows, tree: Tree, weighting: MarginWeights, choose: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sign of each leaf, and T[h, y, k]: the sum of u[i, k] over the rows of class y where the sign is - (h = 0) or +.
+    """The leaves' signs (n_leaves,), and T (2, K, K): the sums of u[i, k] by side, class of the row and k.
 
-    `choose` gives the signs from the leaves' residuals S (n_leaves, K).
+    Side 0 is that of the leaves of sign -1, side 1 of +1. `choose` returns the signs from the leaves' residuals S (n_leaves, K).
     """
     if tree.n_leaves * rows.n_classes**2 <= LARGEST_TABLE:
         T = rows.sums(ClassPairs(weighting), tree.leaves)

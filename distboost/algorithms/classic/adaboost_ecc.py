@@ -1,4 +1,12 @@
-"""AdaBoost.ECC (Guruswami & Sahai, *Multiclass learning, boosting, and error-correcting codes*, 1999)."""
+"""AdaBoost.ECC (Guruswami & Sahai, *Multiclass learning, boosting, and error-correcting codes*, 1999).
+
+| paper | here |
+| --- | --- |
+| mu_t, coloring of the labels | `μ` (K,) of -1 and +1 |
+| D_t(i, l) | e[i, l] = exp(-(F[i, y_i] - F[i, l]) / 2), up to a factor of the round |
+| U_t, epsilon_t | the binary weights sum_l e[i, l] [μ(y_i) != μ(l)], and the share of it that h gets wrong |
+| alpha_t | 1/2 ln((1 - epsilon_t) / epsilon_t) |
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import (
@@ -19,7 +26,7 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
-    statistic_bytes,
+    softmax,
     tree_signs,
 )
 from distboost.algorithms.tables import side_table
@@ -42,11 +49,12 @@ class AdaBoostECC(Algorithm):
     Parameters
     ----------
     colorings : sequence of sequences of -1 and +1, or None, default=None
-        Which classes are +1, one row per round; None: half of the classes (rounded down), drawn by `random_state` and round.
+        Which classes are +1, one row per round. None: half of the classes (rounded down), drawn at random from `random_state` and
+        the round.
     max_depth : int or None, default=1
-        1 is a stump, whose sides have opposite signs; the leaves of a deeper tree choose theirs freely.
+        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     colorings: Any = parameter(None, "array-like", None)
@@ -59,18 +67,11 @@ class AdaBoostECC(Algorithm):
     same_every_round: ClassVar[bool] = False
     weighting: MarginWeights = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.weighting = MarginWeights(1 / 2)
 
-    @property
-    def histogram_sums(self) -> int:
-        return 1
-
-    def row_bytes(self, n_features: int) -> int:
-        return statistic_bytes(1, wide=True)
-
     def check(self) -> None:
-        """Refuses colorings that are not one of -1 and +1 for each round and class."""
+        """Raises DataError unless `colorings` holds -1 or +1 for each round and class, and both in every round."""
         if self.colorings is None:
             return
         μ = np.asarray(self.colorings)
@@ -83,8 +84,12 @@ class AdaBoostECC(Algorithm):
             raise DataError("colorings must hold -1 and +1 only, and both of them in every row.")
 
     def statistic(self, round: int) -> ProjectedResiduals:
-        # Binary weights of the rows: sum_l e[i, l] [μ(y_i) != μ(l)]; with the sign μ(y_i), the residuals along μ.
+        # A row's binary weight U, with the sign μ(y_i): the residuals along μ
         return ProjectedResiduals(self.weighting, self._coloring(round))
+
+    def typical_statistic(self) -> ProjectedResiduals:
+        # One wide number per row, whatever the coloring; `colorings` are not checked yet.
+        return ProjectedResiduals(self.weighting, np.zeros(self.n_classes))
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         μ = self._coloring(rows.round)
@@ -94,14 +99,17 @@ class AdaBoostECC(Algorithm):
         apart = T * (μ[:, None] != μ)
         right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()
         wrong = apart.sum() - right if apart.sum() > right else 0.0
-        α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2  # 1/2 ln((1 - ε) / ε)
-        # Without an error, classes of the same color are still to be told apart.
+        # α = 1/2 ln((1 - ε) / ε)
+        α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
+        # Without an error, classes of the same color may still be mixed.
         separated = wrong == 0 and apart.sum() == T.sum()
         return Round([Learner(tree, α * np.outer(h, μ))], SEPARATED if separated else "")
 
     def _coloring(self, round: int) -> np.ndarray:
+        """μ of a round: given, or half of the classes drawn at random."""
         if self.colorings is not None:
-            return np.asarray(self.colorings, np.float64)[round - 1]
+            given: np.ndarray = np.asarray(self.colorings, np.float64)[round - 1]
+            return given
         draws = random.uniforms(random.key(self.random_state, random.COLORING, round), 0, self.n_classes)
         μ = np.full(self.n_classes, -1.0)
         μ[np.argsort(draws, kind="stable")[: self.n_classes // 2]] = 1.0
@@ -111,4 +119,4 @@ class AdaBoostECC(Algorithm):
         return losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F, axis=1)
+        return softmax(F)

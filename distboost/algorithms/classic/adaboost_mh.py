@@ -3,9 +3,9 @@
 | paper | here |
 | --- | --- |
 | Y[i, l] | +1 for the row's class, -1 for the others |
-| D_t(i, l) | exp(-Y F), summed by label over the rows of a leaf: P where Y is +1, N where it is -1 |
+| D_t(i, l) | exp(-Y F), up to a factor; its sums over the rows of a leaf, by label: P where Y is +1, N where Y is -1 |
 | r_t | sum of D Y h / sum of D |
-| Z_t | 2 sum sqrt(W+ W-), what "real" makes smallest |
+| Z_t | 2 sum sqrt(W+ W-), which "real" minimises |
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from distboost.algorithms.base import (
     parameter,
     signs,
     size,
-    statistic_bytes,
 )
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -45,12 +44,12 @@ class AdaBoostMH(Algorithm):
     Parameters
     ----------
     vote : {"sign", "real"}, default="sign"
-        A leaf votes -1 or +1 for each class, with one step for all, or with a real number for each.
+        Each leaf votes -1 or +1 for each class, and one step holds for all; or each leaf votes with a real number for each class.
     max_depth : int or None, default=1
-        With sign votes, the two sides of a stump vote against each other (the factorised weak learner); the leaves of deeper
-        trees vote freely.
+        With sign votes, the two sides of a stump have opposite votes (the factorised weak learner). Each leaf of a deeper tree
+        has its own votes.
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     vote: str = parameter("sign", StrOptions({"sign", "real"}))
@@ -60,15 +59,8 @@ class AdaBoostMH(Algorithm):
     name: ClassVar[str] = "adaboost-mh"
     weighting: CodeWeights = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.weighting = OneAgainstAll(self.n_classes)
-
-    @property
-    def histogram_sums(self) -> int:
-        return 2 * self.n_classes
-
-    def row_bytes(self, n_features: int) -> int:
-        return statistic_bytes(2 * self.n_classes, wide=True)
 
     def statistic(self, round: int) -> CodeSides:
         return CodeSides(self.weighting)
@@ -84,15 +76,16 @@ class AdaBoostMH(Algorithm):
         if self.max_depth == 1 and len(S) == 2:
             v = np.outer([-1.0, 1.0], signs(S[1] - S[0]))
         agree, differ = np.where(v > 0, P, N).sum(), np.where(v > 0, N, P).sum()
-        # α = 1/2 ln((1 + r) / (1 - r)), r the correlation of votes and labels
+        # α = 1/2 ln((1 + r) / (1 - r)), where r is the correlation of votes and labels
         α = bounded_log_ratio(agree, differ, LARGEST_RATIO) / 2
         return Round([Learner(tree, α * v)], SEPARATED if differ == 0 else "")
 
     def _real_votes(self, rows: Rows, tree: Tree) -> Round:
         N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
         D = (N + P).sum()
+        # ε = 1 / (2 n K), the smoothing that Schapire & Singer propose
         ε = 1 / (2 * tree.weight * self.n_classes) if tree.weight > 0 else 0.0
-        # 1/2 ln((W+ + ε) / (W- + ε)), the weights normalised to a sum of 1
+        # 1/2 ln((W+ + ε) / (W- + ε)), with weights whose sum is 1
         votes = (np.log(P / D + ε) - np.log(N / D + ε)) / 2
         return Round([Learner(tree, votes)])
 

@@ -1,7 +1,14 @@
 """Boosting of trees that vote for classes: AdaBoost.M1 (Freund & Schapire 1996) and SAMME (Zhu, Zou, Rosset & Hastie 2009).
 
-Both weigh a row by exp(sum of the steps of the weak learners that err on it). Every learner's step counts either in that sum or
-in F[i, y_i], so that up to a common factor the weight is exp(-F[i, y_i]).
+| papers | here |
+| --- | --- |
+| D_t(i), w_i | exp(-F[i, y_i]), up to a common factor |
+| h_t, T^(m) | the class `h` of each leaf |
+| epsilon_t, err^(m) | the share of the weight that h gets wrong |
+| ln(1/beta_t), alpha^(m) | `α` |
+
+Both papers multiply a row's weight by exp(α) if a weak learner errs on it. A learner's step counts either there or in F[i, y_i]:
+up to a common factor, the weight is exp(-F[i, y_i]).
 """
 
 from __future__ import annotations
@@ -10,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -21,6 +27,7 @@ from distboost.algorithms.base import (
     Round,
     bounded_log_ratio,
     size,
+    softmax,
 )
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -31,7 +38,7 @@ from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights,
 
 @dataclass(kw_only=True, eq=False)
 class AdaBoostM1(Algorithm):
-    """AdaBoost.M1: trees that name a class, each of which must be right about more than half of the weight.
+    """AdaBoost.M1: each tree predicts classes, and must be right about more than half of the weight.
 
     Freund & Schapire, *Experiments with a new boosting algorithm*, ICML 1996. Training ends as "no better than chance" before
     a tree that errs on half of the weight.
@@ -40,7 +47,7 @@ class AdaBoostM1(Algorithm):
     ----------
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     max_depth: int | None = size(6)
@@ -49,13 +56,12 @@ class AdaBoostM1(Algorithm):
     name: ClassVar[str] = "adaboost-m1"
     weighting: ResponseWeights = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.weighting = ResponseWeights(1.0)
-        self.chance = 1 / 2  # the error of a learner that is of no use
-        self.prior = 0.0  # what a step has beside its log odds
-
-    def row_bytes(self, n_features: int) -> int:
-        return 8  # its weight
+        # A weak learner with this error is of no use.
+        self.chance = 1 / 2
+        # The constant that a step adds to the log odds.
+        self.prior = 0.0
 
     def statistic(self, round: int) -> ClassWeights:
         return ClassWeights(self.weighting)
@@ -63,23 +69,24 @@ class AdaBoostM1(Algorithm):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         tree = grow(self.statistic(rows.round), gains.CODEWORD)
         h, right, wrong = _named(tree.sums)
-        # Neither a leaf's class nor the step may hang on rounding.
+        # If rounding could decide a leaf's class or the step, sum again with more digits.
         if not (is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum())):
             h, right, wrong = _named(together(rows.sums(ClassSums(self.weighting), tree.leaves)))
         if wrong >= self.chance * (right + wrong):
             return Round([], NO_BETTER_THAN_CHANCE)
-        α = bounded_log_ratio(right, wrong, LARGEST_RATIO) + self.prior  # ln((1 - ε) / ε) ...
+        # AdaBoost.M1: α = ln((1 - ε) / ε). SAMME: α = ln((1 - ε) / ε) + ln(K - 1).
+        α = bounded_log_ratio(right, wrong, LARGEST_RATIO) + self.prior
         return Round([Learner(tree, α * np.eye(self.n_classes)[h])], SEPARATED if wrong == 0 else "")
 
     def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F, axis=1)
+        return softmax(F)
 
 
 def _named(C: np.ndarray) -> tuple[np.ndarray, Any, Any]:
-    """The class that each leaf names, and the weights that these are right and wrong about."""
+    """Each leaf's class of largest weight (n_leaves,), and the total weights that these get right and wrong."""
     h = np.argmax(C, axis=1)
     right, total = C[np.arange(len(h)), h].sum(), C.sum()
     return h, right, max(total - right, 0)
@@ -87,7 +94,7 @@ def _named(C: np.ndarray) -> tuple[np.ndarray, Any, Any]:
 
 @dataclass(kw_only=True, eq=False)
 class SAMME(AdaBoostM1):
-    """SAMME: AdaBoost.M1 for weak learners that are better than a random guess among all classes.
+    """SAMME: AdaBoost.M1 for weak learners that need only be better than a random guess among all classes.
 
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface, 2009. Training ends as "no better than
     chance" before a tree whose error is 1 - 1/K or more.
@@ -96,12 +103,12 @@ class SAMME(AdaBoostM1):
     ----------
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
-        If given, trees grow best first up to so many leaves, else level by level.
+        Trees grow best first up to this number of leaves; None: level by level.
     """
 
     name: ClassVar[str] = "samme"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self.chance = 1 - 1 / self.n_classes
-        self.prior = float(np.log(self.n_classes - 1))  # ... + ln(K - 1)
+        self.prior = float(np.log(self.n_classes - 1))

@@ -2,8 +2,8 @@
 
 | paper | here |
 | --- | --- |
-| W, one row per feature | w_h in R^K for each stump h(x) in {-1, +1}, in `self.w` |
-| g | the mean over rows of h(x_i) (p_i - y_i), p the softmax of the scores: V = y - p is summed |
+| W, one row per feature | w_h in R^K for each stump h(x) in {-1, +1}: `self.w` |
+| g | the mean over rows of h(x_i) (p_i - y_i), where p is the softmax of the scores; the sums are of V = y - p |
 | lambda | `penalty` |
 """
 
@@ -15,10 +15,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, statistic_bytes
+from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, softmax
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
 from distboost.splits import gains
@@ -30,8 +29,8 @@ from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Resi
 class GradBoost(Algorithm):
     """GradBoost: stumps with one coefficient per class, moved by bounded gradient steps under a mixed-norm penalty.
 
-    Duchi & Singer, *Boosting with structural sparsity*, ICML 2009. Training ends as "converged" when the penalty keeps the
-    best stump where it is.
+    Duchi & Singer, *Boosting with structural sparsity*, ICML 2009. Training ends as "converged" when the penalty
+    leaves the best stump's coefficients unchanged.
 
     Parameters
     ----------
@@ -44,12 +43,10 @@ class GradBoost(Algorithm):
     name: ClassVar[str] = "gradboost"
     weighting: MarginWeights = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.weighting = MarginWeights(1.0, SOFTMAX)
-        self.w: dict[tuple, np.ndarray] = {}
-
-    def row_bytes(self, n_features: int) -> int:
-        return statistic_bytes(self.n_classes, wide=False)
+        # The coefficients w_h (K,) of each stump, by feature, bin and the side of missing values.
+        self.w: dict[tuple[int, int, bool], np.ndarray] = {}
 
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting)
@@ -64,7 +61,7 @@ class GradBoost(Algorithm):
         S = (hits - misses) * np.exp(rows.shift_of(sums))
         g = -(S[1] - S[0]) / tree.weight
         w = self.w.get(_stump(tree.binned), np.zeros(self.n_classes))
-        # The quadratic bound's minimiser, shrunk towards 0 as a whole.
+        # z = w - 2 g minimises the quadratic bound; the penalty multiplies it by max(0, 1 - 2 λ / |z|).
         z = w - 2 * g
         following = z * max(0.0, 1 - 2 * self.penalty / np.linalg.norm(z)) if z.any() else z
         change = following - w
@@ -80,8 +77,8 @@ class GradBoost(Algorithm):
         return losses.mean
 
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F, axis=1)
+        return softmax(F)
 
 
-def _stump(tree: Any) -> tuple:
+def _stump(tree: Any) -> tuple[int, int, bool]:
     return int(tree.feature[0]), int(tree.bin[0]), bool(tree.missing_left[0])

@@ -1,11 +1,12 @@
 """MultiBoost (Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011).
 
-Column generation: each round adds the stump that most violates the dual, then minimises over the coefficients of all stumps
+Column generation: each round adds the stump whose dual constraint is violated most, then minimises over the coefficients of all
+stumps
 
     log sum_{i,r} exp(-rho[i, r]) + nu sum W     or     sum_{i,r} log(1 + exp(-rho[i, r])) + nu sum W,     W >= 0,
 
-where rho[i, r] = F[i, y_i] - F[i, r] and F = H W, H[i, t] = h_t(x_i). The loss is no function of finitely many sums: each of
-the solver's evaluations is a pass over the rows.
+where rho[i, r] = F[i, y_i] - F[i, r], F = H W and H[i, t] = h_t(x_i). No finite set of sums determines the loss: each
+evaluation of the solver is a pass over the rows.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from distboost.trees.grower import TreeGrower
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import EXPONENTIAL
 
-# An evaluation is scaled for the largest weight that can be: beyond this growth (of its logarithm) since the last one, sums
-# lose too many digits, and it is made again with the weight that was found.
+# An evaluation scales its sums by an upper bound of the largest weight. If the bound's logarithm exceeds that of the last known
+# largest weight by more than this, the sums lose too many digits: the evaluation is repeated with the weight that it found.
 FAR = 3.0
 
-SLOPE = 1e-9  # of the loss per row, in any coefficient: small enough to stop
+# The solver stops where the slope of the loss per row is at most this in every coefficient.
+SLOPE = 1e-9
 RESTARTS = 10
 
 
@@ -39,9 +41,9 @@ RESTARTS = 10
 class MultiBoost(LargeMargin):
     """MultiBoost: totally corrective boosting with direct multiclass margins.
 
-    Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011. Weak learners are stumps; every
-    round computes the coefficients of all of them anew, in many passes over the rows. `staged_scores` gives the partial sums
-    of the final coefficients. Training ends as "converged" when no stump has a slope above `nu`.
+    Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011. Weak learners are stumps. Every
+    round computes the coefficients of all stumps again, in many passes over the rows. `staged_scores` returns partial sums with
+    the final coefficients. Training ends as "converged" when no stump has a slope above `nu`.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ class MultiBoost(LargeMargin):
     Attributes
     ----------
     coefficient_passes_ : ndarray of shape (n_iter_,)
-        Passes over the rows that each round's coefficients took.
+        Passes over the rows that each round's coefficients needed.
     """
 
     nu: float = parameter(1e-4, Interval(Real, 0, None, closed="left"))
@@ -63,21 +65,21 @@ class MultiBoost(LargeMargin):
     corrective: ClassVar[bool] = True
     notes: ClassVar[tuple[str, ...]] = ("coefficient_passes",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self.on_steps([])
 
     def check(self) -> None:
-        """Refuses what a totally corrective step cannot keep."""
+        """Raises DataError for parameters that a totally corrective step cannot follow."""
         for name in ("learning_rate", "subsample"):
             if getattr(self, name) != 1.0:
                 raise DataError(
-                    f"{name} is {getattr(self, name)}, but MultiBoost computes all coefficients anew from all rows in every "
+                    f"{name} is {getattr(self, name)}, but MultiBoost computes all coefficients from all rows in every "
                     "round. Set it to 1, or use StagewiseBoostClassifier."
                 )
 
     def on_steps(self, steps: Sequence[Any]) -> None:
-        """The stumps so far, their polarities (-1: +1 is on the left) and coefficients."""
+        """Reads the stumps so far, their polarities (-1: the left side is +1) and their coefficients W (T, K)."""
         steps = [step for step in steps if len(step.values) == 2]
         self.columns = [(step.tree.feature[0], step.tree.bin[0], step.tree.missing_left[0]) for step in steps]
         self.polarity = [1.0 if np.signbit(step.values[0, 0]) else -1.0 for step in steps]
@@ -88,7 +90,8 @@ class MultiBoost(LargeMargin):
         if found.tree.n_leaves == 1:
             return Round([])
         unit = 1.0 if self.loss == "exponential" else found.tree.weight
-        if self.slope(rows, found) <= self.nu + SLOPE * unit:  # of stumps in use, the solver leaves as much
+        # The solver leaves slopes up to SLOPE in the stumps already in use.
+        if self.slope(rows, found) <= self.nu + SLOPE * unit:
             return Round([], CONVERGED)
         tree = found.tree.binned
         columns = [*self.columns, (tree.feature[0], tree.bin[0], tree.missing_left[0])]
@@ -107,15 +110,14 @@ class MultiBoost(LargeMargin):
         )
 
     def _corrected(
-        self, rows: Rows, n: float, columns: list[tuple], polarity: np.ndarray, W: np.ndarray
+        self, rows: Rows, n: float, columns: list[tuple[Any, ...]], polarity: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, int]:
-        """The coefficients (T, K) that minimise the loss over n rows, starting from W, and the passes that took."""
+        """The coefficients (T, K) that minimise the loss over n rows, and the passes used; the solver starts from W."""
         feature, split_bin, missing_left = (np.array(column) for column in zip(*columns, strict=True))
         stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, polarity)
         evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
-        for _ in range(
-            RESTARTS
-        ):  # the solver's memory of old curvatures may stall it: it begins anew where it stopped
+        # Curvatures that the solver remembers from earlier points may stall it: then it restarts from where it stopped.
+        for _ in range(RESTARTS):
             solution = minimize(
                 evaluate,
                 W.ravel(),
@@ -131,16 +133,21 @@ class MultiBoost(LargeMargin):
 
 
 def _inward(gradient: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """The part of the gradient along which W >= 0 may move downhill."""
-    return np.where(W > 0, gradient, np.minimum(gradient, 0.0))
+    """The gradient (T, K), without the part that points out of W >= 0."""
+    inward: np.ndarray = np.where(W > 0, gradient, np.minimum(gradient, 0.0))
+    return inward
 
 
 class _Evaluation:
-    """The loss per row and its gradient, at coefficients that move by little from call to call."""
+    """The objective and its gradient at W, (T K,) as one vector. It expects W to change little from call to call.
+
+    With the logistic loss both are divided by n.
+    """
 
     def __init__(self, rows: Rows, stumps: Stumps, link: int, n: float, nu: float, W: np.ndarray):
         self.rows, self.stumps, self.link, self.n, self.nu = rows, stumps, link, n, nu
-        self.W = W  # where the logarithms of the largest weight and loss of a row are `shifts`
+        # At W, the logarithms of the largest weight and the largest loss of a row are `shifts`.
+        self.W = W
         self.shifts = np.resize(rows.shifts, 2)
         self.passes = 0
 
@@ -159,16 +166,15 @@ class _Evaluation:
                 break
         slopes, loss = sums[:-1], sums[-1, 0]
         if self.link == EXPONENTIAL:
-            # log sum E, the terms r = y_i being 1
+            # log sum_{i,r} E[i, r], where the terms r = y_i are 1
             log_total = np.logaddexp(np.log(loss) + weight_shift, np.log(self.n))
-            return log_total + self.nu * W.sum(), self.nu - (
-                slopes * np.exp(weight_shift - log_total)
-            ).ravel()
+            gradient = self.nu - (slopes * np.exp(weight_shift - log_total)).ravel()
+            return float(log_total + self.nu * W.sum()), gradient
         value = loss * np.exp(loss_shift) + self.nu * W.sum()
         gradient = self.nu - (slopes * np.exp(weight_shift)).ravel()
-        return value / self.n, gradient / self.n
+        return float(value / self.n), gradient / self.n
 
 
 def _spread(changes: np.ndarray) -> float:
-    """The most by which a difference of two scores changes: each stump by that of its coefficients."""
+    """An upper bound of how far a difference of two scores changes, from changes (T, K) of the coefficients."""
     return float((changes.max(axis=1) - changes.min(axis=1)).sum())
