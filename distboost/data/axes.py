@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 
+def spans(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cuts start .. stop - 1 into spans of `size` items, the last one perhaps shorter: first and last (exclusive) of each."""
+    return ((first, min(first + size, stop)) for first in range(start, stop, size))
+
+
 @dataclass(frozen=True)
 class Axis:
     """How an axis of an array is cut: after every `chunk` items, or at `cuts` (then `chunk` is the longest stretch)."""

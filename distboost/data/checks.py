@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.data.axes import spans
 from distboost.data.parts import load, pieces
 from distboost.errors import DataError
 
@@ -18,8 +19,8 @@ def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
     """Pieces of a part, C-contiguous float32 or float64, each with its row and its column within the part."""
     for position, values in pieces(part):
         step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
-        for a in range(0, len(values), step):
-            yield position[0] + a, position[-1], as_numbers(values[a : a + step], place)
+        for a, b in spans(0, len(values), step):
+            yield position[0] + a, position[-1], as_numbers(values[a:b], place)
         del values  # before the next one is read
 
 

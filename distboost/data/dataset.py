@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
-from distboost.data.ingest import BinOptions, Labelled, bin_rows, block_rows, spans, take_profile
+from distboost.data.ingest import BinOptions, Labelled, bin_rows, block_rows, block_spans, take_profile
 from distboost.data.ingest_plan import least_memory
 from distboost.data.missing import check_chunks
 from distboost.data.profile import Profile
@@ -137,7 +137,7 @@ class RawDataset:
         else:
             rule = WeightRule.of(class_weight, profile.class_scans)
         options = BinOptions.of(profile, rule, self.sources, keep_values)
-        cuts = spans(self.sources.x, n_parallel)
+        cuts = block_spans(self.sources.x, n_parallel)
         sources = self.sources.near(max((b - a for a, b in cuts), default=1))
         calls = [(*sources.parts(a, b), a, options) for a, b in cuts]
         return BinnedSet(bin_rows, calls, [b - a for a, b in cuts])

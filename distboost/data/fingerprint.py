@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from distboost.data.axes import spans
 from distboost.data.parts import pieces
 from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource
 from distboost.errors import StoreError
@@ -68,8 +69,8 @@ def _found(source: ZarrSource) -> Iterator[None]:
 
 def _checksum(source: ArraySource | ZarrSource) -> int:
     value = 0
-    for start in range(0, source.n_rows, _ROWS):
-        for _, values in pieces(source.part(start, min(start + _ROWS, source.n_rows))):
+    for start, stop in spans(0, source.n_rows, _ROWS):
+        for _, values in pieces(source.part(start, stop)):
             value = zlib.crc32(_bytes_of(values), value)
     return value
 

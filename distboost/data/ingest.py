@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
 from distboost.data.checks import encode_labels, infinite_value, load_labels, load_weights, numbers
 from distboost.data.ingest_plan import IngestPlan, plan_ingest
@@ -101,14 +102,14 @@ def _near(source: Source, rows: int) -> Source:
     return ArraySource(source.read(0, source.n_rows), source.place)
 
 
-def spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
+def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
     """The rows of each block: enough blocks to keep everyone busy, cut between chunks where that is cheap."""
     n = source.n_rows
     size = min(block_rows(source.shape[1]), max(1, -(-n // max(n_parallel, 1))))
     chunk = source.chunk_rows
     if 1 < chunk <= size:
         size -= size % chunk
-    return [(start, min(start + size, n)) for start in range(0, n, size)]
+    return list(spans(0, n, size))
 
 
 def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:

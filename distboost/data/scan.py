@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.data.axes import spans
 from distboost.data.checks import infinite_value, load_labels, load_weights, numbers
 from distboost.data.labels import check, check_same_type, check_type, made, plain
 from distboost.data.memory import returned_when_freed
@@ -44,8 +45,8 @@ def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[
     labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     classes: dict[Any, ClassScan] = {}
-    for a in range(0, len(labels), SCAN_ROWS):
-        found = _classes(labels[a : a + SCAN_ROWS], w[a : a + SCAN_ROWS], options)
+    for a, b in spans(0, len(labels), SCAN_ROWS):
+        found = _classes(labels[a:b], w[a:b], options)
         classes = merged_classes(classes, found, options)
     return classes
 
@@ -127,9 +128,8 @@ def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> 
     sampled = np.ones(n, bool) if w is None else w > 0
     if options.fraction < 1.0:
         key = random.key(options.seed, random.BIN_SAMPLE)
-        for a in range(0, n, SCAN_ROWS):
-            some = sampled[a : a + SCAN_ROWS]
-            some &= random.uniforms(key, first + a, len(some)) < options.fraction
+        for a, b in spans(0, n, SCAN_ROWS):
+            sampled[a:b] &= random.uniforms(key, first + a, b - a) < options.fraction
     return sampled
 
 

@@ -13,6 +13,7 @@ from dask import delayed
 from distributed import futures_of
 from distributed.system import MEMORY_LIMIT
 
+from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.parts import load
 from distboost.data.sources import ZarrSource, as_source, is_dask, open_zarr, rows_at_once
@@ -90,8 +91,8 @@ def _whole_rows(array: da.Array) -> Any:
         return array.rechunk({1: -1})
     source = as_source(array, "X")
     step = rows_at_once(source, BLOCK_BYTES)
-    spans = source.axes[0].spans(0, source.n_rows, step)
-    pieces = [(a, min(a + step, b)) for start, b in spans for a in range(start, b, step)]
+    stretches = source.axes[0].spans(0, source.n_rows, step)
+    pieces = [piece for start, stop in stretches for piece in spans(start, stop, step)]
     compute = delayed(_Slice.load, pure=False)
     return da.concatenate(
         [

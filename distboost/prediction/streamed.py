@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 from scipy.sparse import coo_array, csr_array
 
+from distboost.data.axes import spans
 from distboost.data.checks import load_labels
 from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.ingest import Labelled
@@ -51,9 +52,9 @@ def write_predictions(
         dtype=np.dtype(np.float64) if proba else _storable(model.classes_.dtype),
         attributes={"distboost": {"classes": plain(model.classes_), "complete": True}},
     )
-    spans = list(_spans(source.n_rows, step))
+    row_spans = list(spans(0, source.n_rows, step))
     with result.under_way(overwrite) as kept:
-        todo = [(start, stop) for start, stop in spans if result.key(start) not in kept]
+        todo = [(start, stop) for start, stop in row_spans if result.key(start) not in kept]
         done = source.n_rows - _length(todo)
         if done:
             click.echo(f"{out}: goes on from {done:,} rows that were predicted before", err=True)
@@ -83,21 +84,21 @@ def _digest(model: Any) -> str:
     return sha256(encoded(header_of(model, learned), learned.arrays(0, learned.n_rounds))).hexdigest()
 
 
-def _length(spans: Iterable[tuple[int, int]]) -> int:
-    return sum(stop - start for start, stop in spans)
+def _length(row_spans: Iterable[tuple[int, int]]) -> int:
+    return sum(stop - start for start, stop in row_spans)
 
 
 def _shown(
-    title: str, answers: Iterable[Any], spans: list[tuple[int, int]], n_rows: int, verbose: int
+    title: str, answers: Iterable[Any], row_spans: list[tuple[int, int]], n_rows: int, verbose: int
 ) -> Iterator[Any]:
     """The answers for these spans, the last ones of so many rows, with a bar of the rows that are done."""
     if not verbose:
         yield from answers
         return
     with bar(title, n_rows) as draw:
-        done = n_rows - _length(spans)
+        done = n_rows - _length(row_spans)
         draw(done, "rows")
-        for (start, stop), answer in zip(spans, answers, strict=True):
+        for (start, stop), answer in zip(row_spans, answers, strict=True):
             done += stop - start
             draw(done, "rows")
             yield answer
@@ -158,10 +159,10 @@ def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Conf
     if not source.n_rows:
         raise DataError(f"{source.place} has 0 rows: there is nothing to evaluate.")
     step = _rows_per_task(source)
-    spans, labels = list(_spans(source.n_rows, step)), Labelled(source, labels, None).near(step).y
-    calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in spans)
+    row_spans, labels = list(spans(0, source.n_rows, step)), Labelled(source, labels, None).near(step).y
+    calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in row_spans)
     answers = _each(_count, model, calls, client)
-    counts = csr_array(sum(_shown("evaluate", answers, spans, source.n_rows, verbose)))
+    counts = csr_array(sum(_shown("evaluate", answers, row_spans, source.n_rows, verbose)))
     if counts[[-1]].sum() == source.n_rows:
         raise DataError(
             f"no label in {labels.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...). "
@@ -185,10 +186,6 @@ def _rows_per_task(source: Source) -> int:
     rows = rows_at_once(source, TASK_BYTES)
     strip = rows * max(source.shape[1], 1) * 8
     return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
-
-
-def _spans(n_rows: int, step: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def _each(
@@ -237,9 +234,9 @@ def _loaded(part: Any) -> np.ndarray:
 
 def _pieces(n_rows: int) -> Iterator[slice]:
     """Rows that are predicted together, as long as anybody waits for them."""
-    for start in range(0, n_rows, PIECE_ROWS):
+    for start, stop in spans(0, n_rows, PIECE_ROWS):
         check_wanted()
-        yield slice(start, start + PIECE_ROWS)
+        yield slice(start, stop)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import zarr
 
+from distboost.data.axes import spans
 from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
 from distboost.data.ingest import BinOptions, Labelled, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
@@ -69,7 +70,7 @@ def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress
     shared = work.share((options, blocks))
     calls = (
         (*data.labels(a, b), a, shared)
-        for unit in _spans(data.x.n_rows, rows)
+        for unit in spans(0, data.x.n_rows, rows)
         for a, b in progress.lacking("weights", *unit)
     )
     for written in work.each(_write_labels, calls, at_once):
@@ -82,8 +83,8 @@ def _write_labels(y: Any, weights: Any, first: int, shared: tuple[BinOptions, St
     y, weights = load(y), None if weights is None else load(weights)
     written = []
     step = max(SCAN_ROWS // blocks.rows, 1) * blocks.rows
-    for a in range(0, len(y), step):
-        some = slice(a, a + step)
+    for a, b in spans(0, len(y), step):
+        some = slice(a, b)
         labels, w = bin_labels(y[some], None if weights is None else weights[some], first + a, options)
         written += blocks.write(first + a, {"labels": labels, "weights": w})
     return written
@@ -106,7 +107,7 @@ def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Pr
     shared = progress.work.share((options, progress.blocks))
     calls = (
         (x.part(a, b), a, shared)
-        for unit in _spans(x.n_rows, plan.bins.rows)
+        for unit in spans(0, x.n_rows, plan.bins.rows)
         for a, b in progress.lacking("bins", *unit)
     )
     for written in progress.work.each(_bin_blocks, calls, plan.at_once(plan.bins)):
@@ -161,8 +162,8 @@ def _write_through_bands(
     arrays = {name: chunked_array(folder, name, name, (n, n_features), chunks) for name in names}
     bands = _Bands(arrays, progress.blocks)
     shared = work.share((options, bands))
-    for a, b in _spans(n, plan.bins.rows):
-        strips = [span for span in _spans(b, bands.rows, a) if any(progress.lacking("bins", *span))]
+    for a, b in spans(0, n, plan.bins.rows):
+        strips = [span for span in spans(a, b, bands.rows) if any(progress.lacking("bins", *span))]
         calls = ((x.part(c, d, (e, f)), c, e, shared) for c, d, e, f in _cells(bands, strips, a, b))
         for _ in work.each(_bin_band, calls, plan.at_once(plan.bins)):
             pass
@@ -194,7 +195,7 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
     for name, content in (("bins", bins), ("values", values)):
         if content is None:
             continue
-        for a, b in _spans(n, bands.rows):
+        for a, b in spans(0, n, bands.rows):
             with writing(bands.blocks.url, bands.blocks.needed):
                 bands.arrays[name][first + a : first + b, column : column + n_features] = content[a:b]
 
@@ -245,7 +246,3 @@ def _band_chunk(
 def remove_bands(group: zarr.Group) -> None:
     if _BANDS in group:
         del group[_BANDS]
-
-
-def _spans(stop: int, size: int, start: int = 0) -> Iterator[tuple[int, int]]:
-    return ((a, min(a + size, stop)) for a in range(start, stop, size))
