@@ -16,6 +16,7 @@ from urllib.request import url2pathname
 
 import numpy as np
 import zarr
+from fsspec.core import url_to_fs
 from fsspec.implementations.memory import MemoryFileSystem
 from zarr.abc.store import Store
 from zarr.core.buffer import Buffer, default_buffer_prototype
@@ -107,6 +108,12 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
     if url.startswith("file://"):
         return Path(url2pathname(urlsplit(url).path))
     return None if "://" in url or "::" in url else Path(url)
+
+
+def exists(url: str) -> bool:
+    """Whether this process sees a file or folder at a path or URL."""
+    filesystem, path = url_to_fs(url)
+    return bool(filesystem.exists(path))
 
 
 def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: bool = False) -> Store:

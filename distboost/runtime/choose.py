@@ -1,9 +1,9 @@
-"""Where a training runs."""
+"""Choose the runtime of a training."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,14 +15,18 @@ from distboost.runtime.local import LocalRuntime
 
 log = logging.getLogger("distboost")
 
-IN_PROCESS = object()  # given as a client: this process, whatever clients there are
+IN_PROCESS = object()  # passed as a client: use this process even if there is a client
 
 
 @contextmanager
 def open_runtime(
     client: Any, n_threads: int | None, worker_timeout: float = WORKER_TIMEOUT
 ) -> Iterator[Runtime]:
-    """The given client's cluster, else that of the Dask task we are inside, else the current client's, else threads."""
+    """Open the runtime of a training, and close it at the end.
+
+    It is the cluster of the given client; without one, that of the Dask task that we are inside, or that of the current client;
+    without any client, threads of this process.
+    """
     with _resolved(client) as resolved:
         chosen = LocalRuntime(n_threads) if resolved is None else ClusterRuntime(resolved, worker_timeout)
         log.info("training %s", chosen)
@@ -42,13 +46,14 @@ def _resolved(client: Any) -> Iterator[Any]:
     except ValueError:
         yield _current_client()
         return
-    # Inside a task: leave the worker's pool while waiting, else the tasks of this training could not run.
+    # Inside a task: leave the worker's thread pool while waiting, or the tasks of this training could not run.
     with worker_client() as inner:
         yield inner
 
 
 def _current_client() -> Any:
+    current: Callable[[], Any] = Client.current
     try:
-        return Client.current()
+        return current()
     except ValueError:
         return None

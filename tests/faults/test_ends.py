@@ -128,7 +128,7 @@ KERNELS = {
         (
             ZeroDivisionError("nought"),
             WorkerError,
-            "ZeroDivisionError: nought .*The worker's log has the rest.",
+            "ZeroDivisionError: nought .*See the worker's log.",
         ),
         (
             MemoryError("too much"),

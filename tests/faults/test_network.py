@@ -41,4 +41,4 @@ def test_a_worker_is_cut_off(namespaces, data, tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "for a while" / "model").read_bytes() == expected
     assert (tmp_path / "for good" / "model").read_bytes() == expected
-    assert (tmp_path / "log").read_text().count("no sign of life for 3 s") == 2
+    assert (tmp_path / "log").read_text().count("no response for 3 s") == 2

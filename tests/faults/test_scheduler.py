@@ -137,7 +137,7 @@ def test_gone_before(what, job, two, data, tmp_path):
 
 def test_a_closed_client(two, data, tmp_path):
     two.client.close()
-    with pytest.raises(ClusterError, match=r"the client given is closed\. Connect a new one"):
+    with pytest.raises(ClusterError, match=r"the given client is closed\. Connect a new one"):
         train(data, two.client, tmp_path)
 
 

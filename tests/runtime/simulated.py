@@ -169,9 +169,9 @@ class SimulatedWorkers:
         found = [machine for machine in self._machines.values() if self._is_well(machine)]
         return {machine.address: machine.threads for machine in found}
 
-    def wait(self, besides: Collection[str]) -> None:
+    def wait(self, excluded: Collection[str]) -> None:
         last = self.now + WORKERS_DEADLINE
-        while not any(self._is_well(m) and m.address not in besides for m in self._machines.values()):
+        while not any(self._is_well(m) and m.address not in excluded for m in self._machines.values()):
             if not self._events or self.now > last:
                 raise ClusterError("no worker has come")
             self._step()
@@ -259,7 +259,7 @@ class SimulatedWorkers:
             self._freeze(machine, message.method)
             self._arrive(message, None)
         elif machine.thaws > self.now:
-            self._lose(request, "no sign of life", after=TIMEOUT)
+            self._lose(request, "no response", after=TIMEOUT)
             self._at(machine.thaws - self.now + self._delay(), lambda: self._arrive(message, None))
         elif fault == "killed before":
             self._kill(machine, message.method)

@@ -117,7 +117,7 @@ def test_sessions_are_opened_while_others_close():
     def open_many(worker):
         for number in range(n):
             name = f"{id(worker)}-{number}"
-            worker_session._change(
+            worker_session._replace_sessions(
                 lambda other, _, name=name: other == name,
                 {name: worker_session.WorkerSession(Host(), worker)},
             )
@@ -126,6 +126,7 @@ def test_sessions_are_opened_while_others_close():
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
+        assert all(session.host for session in open_sessions())
         worker_session.SessionCleanup(ours).teardown(ours)
     worker_session.SessionCleanup(ours).teardown(ours)
     assert [each.worker for each in open_sessions()] == [theirs] * n

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.placement import excess, handed_out
+from distboost.runtime.cluster.placement import distribute, excess
 
 KEYS = st.builds(Key, st.integers(0, 1), st.integers(0, 40))
 SIZES = st.dictionaries(KEYS, st.integers(1, 1000), max_size=40)
@@ -16,7 +16,7 @@ PLACES = st.dictionaries(st.sampled_from("abcdefg"), st.tuples(st.integers(0, 50
 @given(SIZES, PLACES)
 def test_every_block_is_handed_to_one_place(sizes, places):
     held = {place: rows for place, (rows, _) in places.items()}
-    found = handed_out(sizes, held, {place: threads for place, (_, threads) in places.items()})
+    found = distribute(sizes, held, {place: threads for place, (_, threads) in places.items()})
     given_out = [key for keys in found.values() for key in keys]
     assert sorted(given_out) == (sorted(sizes) if places else [])
     assert all(found.values())
@@ -32,7 +32,7 @@ def test_blocks_go_where_rows_are_missing(sizes, places):
         place: max(total * threads / all_threads - rows, 0.0) for place, (rows, threads) in places.items()
     }
     held = {place: rows for place, (rows, _) in places.items()}
-    found = handed_out(sizes, held, {place: threads for place, (_, threads) in places.items()})
+    found = distribute(sizes, held, {place: threads for place, (_, threads) in places.items()})
     for number in (0, 1):
         n = sum(key.number == number for key in sizes)
         for place in places:

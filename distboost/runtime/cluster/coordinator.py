@@ -21,7 +21,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.placement import excess, handed_out, total
+from distboost.runtime.cluster.placement import distribute, excess, total
 from distboost.runtime.shard import NOTHING_TO_REPLAY, Layout
 from distboost.splits.search import Histograms
 from distboost.threads import Threads
@@ -57,8 +57,8 @@ class Workers(Protocol[T]):
     def members(self) -> Mapping[str, int]:
         """The workers that can take rows, with their threads."""
 
-    def wait(self, besides: Collection[str]) -> None:
-        """Waits until there is one besides these; raises ClusterError if none comes."""
+    def wait(self, excluded: Collection[str]) -> None:
+        """Waits until there is one that is not excluded; raises ClusterError if none comes."""
 
     def leaving(self, worker: str) -> bool:
         """Whether the worker is gone or about to go."""
@@ -214,7 +214,7 @@ class DistributedRows(Rows):
             self._open_sessions()
             held = {session: sum(self._sizes[key] for key in session.keys) for session in self._sessions}
             threads = {session: session.threads for session in self._sessions}
-            shares = handed_out({key: self._sizes[key] for key in keys}, held, threads)
+            shares = distribute({key: self._sizes[key] for key in keys}, held, threads)
             self._prepare(shares)
             self._load({session: deque(self._workers.batches(share)) for session, share in shares.items()})
             keys = keys & self._unassigned

@@ -1,4 +1,4 @@
-"""A Dask client, as distboost speaks through it."""
+"""The calls of a Dask client that distboost uses, with Dask's errors translated."""
 
 from __future__ import annotations
 
@@ -7,144 +7,168 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Client, KilledWorker
 from distributed import Future as DaskFuture
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from distboost.errors import ClusterError, DistboostError
 from distboost.runtime.cluster.coordinator import LostError
 
-POLL_INTERVAL = 0.25  # seconds
-LOST_TASK_ERRORS = (
-    CommClosedError,
-    CancelledError,
-    asyncio.CancelledError,
-    KilledWorker,
-)  # a task's errors that tell of a lost worker
+POLL_INTERVAL = 0.25  # seconds between checks while waiting
+
+# Errors of a task that mean that its worker was lost.
+LOST_TASK_ERRORS = (CommClosedError, CancelledError, asyncio.CancelledError, KilledWorker)
+
+T = TypeVar("T")
 
 
 class Link:
-    """The connection to a scheduler, and through it to workers.
+    """The connection to a scheduler and, through it, to workers.
 
-    Dask answers a worker or a scheduler that is gone with errors of many kinds. What comes of this class is a ClusterError if the
-    scheduler is gone; a LostError if something else came between, which may go well on another worker; or what a task has
+    Dask reports a lost worker or scheduler with many kinds of errors. The methods of this class raise one of three: ClusterError
+    if the scheduler is gone; LostError if something else failed, which may succeed on another worker; or the error that a task
     raised itself.
 
     Parameters
     ----------
     client : distributed.Client
     timeout : float
-        Seconds in which a scheduler and workers that are well have answered.
+        Seconds within which a healthy scheduler or worker answers.
     """
 
     def __init__(self, client: Client, timeout: float):
-        self.client, self.timeout = client, timeout
+        # Any: many methods of a client have no types, and return a value or a coroutine.
+        self.client: Any = client
+        self.timeout = timeout
         scheduler: Any = client.scheduler
         if scheduler is None:
             raise ClusterError(
-                f"the client given is {client.status}. Connect a new one: Client(<scheduler address>)."
+                f"the given client is {client.status}. Connect a new one: Client(<scheduler address>)."
             )
         self.address = str(scheduler.address)
 
     def check(self) -> None:
-        """Raises if the connection is gone: Dask may make a new one, but has forgotten what was asked through this one."""
+        """Raise ClusterError if the connection is gone.
+
+        Dask may reconnect, but it forgets the tasks that were submitted through the old connection.
+        """
         if self.client.status != "running":
             raise self.scheduler_gone()
 
     def scheduler_gone(self) -> ClusterError:
+        """Return the error for a scheduler that does not answer."""
         return ClusterError(
-            f"the scheduler at {self.address} does not answer. Start a cluster, then go on from the checkpoint with "
+            f"the scheduler at {self.address} does not answer. Start a cluster, then continue from the checkpoint with "
             "fit(..., resume=True), if there is one."
         )
 
-    def start(self, work: Coroutine) -> Future:
-        """Runs a coroutine on the client's event loop."""
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine on the client's event loop."""
         try:
             self.check()
-            loop: Any = self.client.loop
-            return asyncio.run_coroutine_threadsafe(work, loop.asyncio_loop)
+            return asyncio.run_coroutine_threadsafe(work, self.client.loop.asyncio_loop)
         except BaseException:
             work.close()
             raise
 
-    def answer(
-        self, work: Coroutine, check: Callable[[], None] | None = None, within: float | None = None
-    ) -> Any:
-        """What a coroutine gives on the client's event loop; raises LostError if it takes longer than the timeout.
+    def run(
+        self,
+        work: Coroutine[Any, Any, T],
+        check: Callable[[], None] | None = None,
+        timeout: float | None = None,
+    ) -> T:
+        """Run a coroutine on the client's event loop and return its result.
 
-        `check` is called now and then, and may raise; it is `Link.check` if not given.
+        Parameters
+        ----------
+        work : coroutine
+        check : callable, optional
+            Called every `POLL_INTERVAL`; may raise to stop waiting. `Link.check` by default.
+        timeout : float, optional
+            Seconds; the link's own by default.
+
+        Raises
+        ------
+        LostError
+            After the timeout.
         """
         future = self.start(work)
-        last = time.monotonic() + (within or self.timeout)
+        timeout = timeout or self.timeout
+        deadline = time.monotonic() + timeout
         while not wait([future], timeout=POLL_INTERVAL).done:
             (check or self.check)()
-            if time.monotonic() > last:
+            if time.monotonic() > deadline:
                 future.cancel()
-                raise LostError(f"no answer within {within or self.timeout:g} s")
+                raise LostError(f"no answer within {timeout:g} s")
         return future.result()
 
     # Tasks.
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, key: str, **how: Any) -> Any:
-        """The future of a task that no other is like."""
+    def submit(self, function: Callable[..., Any], *arguments: Any, key: str, **options: Any) -> Any:
+        """Submit a task under a key that no other task has, and return its future."""
         with self._submitting():
-            return self.client.submit(function, *arguments, key=key, pure=False, **how)
+            return self.client.submit(function, *arguments, key=key, pure=False, **options)
 
     def compute(self, part: Any, workers: list[str] | None) -> Any:
-        """The future of a part of a dask array, which its source has optimised."""
+        """Return the future of a part of a dask array. Its source has optimised the graph already."""
         with self._submitting():
             return self.client.compute(
                 part, workers=workers, allow_other_workers=workers is not None, optimize_graph=False
             )
 
     async def scatter(self, value: Any, workers: list[str] | None) -> Any:
-        """The future of a value that was sent to a worker."""
-        with self._translate_errors():
+        """Send a value to one of the workers and return its future."""
+        with self._translated():
             return await self.client.scatter(value, workers=workers, hash=False, asynchronous=True)
 
     async def result(self, future: Any) -> Any:
-        """What a task gives, or has raised."""
-        with self._translate_errors(
-            lambda error: future.status == "error" and not isinstance(error, LOST_TASK_ERRORS)
-        ):
+        """Return the result of a task, or raise the task's own error."""
+
+        def raised_by_task(error: BaseException) -> bool:
+            return future.status == "error" and not isinstance(error, LOST_TASK_ERRORS)
+
+        with self._translated(raised_by_task):
             return await future.result()
 
-    def release(self, futures: Iterable[Any]) -> None:
-        """What is not wanted anymore: Dask stops at it, if it is under way. Values that are no futures are passed over."""
-        for future in futures:
-            if isinstance(future, DaskFuture):
-                future.release()  # from any thread, and also if the client is closed
+    def release(self, values: Iterable[Any]) -> None:
+        """Release the Dask futures among the values: Dask cancels their tasks if nobody else needs them."""
+        for value in values:
+            if isinstance(value, DaskFuture):
+                future: Any = value
+                future.release()  # works from any thread, also after the client was closed
 
     # Messages.
 
     async def send(self, worker: str, operation: str, **message: Any) -> Any:
-        """What a worker says to a message: through the scheduler, unless the client talks to workers itself."""
-        scheduler: Any = self.client.scheduler
-        with self._translate_errors():
+        """Call a handler of a worker and return its reply.
+
+        The message goes through the scheduler unless the client connects to workers directly.
+        """
+        with self._translated():
             if self.client.direct_to_workers:
                 return await getattr(self.client.rpc(worker), operation)(**message)
-            return await scheduler.proxy(worker=worker, msg={"op": operation, **message})
+            return await self.client.scheduler.proxy(worker=worker, msg={"op": operation, **message})
 
-    async def workers(self) -> dict[str, dict]:
-        """The workers that the scheduler knows."""
-        scheduler: Any = self.client.scheduler
-        with self._translate_errors():
-            return (await scheduler.identity(n_workers=-1))["workers"]
+    async def workers(self) -> dict[str, dict[str, Any]]:
+        """Return the scheduler's description of each worker, by address."""
+        with self._translated():
+            identity = await self.client.scheduler.identity(n_workers=-1)
+            return dict(identity["workers"])
 
     async def run_on_scheduler(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What a function gives or raises there."""
-        with self._translate_errors(self._raised_by_function):
+        """Run a function on the scheduler; return its result or raise its error."""
+        with self._translated(self._raised_by_function):
             return await self.client.run_on_scheduler(function, *arguments)
 
     async def run_on(self, worker: str, function: Callable[..., Any]) -> Any:
-        """What a function gives or raises on a worker, outside of tasks."""
-        with self._translate_errors(self._raised_by_function):
+        """Run a function on a worker, not as a task; return its result or raise its error."""
+        with self._translated(self._raised_by_function):
             return (await self.client.run(function, workers=[worker]))[worker]
 
     def _raised_by_function(self, error: BaseException) -> bool:
-        """Whether a function that runs somewhere may have raised the error."""
+        """Whether a function that ran elsewhere may have raised the error, rather than Dask."""
         return self.client.status == "running" and not isinstance(error, (OSError, *LOST_TASK_ERRORS))
 
     @contextmanager
@@ -156,26 +180,24 @@ class Link:
             self.check()
             raise ClusterError(
                 f"a task cannot be sent to the scheduler at {self.address}: {type(error).__name__}: {error}. "
-                "Are all its arguments such that they can be pickled?"
+                "Check that all its arguments can be pickled."
             ) from error
 
     @contextmanager
-    def _translate_errors(
-        self, is_own: Callable[[BaseException], bool] = lambda error: False
-    ) -> Iterator[None]:
-        """`is_own` knows errors that are passed on."""
+    def _translated(self, is_own: Callable[[BaseException], bool] = lambda error: False) -> Iterator[None]:
+        """Translate Dask's errors to ClusterError and LostError, but for those that `is_own` selects."""
         try:
             yield
         except (DistboostError, LostError):
             raise
         except (Exception, asyncio.CancelledError) as error:
-            if is_own(error) or (isinstance(error, asyncio.CancelledError) and _is_cancelled()):
+            if is_own(error) or (isinstance(error, asyncio.CancelledError) and _is_cancelling()):
                 raise
             self.check()
             raise LostError(f"{type(error).__name__}: {error}") from error
 
 
-def _is_cancelled() -> bool:
-    """Whether nobody wants to hear what the coroutine that we are in has to say."""
+def _is_cancelling() -> bool:
+    """Whether the current coroutine was itself cancelled, rather than something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

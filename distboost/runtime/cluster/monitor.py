@@ -1,4 +1,4 @@
-"""Which workers a cluster has, and which of them are well."""
+"""Which workers a cluster has, and which of them respond."""
 
 from __future__ import annotations
 
@@ -16,139 +16,150 @@ from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 log = logging.getLogger("distboost")
 
 # Seconds.
-REFRESH_INTERVAL = 1.0  # between looks at the scheduler's list of workers
-WORKERS_DEADLINE = 60.0  # for the first worker
+REFRESH_INTERVAL = 1.0  # between requests for the scheduler's list of workers
+WORKERS_DEADLINE = 60.0  # to wait for a first worker
 
-MAX_MISSED_PINGS = 3  # signs of life that fail to come, one after another, until a worker is given up
+MAX_MISSED_PINGS = 3  # in a row, until a worker is given up
 
 
 class UnrunnableTask(NamedTuple):
-    """A task that Dask gives to no worker."""
+    """A task that Dask assigns to no worker."""
 
     key: str
-    any_worker: bool  # any worker may run it, whichever it was meant for
+    any_worker: bool  # whether any worker may run it, although it was meant for a certain one
 
 
 def find_unrunnable(key: str, dask_scheduler: Any = None) -> UnrunnableTask | None:
-    """A task on the scheduler that the given one waits for and that no worker will run, if there is one."""
-    todo, seen = [dask_scheduler.tasks.get(key)], set()
-    while todo and dask_scheduler.running:  # without workers, no task runs anywhere
-        task = todo.pop()
+    """Find a task that no worker will run among those that the given one waits for. Runs on the scheduler."""
+    pending, seen = [dask_scheduler.tasks.get(key)], set()
+    while pending and dask_scheduler.running:  # without workers, no task runs anywhere
+        task = pending.pop()
         if task is None or task in seen:
             continue
         seen.add(task)
-        lacking = [other for other in task.dependencies if other.state == "no-worker"]
-        if lacking:
-            return UnrunnableTask(str(lacking[0].key), bool(lacking[0].loose_restrictions))
-        todo += [other for other in task.dependencies if other.state == "waiting"]
+        unrunnable = [other for other in task.dependencies if other.state == "no-worker"]
+        if unrunnable:
+            return UnrunnableTask(str(unrunnable[0].key), bool(unrunnable[0].loose_restrictions))
+        pending += [other for other in task.dependencies if other.state == "waiting"]
     return None
 
 
 class WorkerMonitor:
-    """Which workers there are, and which of them give signs of life.
+    """Watches the workers of a cluster: it lists them and pings each of them again and again.
 
     Parameters
     ----------
     link : Link
-        A worker is given up after its timeout without a sign of life.
+        A worker is given up when it has not answered within the link's timeout.
 
     Attributes
     ----------
     generation_began : float
-        When a worker was given up last, or tasks were found that no worker can run (`time.monotonic`).
+        When a worker was given up last, or an unrunnable task was found (`time.monotonic`).
     generation : str
-        Another one since then; "" before the first time. A worker that froze may have been given tasks, which Dask leaves
-        there for minutes: what is sent in another generation is to have other names, and not to wait for them.
+        A new random name each time, "" at first. Dask may have assigned tasks to a worker that froze, and leaves them there for
+        minutes: tasks submitted in a new generation need new keys, so that they do not wait for those.
     """
 
     def __init__(self, link: Link):
         self.link, self.timeout = link, link.timeout
         self.generation_began, self.generation = -1.0, ""
-        self._checked = time.monotonic()
-        self._workers: dict[str, dict] = {}
+        self._tasks_checked = time.monotonic()
+        self._workers: dict[str, dict[str, Any]] = {}
         self._missed_pings: dict[str, int] = {}
         self._suspected: dict[str, float] = {}
-        self._pings: dict[str, asyncio.Task] = {}
-        self._unanswered = 0  # looks, one after another, that the scheduler did not answer
-        self._without_workers_for = 0.0  # seconds in which no worker gave a sign of life, by looks
-        link.answer(self._list_workers())
+        self._pings: dict[str, asyncio.Task[None]] = {}
+        self._unanswered = 0  # requests to the scheduler, in a row
+        self._seconds_without_workers = 0.0  # in which no worker responded, to the precision of a refresh
+        link.run(self._list_workers())
         self._last_seen = dict.fromkeys(self._workers, time.monotonic())
         self._refreshing = link.start(self._refresh())
 
     def members(self) -> dict[str, int]:
-        """The workers that can work, with their threads."""
+        """Return the workers that can take work, with their numbers of threads."""
         return {
             address: info["nthreads"]
             for address, info in sorted(self._workers.items())
-            if info.get("status", "running") == "running" and self._is_well(address)
+            if info.get("status", "running") == "running" and self._responds(address)
         }
 
     def known(self) -> Collection[str]:
-        """The workers that the scheduler knows, those among them that give no sign of life too."""
+        """Return all workers that the scheduler knows, also those that do not respond."""
         return self._workers.keys()
 
     def leaving(self, worker: str) -> bool:
-        """Whether it is gone, or about to go."""
+        """Whether a worker is gone or about to go."""
         info = self._workers.get(worker)
         return info is None or info.get("status", "running") not in ("running", "paused")
 
     def suspect(self, worker: str) -> None:
-        """It has no work until it gives a new sign of life."""
+        """Give a worker no work until it has answered another ping."""
         self._suspected[worker] = time.monotonic()
 
     def failure_reason(self, worker: str) -> str | None:
-        """Why a worker that owes an answer is given up, if it is."""
+        """Why a worker that owes an answer is given up; None if it is not."""
         self.check()
         if worker not in self._workers:
             return "it has left the cluster"
         if self._missed_pings.get(worker, 0) >= MAX_MISSED_PINGS:
-            return f"no sign of life for {self.timeout:g} s"
+            return f"no response for {self.timeout:g} s"
         return None
 
     def check(self) -> None:
-        """Raises if the scheduler is gone, or has been without workers for long."""
-        if self._without_workers_for > WORKERS_DEADLINE:
+        """Raise ClusterError if the scheduler is gone, or has had no worker for long."""
+        if self._seconds_without_workers > WORKERS_DEADLINE:
             raise self._no_workers()
         self.link.check()
         if self._unanswered >= MAX_MISSED_PINGS:
             raise self.link.scheduler_gone()
 
     def check_tasks(self, waiting: Mapping[str, float]) -> None:
-        """Looks after tasks that are waited for, each since a time, where Dask does not; raises if one can never be run.
+        """Look for tasks that Dask will never run, among those that the caller waits for.
 
-        Where a task may run on any worker but should run on a certain one, and no worker is there for a moment, Dask never
-        gives it to those that come later: another generation begins, in which it has another name.
+        A task may be meant for a certain worker and yet be allowed on any. If it is ready at a moment without workers, Dask does
+        not assign it to workers that come later. Then a new generation begins, in which the task gets a new key.
+
+        Parameters
+        ----------
+        waiting : mapping of str to float
+            Since when the caller waits for each key (`time.monotonic`).
+
+        Raises
+        ------
+        ClusterError
+            If no worker may ever run one of them.
         """
         now = time.monotonic()
-        if now < self._checked + self.timeout:
+        if now < self._tasks_checked + self.timeout:
             return
-        self._checked = now
+        self._tasks_checked = now
         for key, since in waiting.items():
             if now < since + self.timeout:
                 continue
             try:
-                found = self.link.answer(self.link.run_on_scheduler(find_unrunnable, key), self.check)
-            except LostError:  # asked again later
+                found = self.link.run(self.link.run_on_scheduler(find_unrunnable, key), self.check)
+            except LostError:  # asked again after another timeout
                 return
             if found is not None and found.any_worker:
-                log.warning("no worker was given %s: it is sent again", found.key)
+                log.warning("no worker was given %s: it is submitted again", found.key)
                 self._begin_generation()
                 return
             if found is not None:
                 raise ClusterError(
-                    f"rows of a dask array are lost with their worker: {found.key} may run on no worker that there is. Persist "
+                    f"rows of a dask array are lost with their worker: no worker in the cluster may run {found.key}. Persist "
                     "with allow_other_workers=True, or give fit zarr arrays, which any worker can read again."
                 )
 
     def _begin_generation(self) -> None:
-        self.generation, self.generation_began = uuid.uuid4().hex, time.monotonic()  # in this order
+        # In this order: whoever sees the new time sees the new name too.
+        self.generation, self.generation_began = uuid.uuid4().hex, time.monotonic()
 
-    def wait_for_members(self, besides: Collection[str] = ()) -> dict[str, int]:
-        """The workers that can work, without these, once there is one."""
-        last = time.monotonic() + WORKERS_DEADLINE
-        while not (found := {name: n for name, n in self.members().items() if name not in besides}):
+    def wait_for_members(self, excluded: Collection[str] = ()) -> dict[str, int]:
+        """Wait until there is a worker that can take work and is not excluded; return all of these."""
+        deadline = time.monotonic() + WORKERS_DEADLINE
+        while not (found := {name: n for name, n in self.members().items() if name not in excluded}):
             self.check()
-            if time.monotonic() > last:
+            if time.monotonic() > deadline:
                 raise self._no_workers()
             time.sleep(POLL_INTERVAL)
         return found
@@ -160,13 +171,14 @@ class WorkerMonitor:
         )
 
     def close(self) -> None:
+        """Stop watching."""
         self._refreshing.cancel()
 
-    def _is_well(self, worker: str) -> bool:
-        heard = self._last_seen.get(worker)
+    def _responds(self, worker: str) -> bool:
+        last_seen = self._last_seen.get(worker)
         return (
-            heard is not None
-            and heard > self._suspected.get(worker, -1.0)
+            last_seen is not None
+            and last_seen > self._suspected.get(worker, -1.0)
             and self._missed_pings.get(worker, 0) < MAX_MISSED_PINGS
         )
 
@@ -174,12 +186,12 @@ class WorkerMonitor:
         try:
             while True:
                 await self._list_workers()
-                # A thousand workers need not be asked every second.
+                # A thousand workers need not be pinged every second.
                 pause = max(REFRESH_INTERVAL, len(self._workers) / 200)
                 if any(self._missed_pings.get(address, 0) < MAX_MISSED_PINGS for address in self._workers):
-                    self._without_workers_for = 0.0
+                    self._seconds_without_workers = 0.0
                 elif not self._unanswered:
-                    self._without_workers_for += pause
+                    self._seconds_without_workers += pause
                 for address in self._workers:
                     if address not in self._pings or self._pings[address].done():
                         self._pings[address] = asyncio.ensure_future(self._ping(address))

@@ -1,4 +1,4 @@
-"""Who gets which rows, and how many they are."""
+"""Which worker gets which blocks, and how many rows these have."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from distboost.rows.messages import RowCounts
 from distboost.rows.scales import ERROR_UNIT
 from distboost.runtime.block import Block, Key
 
-Place = TypeVar("Place", bound=Hashable)
+Place = TypeVar("Place", bound=Hashable)  # what holds blocks: a session
 
 
 def count_rows(block: Block) -> RowCounts:
-    """The rows of weight above 0, their total weight and their digests."""
+    """Count the rows of positive weight; return this with their total weight and their digests."""
     weights = block.weights[block.weights > 0]
     units = np.rint(weights * ERROR_UNIT).astype(np.int64)
     return RowCounts(len(weights), int(units.sum()), bool((weights != 1).any()), block.digest)
 
 
 def total(counts: list[RowCounts]) -> RowCounts:
+    """Add the counts of several blocks."""
     content, exact = (sum(c.digest[lane] for c in counts) % 2**64 for lane in (0, 1))
     return RowCounts(
         sum(c.n_rows for c in counts),
@@ -33,7 +34,7 @@ def total(counts: list[RowCounts]) -> RowCounts:
 
 
 def shares(n_blocks: int, capacities: list[float]) -> list[range]:
-    """Contiguous runs of blocks, in proportion to the capacities.
+    """Split blocks into contiguous ranges whose lengths are in proportion to the capacities.
 
     >>> shares(6, [1, 2])
     [range(0, 2), range(2, 6)]
@@ -42,13 +43,22 @@ def shares(n_blocks: int, capacities: list[float]) -> list[range]:
     return [range(int(a), int(b)) for a, b in pairwise(ends)]
 
 
-def handed_out(
+def distribute(
     sizes: Mapping[Key, int], held: Mapping[Place, int], threads: Mapping[Place, int]
 ) -> dict[Place, list[Key]]:
-    """Blocks of so many rows, for each place as many as it has too few for its threads.
+    """Distribute blocks so that each place holds rows in proportion to its threads.
+
+    Parameters
+    ----------
+    sizes : mapping of Key to int
+        The blocks to distribute, with their numbers of rows.
+    held : mapping of Place to int
+        The rows that each place holds already.
+    threads : mapping of Place to int
+        The threads of each place.
 
     >>> blocks = {Key(0, b): 10 for b in range(4)}
-    >>> {place: [key.block for key in keys] for place, keys in handed_out(blocks, {"a": 20, "b": 0}, {"a": 1, "b": 1}).items()}
+    >>> {place: [key.block for key in keys] for place, keys in distribute(blocks, {"a": 20, "b": 0}, {"a": 1, "b": 1}).items()}
     {'a': [0], 'b': [1, 2, 3]}
     """
     if not held:
@@ -64,7 +74,14 @@ def handed_out(
 
 
 def excess(sizes: Mapping[Key, int], fair: float) -> list[Key]:
-    """The last blocks of a place that has more rows than is fair, so many that it keeps about that.
+    """Return the last blocks of a place that holds more than its fair share of rows: without them it holds about that.
+
+    Parameters
+    ----------
+    sizes : mapping of Key to int
+        The blocks that it holds, with their numbers of rows.
+    fair : float
+        Rows.
 
     >>> [key.block for key in excess({Key(0, b): 10 for b in range(4)}, 18.0)]
     [2, 3]

@@ -1,4 +1,4 @@
-"""Whether client, scheduler and workers have the same versions of what decides a model."""
+"""Check that client, scheduler and workers have the same versions of all packages that affect a model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,27 @@ from distboost.errors import ClusterError
 from distboost.runtime.cluster.coordinator import LostError
 from distboost.runtime.cluster.link import Link
 
-REQUIRED = ("python", "distboost")  # questions and answers may not be understood by another one
+REQUIRED = ("python", "distboost")  # other versions may not understand the messages
 LIBRARIES = ("numpy", "scipy", "numba", "dask", "distributed", "zarr")
-MOST_NAMED = 3  # places that a message names, of each version
+MOST_NAMED = 3  # processes that a message names for each version
 
 REMEDY = "Install the same everywhere, from one lock file or image."
 
 
 def check_versions(link: Link, workers: Iterable[str]) -> None:
-    """Raises if a worker or the scheduler has another distboost or Python, or none; warns of other versions of libraries.
+    """Compare the versions in this process with those on the scheduler and the workers.
 
-    Who does not answer in time is passed over: it is given up anyway.
+    Processes that do not answer in time are skipped: they are given up anyway.
+
+    Raises
+    ------
+    ClusterError
+        If distboost or Python differ, or distboost is missing somewhere.
+
+    Warns
+    -----
+    UserWarning
+        If versions of other libraries differ.
     """
     found = {"this process": installed(), **_query(link, list(workers))}
     if different := _different(found, REQUIRED):
@@ -38,7 +48,7 @@ def check_versions(link: Link, workers: Iterable[str]) -> None:
 
 
 def installed() -> dict[str, str]:
-    """The versions of this process."""
+    """Return the versions in this process, by package."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {
         "python": python,
@@ -48,20 +58,19 @@ def installed() -> dict[str, str]:
 
 
 def _query(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
-    """The versions of the scheduler and each worker, by the names that messages give them; asked all at once."""
+    """Ask the scheduler and all workers for their versions, at the same time; return them by the name of the process."""
     asked = {
         "the scheduler": link.run_on_scheduler(installed),
         **{f"worker {address}": link.run_on(address, installed) for address in workers},
     }
 
-    async def ask() -> list:
-        return await asyncio.gather(
-            *(asyncio.wait_for(one, link.timeout) for one in asked.values()), return_exceptions=True
-        )
+    async def ask() -> list[dict[str, str] | BaseException]:
+        answers = (asyncio.wait_for(answer, link.timeout) for answer in asked.values())
+        return list(await asyncio.gather(*answers, return_exceptions=True))
 
     found = {}
-    for place, answer in zip(asked, link.answer(ask(), within=2 * link.timeout), strict=True):
-        if isinstance(answer, LostError | TimeoutError):  # no answer
+    for place, answer in zip(asked, link.run(ask(), timeout=2 * link.timeout), strict=True):
+        if isinstance(answer, LostError | TimeoutError):  # it did not answer
             continue
         if isinstance(answer, BaseException):
             raise ClusterError(_reason(place, answer)) from answer
@@ -70,13 +79,13 @@ def _query(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
 
 
 def _reason(place: str, error: BaseException) -> str:
-    if "No module named" in str(error):  # errors of workers come as text
-        return f"{place} has not distboost {distboost.__version__} ({error}). {REMEDY}"
-    return f"{place} did not say its versions ({type(error).__name__}: {error}). Look at its log."
+    if "No module named" in str(error):  # a worker sends its error as text
+        return f"{place} does not have distboost {distboost.__version__} ({error}). {REMEDY}"
+    return f"{place} did not report its versions ({type(error).__name__}: {error}). Look at its log."
 
 
 def _different(found: dict[str, dict[str, str]], names: Iterable[str]) -> str:
-    """Who has what of those packages that are not the same everywhere."""
+    """Describe which processes have which version, for each of the packages whose versions differ."""
     return "; ".join(
         f"{name} {_holders(name, found)}"
         for name in names

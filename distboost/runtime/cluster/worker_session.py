@@ -1,7 +1,7 @@
-"""Rows on a Dask worker, beside what Dask holds there.
+"""A training's rows on a Dask worker, which Dask itself does not manage.
 
-They are not held by Dask's actors, though these were made for it: a worker that has an actor refuses to retire. A worker's rows
-lie there for as long as the result of the task that made room for them is wanted, and are asked by a handler of their own.
+Dask's actors were made for this, but a worker that has an actor refuses to retire. So a task opens a session on the worker; the
+session holds rows as long as the client keeps the task's future, and answers questions through a handler of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
-from distributed.protocol import to_serialize
+from distributed.protocol.serialize import to_serialize
 from distributed.utils import sync
 
 from distboost.data.inventory import Probe
@@ -29,10 +29,18 @@ HANDLER = "distboost"
 
 
 class WorkerSession:
-    """A host, and the threads that serve it.
+    """A host and the threads that serve it.
 
-    The token tells it from a session of the same name: where a worker dies and another takes its address, Dask opens one anew,
-    and empty.
+    Parameters
+    ----------
+    host : Host
+    worker : distributed.Worker
+
+    Attributes
+    ----------
+    token : str
+        Distinguishes sessions of the same name: if a worker dies and another one takes its address, Dask runs the task again,
+        and the session that it opens there holds no rows.
     """
 
     def __init__(self, host: Host, worker: Worker):
@@ -42,7 +50,7 @@ class WorkerSession:
         self.closed = False
 
     def close(self) -> None:
-        """Not before what is under way is done, and without waiting for it."""
+        """Close the host as soon as running calls have ended, without waiting for them."""
 
         def end() -> None:
             self.pool.shutdown(wait=True, cancel_futures=True)
@@ -52,45 +60,49 @@ class WorkerSession:
         threading.Thread(target=end, name="distboost-closing", daemon=True).start()
 
 
+# Tasks open sessions in threads of their own, while the event loop closes others: whoever iterates or changes takes the lock.
 _sessions: dict[str, WorkerSession] = {}
-_sessions_lock = threading.Lock()  # tasks open open_sessions in threads of their own
+_sessions_lock = threading.Lock()
 
 
 def open_sessions() -> list[WorkerSession]:
-    """Those of this process."""
+    """Return the sessions of this process."""
     with _sessions_lock:
         return [*_sessions.values()]
 
 
-def _change(
+def _replace_sessions(
     is_closed: Callable[[str, WorkerSession], bool], opened: Mapping[str, WorkerSession] | None = None
 ) -> None:
+    """Close the sessions that `is_closed` selects and add others."""
     with _sessions_lock:
-        closed = [name for name, session in _sessions.items() if is_closed(name, session)]
-        open_sessions = [_sessions.pop(name) for name in closed]
+        names = [name for name, session in _sessions.items() if is_closed(name, session)]
+        closed = [_sessions.pop(name) for name in names]
         _sessions.update(opened or {})
-    for session in open_sessions:
+    for session in closed:
         session.close()
 
 
 class SessionCleanup(WorkerPlugin):
-    """Closes a session when Dask has no use for its key: the training is over, or its client is gone."""
+    """Closes a session when Dask forgets its task: the training is over, or its client is gone."""
 
     def __init__(self, worker: Worker):
         self.worker = worker
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+        """Dask calls this whenever a task on the worker changes its state."""
         if start == "memory" and key in _sessions:
-            _change(lambda name, session: name == key)
+            _replace_sessions(lambda name, session: name == key)
 
     def teardown(self, worker: Worker) -> None:
-        _change(lambda name, session: session.worker is worker)
+        """Dask calls this when the worker closes."""
+        _replace_sessions(lambda name, session: session.worker is worker)
 
 
 def open_session(
     name: str, probes: list[Probe], layout: Layout, n_sets: int, allotment: Allotment | None
 ) -> str:
-    """Makes room for rows on this worker, if it sees the arrays that they are read from; the session's token."""
+    """Open a session on this worker, if it sees the arrays that its rows are read from; return its token. Runs as a task."""
     worker = get_worker()
     for probe in probes:
         probe.check()
@@ -98,24 +110,26 @@ def open_session(
         allotment = replace(allotment, scratch=worker.local_directory)
     sync(worker.loop, _install, worker)
     session = WorkerSession(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
-    _change(lambda other, _: other == name, {name: session})  # Dask may do a task twice
+    # Dask may run a task twice.
+    _replace_sessions(lambda other, _: other == name, {name: session})
     return session.token
 
 
 async def _install(worker: Worker) -> None:
-    worker.handlers.setdefault(HANDLER, _answer)
+    handlers: dict[str, Any] = worker.handlers
+    handlers.setdefault(HANDLER, _answer)
     worker.plugins.setdefault(HANDLER, SessionCleanup(worker))
 
 
-def _found(name: str, token: str) -> WorkerSession | None:
-    """The session, unless it was given up or is another of that name."""
+def _find(name: str, token: str) -> WorkerSession | None:
+    """Return the session, unless it was closed or is another one of that name."""
     session = _sessions.get(name)
     return session if session is not None and session.token == token else None
 
 
-async def _answer(session: str, token: str, method: str, arguments: list) -> dict[str, Any]:
-    """What the handler replies."""
-    found = _found(session, token)
+async def _answer(session: str, token: str, method: str, arguments: list[Any]) -> dict[str, Any]:
+    """Handle a question: call a method of the session's host and reply with its result or error."""
+    found = _find(session, token)
     if found is None:
         return {"gone": True}
     loop = asyncio.get_running_loop()
@@ -124,15 +138,23 @@ async def _answer(session: str, token: str, method: str, arguments: list) -> dic
     except (Exception, asyncio.CancelledError) as error:
         if found.closed:
             return {"gone": True}
-        if isinstance(error, asyncio.CancelledError):  # the worker itself ends
+        if isinstance(error, asyncio.CancelledError):  # the worker is closing
             raise
-        return {"error": to_serialize(located_error(error, method, found.worker.address))}
-    return {"value": to_serialize(value)}
+        return {"error": serialized(located_error(error, method, found.worker.address))}
+    return {"value": serialized(value)}
 
 
-def store_rows(session: str, token: str, key: Key, function: Callable, *call: Any) -> dict[Key, int]:
-    """A task that makes binned rows of what Dask has computed, and leaves them in the session; a digest of them."""
-    found = _found(session, token)
+def serialized(value: Any) -> Any:
+    """Have Dask send a value of a message by its own serializers, without copying arrays."""
+    wrap: Any = to_serialize  # it has no types
+    return wrap(value)
+
+
+def store_rows(
+    session: str, token: str, key: Key, function: Callable[..., Any], *call: Any
+) -> dict[Key, int]:
+    """Make binned rows of what Dask has computed and hold them in the session; return their digest. Runs as a task."""
+    found = _find(session, token)
     if found is None:
         raise LostError("its session was closed")
     try:
@@ -144,22 +166,23 @@ def store_rows(session: str, token: str, key: Key, function: Callable, *call: An
 
 
 def located_error(error: BaseException, stage: str, worker: str) -> DistboostError:
-    """The error as the caller sees it: where it happened, and of the library's own types."""
+    """Return an error of distboost's own types that says on which worker, at which stage and in which block it was raised."""
     block = getattr(error, "block", None)
     place = f"at '{stage}'{f' of {block}' if block else ''}, on worker {worker}"
+    located: DistboostError
     if isinstance(error, DistboostError):
-        found: DistboostError = type(error)(f"{error} ({place})")
+        located = type(error)(f"{error} ({place})")
     else:
-        found = WorkerError(
-            f"{type(error).__name__}: {error} ({place}). The worker's log has the rest"
+        located = WorkerError(
+            f"{type(error).__name__}: {error} ({place}). See the worker's log"
             + ("; give it more memory, or a memory_limit." if isinstance(error, MemoryError) else ".")
         )
-    found.block, found.stage, found.worker = block, stage, worker  # type: ignore[attr-defined]
-    return found
+    located.block, located.stage, located.worker = block, stage, worker  # type: ignore[attr-defined]
+    return located
 
 
-def run_task(function: Callable, *arguments: Any) -> Any:
-    """Runs a task; an error of a store says on which worker it was met."""
+def run_task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a task; name the worker in the error if it cannot read or write a store."""
     try:
         return function(*arguments)
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""Dask workers: how their sessions are opened and how they are asked."""
+"""The workers of a Dask client, as the coordinator uses them: sessions are opened on them, and asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed.protocol import to_serialize
 
 from distboost.data.graphs import renamed
 from distboost.data.inventory import Probe
@@ -26,45 +25,69 @@ from distboost.runtime.cluster.worker_session import (
     located_error,
     open_session,
     run_task,
+    serialized,
     store_rows,
 )
 from distboost.runtime.shard import Allotment, Layout, Reading
 
 log = logging.getLogger("distboost")
 
-CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that gives signs of life all the time
-BATCH = 16  # blocks per thread that a worker reads by itself
+CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that keeps answering pings
+BATCH = 16  # blocks per thread, of those that a worker reads by itself
 
 
 class SentTask(NamedTuple):
-    """A task under way."""
+    """A task that was submitted."""
 
-    answer: Future
+    answer: Future[Any]
     key: str
-    futures: list[Any]  # Dask's, of the task and of what it takes: without them, Dask would let go of it
+    futures: list[Any]  # Dask's, of the task and its arguments: Dask forgets those that nobody keeps
 
 
 class DaskRequest:
-    """An answer that is to come from a worker, or from a task there: then `send` sends it once more."""
+    """A request to a worker: a message, or a task to be run there.
 
-    def __init__(self, worker: str, future: Future | None = None, send: Callable[[], SentTask] | None = None):
+    Parameters
+    ----------
+    worker : str
+        Its address.
+    future : Future, optional
+        Of the reply to a message.
+    send : callable, optional
+        Submits a task; called again if the task must be submitted again.
+
+    Attributes
+    ----------
+    since : float
+        When it was sent last (`time.monotonic`).
+    key : str or None
+        The task's key; None for a message.
+    """
+
+    def __init__(
+        self,
+        worker: str,
+        future: Future[Any] | None = None,
+        send: Callable[[], SentTask] | None = None,
+    ):
         self.worker, self._send = worker, send
         self.since = time.monotonic()
-        self.given_up: str | None = None
         self.key: str | None = None
+        self._given_up: str | None = None
         self._futures: list[Any] = []
         if send is not None:
             future, self.key, self._futures = send()
         assert future is not None
         self.future = future
 
-    def give_up(self, link: Link, why: str) -> None:
-        self.given_up = why
+    def give_up(self, link: Link, reason: str) -> None:
+        """Stop waiting: from now on, `result` raises LostError."""
+        self._given_up = reason
         self.future.cancel()
         link.release(self._futures)
 
     def renew(self, link: Link, generation_began: float) -> None:
-        """What a task takes may be on a worker that was given up since, and would not come."""
+        """Submit a task again if a worker was given up since: its arguments may be on that worker and never arrive."""
         if self._send is not None and generation_began > self.since:
             self.future.cancel()
             link.release(self._futures)
@@ -72,38 +95,40 @@ class DaskRequest:
             self.since = time.monotonic()
 
     def result(self) -> Any:
-        if self.given_up is not None:
-            raise LostError(self.given_up)
+        """Return the answer; raise LostError, or the error that the worker raised."""
+        if self._given_up is not None:
+            raise LostError(self._given_up)
         try:
             return self.future.result(timeout=0)
         except (DistboostError, LostError):
             raise
         except CancelledError as error:
-            raise LostError("it was given up") from error
+            raise LostError("the request was cancelled") from error
         except Exception as error:
             raise WorkerError(
-                f"worker {self.worker} cannot take part: {type(error).__name__}: {error}. Has it this version of distboost?"
+                f"worker {self.worker} cannot take part: {type(error).__name__}: {error}. Check that it runs the same "
+                "distboost version."
             ) from error
 
 
 @dataclass
 class RemoteSession:
-    """A session as the coordinator sees it: on which worker it is open."""
+    """An open session, seen from the client."""
 
     worker: str
-    future: Any  # the session is open as long as this is wanted
+    future: Any  # the session stays open as long as this is kept
     token: str = ""
 
 
 class DaskWorkers:
-    """The workers of a Dask client, for one training.
+    """The workers of a Dask client, for one training: implements the coordinator's `Workers`.
 
     Parameters
     ----------
     link : Link
     monitor : WorkerMonitor
     items : mapping of Key to Reading
-        How each block is read; may have dask collections among its arguments.
+        How each block is read. Arguments of a reading may be dask collections.
     layout, n_sets, allotment
         As for `Host`.
     name : str
@@ -121,70 +146,72 @@ class DaskWorkers:
         name: str,
     ):
         self._link, self._monitor, self._items = link, monitor, items
-        self._host = _probes(items), layout, n_sets, allotment
+        self._host_arguments = _probes(items), layout, n_sets, allotment
         self._name = name
         self._sessions: dict[int, RemoteSession] = {}
 
     def members(self) -> dict[str, int]:
+        """Return the workers that can take rows, with their numbers of threads."""
         return self._monitor.members()
 
-    def wait(self, besides: Collection[str]) -> None:
-        self._monitor.wait_for_members(besides)
+    def wait(self, excluded: Collection[str]) -> None:
+        """Wait until there is a worker that is not excluded."""
+        self._monitor.wait_for_members(excluded)
 
     def leaving(self, worker: str) -> bool:
+        """Whether a worker is gone or about to go."""
         return self._monitor.leaving(worker)
 
     def open_session(self, worker: str, session_id: int) -> DaskRequest:
-        key = self._session_name(session_id)
+        """Open a session on a worker."""
+        name = self._session_name(session_id)
         future = self._link.submit(
-            run_task, open_session, key, *self._host, workers=[worker], key=key, retries=0
+            run_task, open_session, name, *self._host_arguments, workers=[worker], key=name, retries=0
         )
-        self._sessions[session_id] = begun = RemoteSession(worker, future)
+        self._sessions[session_id] = session = RemoteSession(worker, future)
 
         async def opened() -> None:
-            begun.token = await self._link.result(future)
+            session.token = await self._link.result(future)
 
         return DaskRequest(worker, self._link.start(opened()))
 
     def batches(self, keys: list[Key]) -> list[list[Key]]:
-        """Blocks whose rows travel go one by one; those that the worker reads itself, many at a time."""
-        if any(_travels(argument) for argument in self._items[keys[0]].call):
+        """Split blocks into batches: one block each if the client sends their rows, many if the worker reads them itself."""
+        if any(_is_sent(argument) for argument in self._items[keys[0]].call):
             return [[key] for key in keys]
         n = BATCH * max(self._monitor.members().values(), default=1)
         return [keys[i : i + n] for i in range(0, len(keys), n)]
 
     def load(self, session_id: int, keys: list[Key]) -> DaskRequest:
+        """Have a worker read blocks and hold them; the answer is a digest of each that stays in memory."""
         readings = [self._items[key] for key in keys]
         if len(keys) > 1 or not any(is_dask(argument) for argument in readings[0].call):
             return self.ask(session_id, "take", list(zip(keys, readings, strict=True)))
-        worker, token = self._sessions[session_id].worker, self._sessions[session_id].token
+        session, name = self._sessions[session_id], self._session_name(session_id)
         [key], [reading] = keys, readings
 
         def send() -> SentTask:
             call = [
-                self._link.compute(renamed(argument, self._monitor.generation), [worker])
+                self._link.compute(renamed(argument, self._monitor.generation), [session.worker])
                 if is_dask(argument)
                 else argument
                 for argument in reading.call
             ]
-            # Never a name of before: Dask would not do again what it remembers as done.
-            name = f"{self._session_name(session_id)}-{key.number}-{key.block}-{uuid.uuid4().hex}"
+            # A new key each time: Dask does not run a task again whose key it remembers as done.
+            task_key = f"{name}-{key.number}-{key.block}-{uuid.uuid4().hex}"
             future = self._link.submit(
                 store_rows,
-                self._session_name(session_id),
-                token,
-                key,
-                reading.function,
-                *call,
-                workers=[worker],
-                key=name,
+                *(name, session.token, key, reading.function, *call),
+                workers=[session.worker],
+                key=task_key,
             )
-            return SentTask(self._link.start(self._taken(future, key, worker)), name, [*call, future])
+            answer = self._link.start(self._stored(future, key, session.worker))
+            return SentTask(answer, task_key, [*call, future])
 
-        return DaskRequest(worker, send=send)
+        return DaskRequest(session.worker, send=send)
 
-    async def _taken(self, future: Any, key: Key, worker: str) -> dict[Key, int]:
-        """Waits for rows that Dask computes: what befalls their own tasks would befall them everywhere."""
+    async def _stored(self, future: Any, key: Key, worker: str) -> Any:
+        """Wait for rows that Dask computes. An error of their own tasks is no loss: it would be raised on any worker."""
         try:
             with located(key):
                 return await self._link.result(future)
@@ -194,35 +221,41 @@ class DaskWorkers:
             raise located_error(error, "take", worker) from error
 
     def ask(self, session_id: int, method: str, *arguments: Any) -> DaskRequest:
-        worker, token = self._sessions[session_id].worker, self._sessions[session_id].token
+        """Call a method of the session's `Host`."""
+        session = self._sessions[session_id]
         message = {
             "session": self._session_name(session_id),
-            "token": token,
+            "token": session.token,
             "method": method,
-            "arguments": [to_serialize(argument) for argument in arguments],
+            "arguments": [serialized(argument) for argument in arguments],
         }
-        return DaskRequest(worker, self._link.start(self._asked(worker, message)))
+        return DaskRequest(session.worker, self._link.start(self._reply(session.worker, message)))
 
-    async def _asked(self, worker: str, message: dict[str, Any]) -> Any:
+    async def _reply(self, worker: str, message: dict[str, Any]) -> Any:
         reply = await self._link.send(worker, HANDLER, **message)
-        if reply is None or "gone" in reply:  # None: a worker that has never had a session
+        if reply is None or "gone" in reply:  # None: no session was ever opened on the worker
             raise LostError("it was restarted, or given up before")
         if "error" in reply:
             raise reply["error"]
         return reply["value"]
 
     def finished(self, requests: Collection[DaskRequest]) -> list[DaskRequest]:
+        """Wait until some of the requests have a result, and return these."""
         while True:
-            wait([request.future for request in requests], timeout=POLL_INTERVAL, return_when=FIRST_COMPLETED)
+            wait(
+                [request.future for request in requests],
+                timeout=POLL_INTERVAL,
+                return_when=FIRST_COMPLETED,
+            )
             done = [request for request in requests if request.future.done()]
             if done:
                 return done
             for request in requests:
-                why = self._monitor.failure_reason(request.worker)
-                if why is None and time.monotonic() - request.since > CALL_DEADLINE:
-                    why = f"no answer within {CALL_DEADLINE:.0f} s"
-                if why is not None:
-                    request.give_up(self._link, why)
+                reason = self._monitor.failure_reason(request.worker)
+                if reason is None and time.monotonic() - request.since > CALL_DEADLINE:
+                    reason = f"no answer within {CALL_DEADLINE:.0f} s"
+                if reason is not None:
+                    request.give_up(self._link, reason)
                 else:
                     request.renew(self._link, self._monitor.generation_began)
             self._monitor.check_tasks(
@@ -234,12 +267,14 @@ class DaskWorkers:
             )
 
     def close_session(self, session_id: int, lost: bool) -> None:
-        ended = self._sessions.pop(session_id)
+        """Close a session; if its worker was lost, give that no work until it responds again."""
+        session = self._sessions.pop(session_id)
         if lost:
-            self._monitor.suspect(ended.worker)
-        self._link.release([ended.future])
+            self._monitor.suspect(session.worker)
+        self._link.release([session.future])
 
     def close(self) -> None:
+        """Close all sessions."""
         for session_id in list(self._sessions):
             self.close_session(session_id, lost=False)
 
@@ -248,7 +283,7 @@ class DaskWorkers:
 
 
 def _probes(items: Mapping[Key, Reading]) -> list[Probe]:
-    """One of each array that workers read."""
+    """Return a probe of each array that workers read themselves."""
     firsts = [reading for key, reading in items.items() if key.block == 0]
     found = [
         argument.probe() for reading in firsts for argument in reading.call if hasattr(argument, "probe")
@@ -256,5 +291,6 @@ def _probes(items: Mapping[Key, Reading]) -> list[Probe]:
     return [probe for probe in found if probe is not None]
 
 
-def _travels(argument: Any) -> bool:
+def _is_sent(argument: Any) -> bool:
+    """Whether an argument holds rows that are sent to the worker."""
     return is_dask(argument) or isinstance(argument, np.ndarray)

@@ -1,1 +1,1 @@
-"""Blocks that do not stay in memory."""
+"""Blocks that stay on disk and are read for each question."""

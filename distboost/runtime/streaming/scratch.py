@@ -1,4 +1,4 @@
-"""What does not fit in memory, in a file on local disk."""
+"""A file on local disk for arrays that do not fit in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from distboost.io.units import megabytes
 
 
 class Extent(NamedTuple):
-    """Where an array lies in the file."""
+    """The place of an array in the file.
+
+    Attributes
+    ----------
+    offset : int
+        Bytes from the start of the file.
+    shape : tuple of int
+    dtype : numpy.dtype
+    """
 
     offset: int
     shape: tuple[int, ...]
@@ -27,20 +35,26 @@ class Extent(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
+        """The size of the array."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
 class Scratch:
-    """Arrays in one file without a name: it is gone when the process is, however that ends.
+    """Arrays in one unnamed file, which the system removes when the process ends, however it ends.
 
-    Ordinary reads and writes, not a memory map: Dask counts mapped pages as a worker's own memory.
+    The file is read and written, not mapped: Dask would count mapped pages as memory of the worker.
 
     Parameters
     ----------
     directory : str
         On a local disk.
     needed : int, default=0
-        Bytes that it will take: raises StoreError at once if there is no room for them.
+        Bytes that will be written.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be created, or `needed` bytes are not free.
     """
 
     def __init__(self, directory: str, needed: int = 0):
@@ -50,7 +64,7 @@ class Scratch:
             self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115 (closed with the shard)
         except OSError as error:
             raise StoreError(
-                f"no scratch file can be made in {directory} ({error.strerror}): rows that do not fit in memory go there. "
+                f"no scratch file can be created in {directory} ({error.strerror}): rows that do not fit in memory go there. "
                 "Give another directory: scratch=..."
             ) from error
         if shutil.disk_usage(directory).free < needed:
@@ -60,7 +74,7 @@ class Scratch:
         self._lock = threading.Lock()
 
     def write(self, array: np.ndarray, extent: Extent | None = None) -> Extent:
-        """Writes an array to its extent, or to a new one if it has none or has another shape."""
+        """Write an array to its extent, or to a new one if it has none or its shape or type has changed; return the extent."""
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
         try:
@@ -87,7 +101,7 @@ class Scratch:
         return extent
 
     def read(self, extent: Extent) -> np.ndarray:
-        """The array at an extent."""
+        """Read the array at an extent."""
         array = empty(extent.shape, extent.dtype)
         retried(partial(self._read, _bytes(array), extent.offset), self._place(extent))
         return array
@@ -98,11 +112,12 @@ class Scratch:
             if not n:
                 raise StoreError(
                     f"the scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and let "
-                    "nothing else write there."
+                    "no other program write there."
                 )
             left, at = left[n:], at + n
 
     def close(self) -> None:
+        """Close and so remove the file."""
         self._file.close()
 
 
@@ -111,7 +126,7 @@ def _bytes(array: np.ndarray) -> memoryview:
 
 
 def _no_space(directory: str, needed: int) -> StoreError:
-    """The error of a disk that is full, or would be."""
+    """Return the error for a disk that is full or would become so."""
     free = shutil.disk_usage(directory).free
     return StoreError(
         f"the disk of {directory} is full: rows that do not fit in memory need {megabytes(needed)} there or more, and "

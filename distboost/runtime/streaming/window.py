@@ -1,4 +1,4 @@
-"""Blocks on disk, worked on one after another while the next ones are read."""
+"""Streams blocks from disk: the next ones are read while one is processed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from distboost.runtime.block import Block, Key, ParkedBlock, located
 
 
 class Stream:
-    """Works on parked blocks in threads of its own, with a bounded number of them in memory.
+    """Processes parked blocks in threads of its own, with a bounded number of blocks in memory.
 
     Parameters
     ----------
     window : int
-        Blocks in memory at a time, at least 2: one in use and the others being read.
+        Blocks in memory at a time, at least 2: one is in use while the others are read.
     """
 
     def __init__(self, window: int):
@@ -27,31 +27,32 @@ class Stream:
     def each(
         self, items: Iterable[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Any]
     ) -> Iterator[tuple[Block, Any]]:
-        """Each block with the answer of work(key, block), in order; what was changed is back on disk by then."""
+        """Yield each block with the result of work(key, block), in order. Its changes have been written to disk by then."""
 
         def visit(key: Key, parked: ParkedBlock) -> tuple[Block, Any]:
             with located(key):
                 block = parked.open()
-                answer = work(key, block)
+                result = work(key, block)
                 parked.put_back(block)
-            return block, answer
+            return block, result
 
         todo = iter(items)
-        waiting: deque[Future] = deque()
+        waiting: deque[Future[tuple[Block, Any]]] = deque()
         try:
             for item in islice(todo, self.window):
                 waiting.append(self._pool.submit(visit, *item))
             while waiting:
-                block, answer = waiting.popleft().result()
-                yield block, answer
-                del block  # only now is there room for another
+                block, result = waiting.popleft().result()
+                yield block, result
+                del block  # makes room for another one
                 waiting.extend(self._pool.submit(visit, *item) for item in islice(todo, 1))
         finally:
             for future in waiting:
                 future.cancel()
             for future in waiting:
                 if not future.cancelled():
-                    future.exception()  # no thread is left at work on a file that may be closed next
+                    future.exception()  # wait for it: the caller may close the file next
 
     def close(self) -> None:
+        """End the threads."""
         self._pool.shutdown(wait=True)
