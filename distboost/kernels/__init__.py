@@ -1,5 +1,5 @@
 """Every compiled loop over rows.
 
-The kernels know NumPy arrays only. Each releases the GIL, so a pool of threads runs them side by side, and each is
-cached on disk after its first compilation.
+Kernels take NumPy arrays only. Each releases the GIL, so that a pool of threads can run them in parallel, and each is cached
+on disk after its first compilation.
 """

@@ -1,4 +1,4 @@
-"""How the kernels are compiled, and where the machine code is kept for the next process."""
+"""Compilation of the kernels, and the cache of their machine code on disk."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 log = logging.getLogger("distboost")
 _told = threading.Event()
 
-# No fastmath: the compiler may not reorder a row's arithmetic, so a row's result does not depend on where the row lies.
+# No fastmath: the compiler must not reorder a row's arithmetic, so that its result does not depend on the row's position.
 _options: Any = {"nogil": True, "error_model": "numpy"}
 
-# Small functions that live inside kernels.
+# Decorates small functions that are inlined into kernels.
 inlined: Any = njit(inline="always", **_options)
 
 
 def kernel(function: Any) -> Any:
-    """Compiles a function when it is first called; the machine code is kept, where there is a place for it."""
+    """Decorates a function to be compiled at its first call; its machine code is cached if a folder is writable."""
     compiled: Any = njit(**_options)(function)
     try:
         compiled._cache = KernelCache(function)
-    except (RuntimeError, OSError) as error:  # no folder to write to
+    except (RuntimeError, OSError) as error:  # no writable folder
         _tell(error)
     return compiled
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of a function; what cannot be read is compiled again, and what cannot be written is not kept."""
+    """Numba's cache of a function. Code that cannot be read is compiled again; code that cannot be written is not kept."""
 
     def __init__(self, function: Any):
         super().__init__(function)
@@ -45,7 +45,7 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception as error:  # unpickling what is damaged may raise anything
+        except Exception as error:  # damaged pickles may raise any exception
             _tell(error)
             return None
 
@@ -57,10 +57,10 @@ class KernelCache(FunctionCache):
 
 
 class _Files(IndexDataCacheFile):
-    """A file for each compilation of these very sources, under a checksum.
+    """One file with a checksum for each compilation of the current sources.
 
-    Numba's own have an index, which is written first: where the disk is full, or the process ends, before the code is written
-    too, the index names what is left of an earlier version. And they know the function's file, not those of what it calls.
+    Numba's own cache writes an index first. If the disk is full or the process ends before the code is written too, the index
+    points to code of an earlier version. It also tracks only the function's own file, not the files of the functions it calls.
     """
 
     def __init__(self, folder: str, name: str, stamp: Any):
@@ -85,7 +85,7 @@ class _Files(IndexDataCacheFile):
         with self._open_for_write(str(self._path(key))) as file:
             file.write(hashlib.sha256(data).digest() + data)
         for path in self._folder.glob(self._any):
-            if not path.name.startswith(self._name):  # of other sources
+            if not path.name.startswith(self._name):  # compiled from other sources
                 path.unlink(missing_ok=True)
 
     def flush(self) -> None:
@@ -102,17 +102,17 @@ def _digest(*known: Any) -> str:
 
 @cache
 def _sources(folder: Path) -> str:
-    """A digest of all that a kernel in this folder may be compiled from: it is in one of these files, and calls others."""
+    """A digest of all files that a kernel in this folder may be compiled from: its own and those of kernels it calls."""
     files = {*folder.glob("*.py"), *Path(__file__).parent.glob("*.py")}
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
 def _tell(error: Exception) -> None:
-    """Says, once in a process, that it goes on without the cache."""
+    """Logs, once per process, that the cache is not used."""
     if not _told.is_set():
         _told.set()
         log.warning(
-            "compiled kernels cannot be read or kept (%s): each process compiles them anew, which takes it a while. "
-            "Set NUMBA_CACHE_DIR to a folder that it can write to, with room for 50 MB.",
+            "compiled kernels cannot be read or kept (%s): each process compiles them again, which takes some 10 seconds. "
+            "Set NUMBA_CACHE_DIR to a writable folder with 50 MB of free space.",
             error,
         )

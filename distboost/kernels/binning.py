@@ -1,4 +1,4 @@
-"""From raw numbers to bins."""
+"""From raw values to bins."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from distboost.kernels._jit import kernel
 
 @kernel
 def bin_rows(X, edges, edge_offsets, out):
-    """out[i, d] = how many of feature d's edges lie below X[i, d]; a missing value goes to the bin after the last.
+    """out[i, d] = the number of feature d's edges below X[i, d]; a missing value gets the bin after the last.
 
     In NumPy, for one feature: ``np.searchsorted(edges, x, side="left")``, so that x <= edges[b] exactly when bin <= b.
     """
@@ -20,7 +20,7 @@ def bin_rows(X, edges, edge_offsets, out):
         padded[n_edges:] = np.inf
         for i in range(X.shape[0]):
             x = np.float64(X[i, d])
-            # Halving in eight steps, whatever x is: `low` edges are known to lie below it. Nothing is below NaN.
+            # Binary search in eight steps, without branches: at least `low` edges are below x. No edge is below NaN.
             low = 128 if padded[127] < x else 0
             low += 64 if padded[low + 63] < x else 0
             low += 32 if padded[low + 31] < x else 0
@@ -36,7 +36,7 @@ def bin_rows(X, edges, edge_offsets, out):
 def distinct_values(X, weights, limit, table, used, counts, infinite):
     """Collects each feature's distinct values, up to `limit` of them; counts[d] = limit + 1 means there are more.
 
-    A hash table per feature with open addressing. Rows of weight 0 are left out; missing values are not values.
+    It uses a hash table per feature, with open addressing. Rows of weight 0 and missing values do not count.
     """
     # IN: X (n, D) float; weights (n,) float64; limit < table.shape[1] / 2, table.shape[1] a power of two
     # OUT: table (D, size) float64, used (D, size) bool, counts (D,) int64; infinite (2,) int64: row and column of the
@@ -53,7 +53,7 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
                 break
             if counts[d] > limit or weights[i] == 0.0 or np.isnan(x):
                 continue
-            bits[0] = x + 0.0  # -0.0 and 0.0 are one value
+            bits[0] = x + 0.0  # -0.0 and 0.0 are the same value
             h = bits.view(np.uint64)[0] * np.uint64(0x9E3779B97F4A7C15)
             slot = (h >> np.uint64(40)) & mask
             while used[d, slot] and table[d, slot] != x:
@@ -67,13 +67,13 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
 
 @kernel
 def merge_distinct(values, sizes, limit, known, counts):
-    """Adds distinct values, found elsewhere, to each feature's known ones; counts[d] = limit + 1: there are too many.
+    """Adds distinct values found in other rows to each feature's known ones; counts[d] = limit + 1: there are too many.
 
     In NumPy, for one feature: ``np.union1d(known, values)``.
     """
-    # IN: values (m,) float64: ascending those of feature 0, then those of feature 1, ..; sizes (D,): how many each has, or
-    #     limit + 1 if it has too many, of which none is given
-    # OUT: known (D, limit) float64, of which counts (D,) int64 are in use
+    # IN: values (m,) float64: those of feature 0 in ascending order, then those of feature 1, and so on; sizes (D,): the number
+    #     of each feature's values, or limit + 1 if there are too many: then `values` holds none of them
+    # OUT: known (D, limit) float64, of which the first counts[d] are used; counts (D,) int64
     merged = np.empty(limit)
     first = 0
     for d in range(sizes.shape[0]):
@@ -97,8 +97,8 @@ def merge_distinct(values, sizes, limit, known, counts):
 
 @kernel
 def add_up_equal(values, weights):
-    """Leaves each distinct value once, in front, with the sum of its weights; returned is how many there are."""
-    # IN: values (m,) float64 ascending, NaNs last, which are left out; weights (m,) float64 of these values
+    """Moves each distinct value to the front, once, with the sum of its weights; returns the number of distinct values."""
+    # IN: values (m,) float64 ascending; NaNs come last and are left out; weights (m,) float64, those of the values
     n = 0
     for i in range(values.shape[0]):
         if np.isnan(values[i]):
@@ -113,15 +113,15 @@ def add_up_equal(values, weights):
 
 @kernel
 def quantile_edges(values, weights, max_bins, out):
-    """Cuts a feature's sorted distinct values into bins of about equal weight; out holds the edges, returned is their number.
+    """Cuts a feature's sorted distinct values into bins of about equal weight; writes the edges to out, returns their number.
 
-    A value as heavy as a whole bin ends its bin, and the rest is shared out among the bins left (after LightGBM's
-    greedy binning). Edges lie midway between neighbouring values.
+    A value as heavy as a whole bin ends its bin; the other values are distributed over the remaining bins (LightGBM's greedy
+    binning). Edges lie midway between neighbouring values.
     """
     # IN: values (m,) float64 ascending and distinct; weights (m,) float64 > 0
     # OUT: out (max_bins - 1,) float64
     m = values.shape[0]
-    # Loops instead of temporary arrays: the sample is large, and new memory costs page faults.
+    # Loops instead of temporary arrays: the sample is large, and fresh memory causes page faults.
     limit = weights.sum() / max_bins
     n_rest = max_bins
     rest = 0.0
@@ -151,6 +151,6 @@ def quantile_edges(values, weights, max_bins, out):
 
 @kernel
 def midpoint(a, b):
-    """The number midway between a < b, never b itself: x <= midpoint parts them."""
+    """The number midway between a < b, but never b: x <= midpoint separates them."""
     middle = 0.5 * a + 0.5 * b
     return middle if a <= middle < b else a

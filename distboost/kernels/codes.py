@@ -1,6 +1,6 @@
-"""Rows weighted in each of several binary problems: w[i, c] = exp(-code[y_i, c] F[i, c]).
+"""Weights of rows in several binary problems: w[i, c] = exp(-code[y_i, c] F[i, c]).
 
-Scaled by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's weight: see `margin`.
+They are multiplied by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's own weight: see `margin`.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ def column_weights(scores, code, shift, factor, w):
 
 @kernel
 def code_sides(scores, labels, weights, order, code, shift, factor, weight_unit, out):
-    """out[i] = (N[i], P[i], 1, weights[i], 0...): w[i, c] is in N[i, c] where code[y_i, c] is -1, in P[i, c] where it is +1."""
+    """out[i] = (N[i], P[i], 1, weights[i], 0...): w[i, c] is in N[i, c] if code[y_i, c] is -1, in P[i, c] if it is +1."""
     # IN: scores (n, C) float64; code (K, C) of -1 and +1
-    # OUT: out (n, channels) int32
+    # OUT: out (n, channels) int32, or int64 if wide
     n_columns = code.shape[1]
     w = np.empty(n_columns)
     for j in range(order.shape[0]):
@@ -40,7 +40,7 @@ def code_sides(scores, labels, weights, order, code, shift, factor, weight_unit,
 
 @kernel
 def two_classes(scores, labels, code, column, out, sides):
-    """out[i] = (-F, F) of the column, sides[i] = 1 where the code of the row's class is +1: the own side has score code * F."""
+    """out[i] = (-F, F) of the column; sides[i] = 1 if the code of the row's class is +1. The own side has score code F."""
     # IN: code (K,) of -1 and +1
     # OUT: out (n, 2) float64; sides (n,) int32
     for i in range(scores.shape[0]):
@@ -51,12 +51,12 @@ def two_classes(scores, labels, code, column, out, sides):
 
 @kernel
 def code_risk(scores, labels, weights, code, decode, shifts, factor, unit, out, largest):
-    """Adds the rows' errors, in units of 1/unit, to out[0] and the weights of column c to out[1 + c].
+    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and the weights w[i, c] to out[1 + c].
 
-    largest[c] becomes the largest weight. The prediction is the first class of largest ``decode @ F[i]`` (of largest score, if
-    decode is empty).
+    largest[c] becomes the largest w[i, c]. The prediction is the first class of largest ``decode @ F[i]``; if `decode` is empty,
+    of largest score.
     """
-    # IN: shifts (C,) float64: of each column
+    # IN: shifts (C,) float64, one per column
     # OUT: out (1 + C,) int64; largest (C,) float64
     n_columns = code.shape[1]
     for i in range(scores.shape[0]):

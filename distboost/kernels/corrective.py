@@ -1,4 +1,4 @@
-"""All weak learners of an ensemble at once: what each would gain if the coefficients were W."""
+"""The loss and its slopes along the coefficients of all weak learners of an ensemble."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def corrective_slopes(
     bins, missing_bin, labels, weights, order, feature, split_bin, missing_left, polarity, W,
     link, shift, loss_shift, factor, slopes, loss, largest,
 ):  # fmt: skip
-    """slopes[t, r] = sum of h_t(x_i) V[i, r], loss = the total loss, at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
+    """slopes[t, r] = sum of h_t(x_i) V[i, r], loss[0] = the total loss, at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
 
     The stumps are -polarity on the left and +polarity on the right. largest[0] becomes the largest total weight of one row
     divided by e^shift, largest[1] the largest loss divided by e^loss_shift.

@@ -1,10 +1,10 @@
-"""A digest of rows: sums of hashes, so that it does not depend on how rows are cut into blocks."""
+"""A digest of rows. It is a sum of hashes, so that it does not depend on how rows are divided into blocks."""
 
 import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 
-_MISSING = np.uint64(0x7FF8000000000000)  # whatever the bits of a NaN are
+_MISSING = np.uint64(0x7FF8000000000000)  # stands for every NaN
 
 
 @inlined
@@ -17,11 +17,11 @@ def _mixed(z):
 
 @kernel
 def add_rows(bins, values, labels, weights, first, factors, out):
-    """Adds the hashes of the rows of weight above 0, modulo 2^64: to out[0] by content, to out[1] by number and content.
+    """Adds the hashes of rows of weight above 0, modulo 2^64: of the content to out[0], of row number and content to out[1].
 
-    A row of whole weight w adds to out[0] what w rows of weight 1 do.
+    A row of integer weight w adds the same to out[0] as w rows of weight 1.
     """
-    # IN: bins (n, D) uint8; values (n, D) float64, or (0, D) if they do not count; labels (n,) int32; weights (n,) float64;
+    # IN: bins (n, D) uint8; values (n, D) float64, or (0, D) to leave them out; labels (n,) int32; weights (n,) float64;
     #     first: number of row 0; factors (2 D,) uint64, odd
     # OUT: out (2,) uint64
     n, n_features = bins.shape
@@ -49,7 +49,7 @@ def add_rows(bins, values, labels, weights, first, factors, out):
 
 
 def digest_of(bins, values, labels, weights, first: int) -> tuple[int, int]:
-    """The digests of some rows, by content and by number and content; those of parts of the rows add up modulo 2^64."""
+    """The digests of some rows, of content and of number and content. The digests of parts of the rows add up modulo 2^64."""
     n_features = bins.shape[1]
     with np.errstate(over="ignore"):
         factors = np.arange(1, 2 * n_features + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

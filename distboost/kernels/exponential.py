@@ -1,7 +1,7 @@
-"""One fixed exponential function, and one logarithm.
+"""An exponential function and a logarithm with fixed results.
 
 A model must not depend on the C library's `exp`, whose last digit differs between versions, nor on whether the compiler
-vectorised a loop. This one is plain IEEE arithmetic in a fixed order: every lane of a vector gives what a scalar gives.
+vectorised a loop. These functions are plain IEEE arithmetic in a fixed order: a vector gives the same results as scalars.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ _LOG2_E = 1.44269504088896338700
 _LN2_HIGH = 6.93147180369123816490e-01  # the upper 32 bits of ln 2: n * _LN2_HIGH is exact for |n| < 2^20
 _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to the nearest integer
-_LOWEST = -700.0  # e^-700 ~ 1e-304: the smallest weight that is told apart from its neighbours
+_LOWEST = -700.0  # e^-700 ~ 1e-304: smaller weights are rounded up to it
 
-# Taylor coefficients 1/j!; on |r| <= ln(2)/2 the first one left out is below 2^-57.
+# Taylor coefficients 1/j!. For |r| <= ln(2)/2, the first term left out is below 2^-57.
 _C2, _C3, _C4, _C5, _C6 = 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720
 _C7, _C8, _C9, _C10 = 1 / 5040, 1 / 40320, 1 / 362880, 1 / 3628800
 _C11, _C12, _C13 = 1 / 39916800, 1 / 479001600, 1 / 6227020800
@@ -22,7 +22,7 @@ _C11, _C12, _C13 = 1 / 39916800, 1 / 479001600, 1 / 6227020800
 
 @inlined
 def exp(x):
-    """e^x for x <= 709, within one unit of the last digit; below -700 it stays at e^-700."""
+    """e^x for x <= 709, within one unit in the last place; e^-700 for x < -700."""
     x = max(x, _LOWEST)
     # x = n ln 2 + r, |r| <= ln(2)/2
     n = (x * _LOG2_E + _ROUND) - _ROUND
@@ -46,9 +46,9 @@ def exp(x):
 
 @inlined
 def log1p(x):
-    """ln(1 + x) for 0 <= x <= 1e300, within two units of the last digit."""
+    """ln(1 + x) for 0 <= x <= 1e300, within two units in the last place."""
     u = 1.0 + x
-    lost = (x - (u - 1.0)) / u  # what the sum rounded away, to first order
+    lost = (x - (u - 1.0)) / u  # the rounding error of the sum, to first order
     # u = 2^n m, sqrt(1/2) <= m < sqrt(2), from the bits of its exponent; ln m = 2 artanh((m - 1) / (m + 1))
     bits = np.float64(u).view(np.int64)
     n = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52

@@ -1,7 +1,7 @@
-"""Sums of row statistics per node, feature and bin: where boosting spends its time.
+"""Sums of row statistics per node, feature and bin: boosting spends most of its time here.
 
-Bins of all features lie one after another: feature d owns `offsets[d]:offsets[d + 1]`, its last bin holds missing values.
-The last channel in use counts rows.
+The bins of all features lie one after another: feature d owns `offsets[d]:offsets[d + 1]`, and its last bin holds missing values.
+The channel after the sums counts rows.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from distboost.kernels.simd import LANES, add_lanes
 _LANES = np.uintp(LANES)
 
 TILE_ROWS = 2048
-TILE_BYTES = 2**18  # of sums: a part of the second-level cache
+TILE_BYTES = 2**18  # of sums, which is less than the second-level cache
 
 
 @kernel
@@ -25,7 +25,7 @@ def clear(features, offsets, slots, pool):
 
 @kernel
 def tile_end(features, offsets, first, max_bins):
-    """The end of the run of features from `first` on that have at most max_bins bins together, or are one."""
+    """The end of the longest run of features from `first` that has at most max_bins bins, or is a single feature."""
     last = first
     n_bins = 0
     while last < features.shape[0]:
@@ -43,12 +43,12 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
     In NumPy: ``np.add.at(pool[slots[m]], offsets[d] + bins[rows, d], statistics[rows])``.
     """
     # IN: bins (n, D) uint8; order (n,) int32, the rows by node; start, stop (m,) the nodes' spans in order;
-    #     statistics (n, C) int32, C a multiple of 8; features: which to sum; slots (m,)
+    #     statistics (n, C) int32, or int64 if wide, C a multiple of 8; features: which to sum; slots (m,)
     # OUT: pool (slots, total bins, C) int64, added to
     n_channels = np.uintp(statistics.shape[1])
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
-        # Some rows at a time by some features at a time: both the sums and the statistics stay in the cache.
+        # Tiles of rows and features: both the sums and the statistics of a tile stay in the cache.
         for first_row in range(start[m], stop[m], TILE_ROWS):
             last_row = min(first_row + TILE_ROWS, stop[m])
             first = 0
@@ -67,9 +67,9 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
 def class_histogram(
     bins, order, start, stop, labels, statistics, weights, weight_unit, count, features, offsets, slots, pool
 ):
-    """pool[slots[m], offsets[d] + bins[i, d], y_i] += statistics[i], and 1 more row in channel `count`.
+    """pool[slots[m], offsets[d] + bins[i, d], y_i] += statistics[i]; channel `count` counts rows.
 
-    For statistics that are one number per row, kept apart by class. Channel `count + 1` sums the rows' own weights, in units of
+    For statistics of one number per row, summed by class. Channel `count + 1` sums the rows' own weights, in units of
     1/weight_unit, unless that is 0.
     """
     # IN: labels (n,) int32; statistics (n,) int64; weights (n,) float64; the rest as in dense_histogram

@@ -1,8 +1,8 @@
-"""Rows weighted by their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
+"""Weights of rows from their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
 
-A link makes the weight u of it: u = e, or that of another loss. Every kernel works with u scaled down by `exp(shift)`, which
-keeps a row's total at most 1, and rounds it to a multiple of `1 / factor`; the sums are then integers and exact. A row's weight
-multiplies after the rounding, so that an integer weight is the row repeated.
+A link turns e into the weight u of a loss. Every kernel divides u by `exp(shift)`, so that a row's total is at most 1, and
+rounds it to a multiple of `1 / factor`; the sums are then integers and exact. The row's own weight multiplies after the
+rounding, so that a row of integer weight w counts like w rows.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp, log1p
 
-# The links: u = e; u = e / (1 + e); u = e / (1 + sum of e).
+# The links: u = e; u = e / (1 + e); u = e / (1 + sum_k e).
 EXPONENTIAL, LOGISTIC, SOFTMAX = 0, 1, 2
 
 
 @inlined
 def times(weight, q):
-    """weight * q as an integer: exact for an integer weight, else rounded."""
+    """weight * q as an integer: exact for an integer weight, otherwise rounded."""
     whole = np.int64(weight)
     if whole == weight:
         return whole * np.int64(q)
@@ -40,7 +40,7 @@ def margin_weights(scores, y, s, link, shift, factor, u):
 
 @kernel
 def linked_weights(scores, y, s, link, u):
-    """u[k] of the links other than the exponential, and the row's loss; u[y] = 0. No exponential is above 1."""
+    """u[k] of the links other than the exponential, u[y] = 0; returns the row's loss. No exponential exceeds 1."""
     own = scores[y]
     loss = 0.0
     if link == LOGISTIC:
@@ -70,10 +70,10 @@ def linked_weights(scores, y, s, link, u):
 def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_unit, out):
     """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] otherwise.
 
-    The row's own weight, in units of 1/weight_unit, is left out where weight_unit is 0. Returns the sum of all u[i, k].
+    The row's own weight is in units of 1/weight_unit, and left out if weight_unit is 0. Returns the sum of all u[i, k].
     """
     # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use; 0 <= own <= 1
-    # OUT: out (n, C) int32, C > K (C > K + 1 with the weight)
+    # OUT: out (n, C) int32, or int64 if wide; C > K (C > K + 1 with the weight)
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     of_all = np.int64(0)
@@ -98,8 +98,8 @@ def residuals(scores, labels, weights, order, s, link, own, shift, factor, weigh
 @kernel
 def projected_residuals(scores, labels, weights, order, s, link, code, shift, factor, weight_unit, out):
     """out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, weights[i], 0...)."""
-    # IN: code (K,) float64, at most 1 in size
-    # OUT: out (n, C) int32
+    # IN: code (K,) float64, between -1 and 1
+    # OUT: out (n, C) int32, or int64 if wide
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     for j in range(order.shape[0]):
@@ -118,7 +118,7 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, fa
 @kernel
 def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, factor, groups, out):
     """out[g, y, k] = sum of u[i, k] over the rows i of class y in the leaves l with groups[l] = g."""
-    # OUT: out (groups, K, K) int64
+    # OUT: out (groups, K, K) int64, in units of 1/factor
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     for m in range(leaves.shape[0]):
@@ -134,9 +134,9 @@ def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, f
 def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, factor, out):
     """out[l, 0, c] = sum over rows of class c in leaf l of sum_k u[i, k]; out[l, 1, c] = sum over the other rows of u[i, c].
 
-    What a leaf that votes for class c gets right and wrong.
+    This is what a leaf gets right and wrong if it votes for class c.
     """
-    # OUT: out (leaves, 2, K) int64
+    # OUT: out (leaves, 2, K) int64, in units of 1/factor
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     for m in range(leaves.shape[0]):
@@ -156,7 +156,7 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
     With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and a = s step D, over rows and
     classes: out[0] = sum of e[i, k] |d| exp(a d) where d < 0, out[1] = the same of d^2; out[2] = sum of e[i, k] d exp(a (d - 1))
-    where d > 0, out[3] = the same of d^2; out[4] = sum of e[i, k] where d = 0. No term is above e[i, k].
+    where d > 0, out[3] = the same of d^2; out[4] = sum of e[i, k] where d = 0. No term exceeds e[i, k].
     """
     # IN: values (leaves, K) float64
     # OUT: out (5,) int64, in units of 1/factor
@@ -222,9 +222,9 @@ def table_sides(T, values, s, step, out):
 
 @kernel
 def risk(scores, labels, weights, s, shift, factor, unit, out, largest):
-    """Adds the rows' classification errors, in units of 1/unit, to out[0] and their total margin weight to out[1].
+    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and sum_k e[i, k] to out[1].
 
-    largest[0] becomes the largest total sum_k e[i, k] of one row. The prediction is the first class of largest score.
+    largest[0] becomes the largest sum_k e[i, k] of one row. The prediction is the first class of largest score.
     """
     # OUT: out (2,) int64; largest (1,) float64
     n_classes = scores.shape[1]
@@ -250,9 +250,9 @@ def risk(scores, labels, weights, s, shift, factor, unit, out, largest):
 
 @kernel
 def link_risk(scores, labels, weights, s, link, shifts, factor, unit, out, largest):
-    """`risk` for the other links: out[1] is the rows' total loss, scaled by shifts[1].
+    """`risk` for the other links: the loss of each row, divided by e^shifts[1], is added to out[1].
 
-    largest[0] becomes the largest total sum_k u[i, k] of one row, largest[1] the largest loss.
+    largest[0] becomes the largest sum_k u[i, k] of one row, largest[1] the largest loss.
     """
     # OUT: out (2,) int64; largest (2,) float64
     n_classes = scores.shape[1]
@@ -279,7 +279,7 @@ def link_risk(scores, labels, weights, s, link, shifts, factor, unit, out, large
 def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor, signs, centre, nodes, out):
     """out[h, y, r, m] = sum of E e^-d / (1 + E e^-d), d = h (centre[y] - centre[r]) + nodes[m], E = exp(F[r] - F[y]).
 
-    Over the rows of class y != r in the leaves with sign h.
+    The sum is over the rows of class y != r in the leaves of sign h.
     """
     # IN: signs (leaves,) float64; centre (K,); nodes (M,)
     # OUT: out (2, K, K, M) int64
@@ -299,7 +299,7 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor
                 if r == y:
                     continue
                 x = scores[i, r] - scores[i, y] - signs[m] * (centre[y] - centre[r])
-                # Of E and 1/E the one below 1: neither overflows.
+                # t is E or 1/E, whichever is below 1: it does not overflow.
                 t = exp(-abs(x))
                 for k in range(n_nodes):
                     if x > 0.0:

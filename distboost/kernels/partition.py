@@ -1,4 +1,4 @@
-"""Which node of the growing tree each row is in."""
+"""The rows of each node of a growing tree."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from distboost.kernels._jit import inlined, kernel
 
 @inlined
 def goes_left(b, split_bin, missing_bin, missing_left):
-    """Whether a row whose bin is b goes left: bins up to split_bin do; the missing bin goes where it was told to."""
+    """A row whose bin is b goes left if b <= split_bin; a missing value does if `missing_left`."""
     return missing_left if b == missing_bin else b <= split_bin
 
 
@@ -15,7 +15,7 @@ def goes_left(b, split_bin, missing_bin, missing_left):
 def split_spans(
     bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, scratch
 ):
-    """Parts the span of each split node between its children, keeping the order of the rows.
+    """Divides the span of each split node between its children, and keeps the order of the rows.
 
     In NumPy, for one node: ``rows = order[a:b]; order[a:b] = concatenate([rows[goes_left], rows[~goes_left]])``.
     """
@@ -29,7 +29,7 @@ def split_spans(
         n_right = 0
         for j in range(a, b):
             i = order[j]
-            # Both writes, one kept: no branch that the processor could guess wrong.
+            # Write to both sides and advance one: this avoids mispredicted branches.
             is_left = goes_left(np.int64(bins[i, d]), threshold, missing, toleft)
             order[n_left] = i
             scratch[n_right] = i
@@ -43,7 +43,7 @@ def split_spans(
 
 @kernel
 def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, rows, out):
-    """out[j] = the leaf that row rows[j] falls into, by the row's bins. Children below 0 are leaves: ~child."""
+    """out[j] = the leaf that row rows[j] falls into, from the row's bins. A child below 0 is leaf ~child."""
     # IN: the tree's inner nodes (m,); rows (r,) int32
     # OUT: out (r,) int32
     for j in range(rows.shape[0]):

@@ -21,7 +21,7 @@ NEGLIGIBLE = 2.0**-60
 
 @kernel
 def poisson_weights(rate, out):
-    """out[m] proportional to rate^m / m!, with sum 1, from the largest term outwards: no factorial overflows."""
+    """out[m] is proportional to rate^m / m!, with sum 1. It starts from the largest term, so that no factorial overflows."""
     # IN: 0 <= rate <= len(out) - 1
     # OUT: out (t + 1,) float64
     mode = int(rate)
@@ -37,7 +37,7 @@ def poisson_weights(rate, out):
 def level_weights(one, level):
     """level[c - 1, a, n] = sum of one[m_1] ... one[m_c] over all m_1 + ... + m_c = n with m_1 >= a.
 
-    The weight of n votes for c rivals, the first of which draws level.
+    This is the weight of n votes for c rivals if the first one draws level.
     """
     # IN: one (t + 1,) float64, the weight of m votes for one rival
     # OUT: level (K - 1, t + 2, t + 1) float64, zero on entry
@@ -65,16 +65,19 @@ def multiply(ok, n_ok, one, n_one, size, out):
 
 @kernel
 def lost_weight(gaps, j, one, level, ok, spare):
-    """The weight of all ways to give t - j votes to the rivals by which one of them, at least, draws level with j own votes."""
+    """The weight of all ways to give t - j votes to the rivals so that at least one draws level with j own votes."""
     # IN: gaps (K - 1,); ok, spare (t + 1,) float64, working memory
     n_rivals, r = gaps.shape[0], one.shape[0] - 1 - j
-    ok[0], n_ok = 1.0, 1  # ok[n]: n votes for the rivals so far, none of which draws level
+    # ok[n]: the weight of n votes for the rivals so far, if none of them draws level
+    ok[0], n_ok = 1.0, 1
     lost = 0.0
-    for k in range(n_rivals):  # the nearest first
+    # The nearest rival first
+    for k in range(n_rivals):
         a = max(gaps[k] + j, 0)
-        if a > r:  # neither this rival can draw level nor those behind it
+        # Neither this rival nor those behind it can draw level.
+        if a > r:
             break
-        # Rival k is the first that draws level; the votes for the others are free.
+        # Rival k is the first that draws level; the votes for the rivals behind it are arbitrary.
         for n in range(n_ok):
             lost += ok[n] * level[n_rivals - 1 - k, a, r - n]
         if a == 0 or k == n_rivals - 1:
@@ -92,7 +95,7 @@ def error_probabilities(gaps, own, one, level, out):
     # IN: gaps (m, K - 1) int16, each row ascending; own, one (t + 1,): weights of the votes for the own class and for a rival
     # OUT: out (m,) float64
     t = own.shape[0] - 1
-    free = level[gaps.shape[1] - 1, 0]  # weight of the votes for all rivals, whatever they are
+    free = level[gaps.shape[1] - 1, 0]  # weight of arbitrary votes for all rivals
     ok, spare = np.empty(t + 1), np.empty(t + 1)
     above = np.zeros(t + 2)  # above[j] = weight of j own votes or more
     for j in range(t, -1, -1):
@@ -103,12 +106,13 @@ def error_probabilities(gaps, own, one, level, out):
             continue
         total = 0.0
         for j in range(t + 1):
-            if gaps[i, 0] + j > t - j:  # the nearest rival cannot draw level any more
+            # Not even the nearest rival can draw level.
+            if gaps[i, 0] + j > t - j:
                 break
             lost = lost_weight(gaps[i], j, one, level, ok, spare)
             total += own[j] * lost
-            # With more own votes a loss is less likely still: P(lost | more than j) <= lost / free.
+            # With more own votes an error is even less likely: P(error | more than j) <= lost / free.
             if lost * above[j + 1] < NEGLIGIBLE * total * free[t - j]:
                 break
-        # Divided by the weight of all outcomes: own and one need not be normalised, and their rounding mostly cancels.
+        # Division by the weight of all outcomes: `own` and `one` need not be normalised, and their rounding mostly cancels.
         out[i] = min(total / above[0], 1.0)

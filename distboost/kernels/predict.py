@@ -4,19 +4,21 @@ import numpy as np
 
 from distboost.kernels._jit import kernel
 
-TILE_ROWS = 512  # whose values and scores stay in the cache while one tree after another is applied to them
+# The values and scores of this many rows stay in the cache while all trees are applied to them.
+TILE_ROWS = 512
 
 
 @kernel
 def add_trees(
     X, feature, threshold, missing_left, left, right, roots, values, value_offsets, first, last, scores
 ):
-    """scores[i] += the value of the leaf that row i falls into, for the trees first .. last - 1, in their order.
+    """scores[i] += the value of the leaf that row i falls into, for the trees first .. last - 1, in this order.
 
-    Node 0 of tree t is node roots[t] of the arrays; children are counted from it, and a child below 0 is leaf ~child.
-    A value goes left if it is at most the threshold, or is missing and missing values go left.
+    Node 0 of tree t is node roots[t] of the arrays. Children are numbered from it, and a child below 0 is leaf ~child.
+    A value goes left if it is at most the threshold, or if it is missing and missing_left is set.
 
-    Rows go down a tree together, a level at a time: the steps of one row must wait for each other, those of many need not.
+    All rows of a tile descend a tree together, level by level: the steps of one row depend on each other, those of different
+    rows run in parallel.
     """
     # IN: X (n, D) float; nodes of all trees one after another; values (leaves of all trees, K) float64
     # OUT: scores (n, K) float64
@@ -26,7 +28,7 @@ def add_trees(
         n = min(TILE_ROWS, X.shape[0] - start)
         for t in range(first, last):
             root = roots[t]
-            n_inside = n if roots[t + 1] > root else 0  # rows that are not in a leaf yet
+            n_inside = n if roots[t + 1] > root else 0  # rows that have not reached a leaf
             for j in range(n):
                 node[j] = 0 if n_inside else -1
                 inside[j] = j
@@ -38,7 +40,7 @@ def add_trees(
                     x = np.float64(X[start + j, feature[at]])
                     child = left[at] if (x <= threshold[at]) | (np.isnan(x) & missing_left[at]) else right[at]
                     node[j] = child
-                    inside[still] = j  # kept if the next one does not take its place
+                    inside[still] = j  # overwritten unless the child is a node
                     still += child >= 0
                 n_inside = still
             for j in range(n):

@@ -1,4 +1,4 @@
-"""Random numbers that depend on (seed, stream, round, position) alone: never on an order of calls."""
+"""Random numbers that depend only on seed, stream, round and position, not on the order of calls."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from distboost.kernels._jit import kernel
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 0xFFFFFFFFFFFFFFFF
 
-# Streams keep the draws of different purposes apart.
+# Each purpose has its own stream, so that its draws are independent of the others.
 BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE, COLORING, QUERY, QUERIED_PART, STOP_SET = range(1, 8)
 
 
@@ -19,7 +19,7 @@ def _mix(z: int) -> int:
 
 
 def key(seed: int, stream: int, round: int = 0) -> np.uint64:
-    """The key of one draw: all positions share it.
+    """The key of one draw, which all positions share.
 
     >>> int(key(0, ROW_SUBSAMPLE, 7)) == int(key(0, ROW_SUBSAMPLE, 7))
     True
@@ -31,7 +31,7 @@ def key(seed: int, stream: int, round: int = 0) -> np.uint64:
 
 @kernel
 def uniform(draw, first, out):
-    """out[j] = the number in [0, 1) that belongs to position first + j under the key `draw`."""
+    """out[j] = the number in [0, 1) of position first + j under the key `draw`."""
     # OUT: out (n,) float64
     for j in range(out.shape[0]):
         z = draw + np.uint64(first + j + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -42,7 +42,7 @@ def uniform(draw, first, out):
 
 
 def uniforms(draw: np.uint64, first: int, n: int) -> np.ndarray:
-    """The numbers in [0, 1) of positions first .. first + n - 1, shape (n,)."""
+    """The numbers in [0, 1) of positions first .. first + n - 1, (n,) float64."""
     out = np.empty(n)
     uniform(draw, first, out)
     return out

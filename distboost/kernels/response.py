@@ -1,6 +1,6 @@
-"""Rows weighted by the score of their own class: w_i = exp(-F[i, y_i] / (K - 1)), as GAMBLE does.
+"""Weights from the score of a row's own class: w_i = exp(-s F[i, y_i]); GAMBLE has s = 1 / (K - 1).
 
-Scaled by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's weight: see `margin`.
+They are multiplied by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's own weight: see `margin`.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ LN2 = 0.6931471805599453
 @kernel
 def response_weights(scores, labels, weights, order, s, shift, factor, out):
     """out[i] = w_i = exp(-s F[i, y_i] - shift)."""
-    # OUT: out (n,) int64
+    # OUT: out (n,) int64, in units of 1/factor
     for j in range(order.shape[0]):
         i = order[j]
         w = np.rint(exp(-s * scores[i, labels[i]] - shift) * factor)
@@ -26,14 +26,14 @@ def response_weights(scores, labels, weights, order, s, shift, factor, out):
 
 @inlined
 def windowed(exponent, last):
-    """The window b of the weight e^exponent (`last` is the lowest there is), and the weight times 2^(WINDOW b)."""
+    """The window b, at most `last`, of the weight e^exponent, and the weight times 2^(WINDOW b)."""
     b = min(max(np.int64(-exponent / (WINDOW * LN2)), 0), last)
     return b, exp(exponent + b * (WINDOW * LN2))
 
 
 @kernel
 def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, out):
-    """Sums of w_i per leaf and class, kept apart by magnitude, so that a leaf of small weights loses no digits.
+    """Sums of w_i per leaf, window of magnitude and class: with windows, a leaf of small weights loses no digits.
 
     out[l, b, c] = sum of 2^(WINDOW b) exp(-s F[i, c] - shift) over the rows i of class c in leaf l whose weight lies between
     2^-(WINDOW (b + 1)) and 2^-(WINDOW b).
@@ -50,7 +50,7 @@ def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
 @kernel
 def response_risk(scores, labels, weights, s, shift, factor, unit, out, largest):
-    """Adds the rows' errors, in units of 1/unit, to out[0] and their weights, by magnitude, to out[1:]: see margin.risk.
+    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and w_i to out[1 + its window]: see `margin.risk`.
 
     largest[0] becomes the largest exponent -s F[i, y_i] - shift.
     """

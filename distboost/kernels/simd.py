@@ -1,7 +1,7 @@
-"""Arithmetic on eight neighbouring class channels at once.
+"""Vector arithmetic on eight neighbouring channels.
 
-Numba's loop vectoriser does not see through the short loop over classes inside the loop over rows, so the vector
-instructions are asked for by name. LLVM lowers them to whatever the processor has; integer sums are the same on all.
+Numba does not vectorise the short loop over channels inside the loop over rows, so these intrinsics emit vector instructions
+explicitly. LLVM lowers them to the instructions that the processor has; the results are the same on all.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ add_lanes: Any = intrinsic(_add_lanes)
 
 
 def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
-    """Eight channels on either side of a threshold that moves on by bin j.
+    """Moves a threshold past bin j, for eight channels.
 
     left[0, lanes] += sums[j, lanes]; X[t, lanes] = left[0, lanes]; Y[t, lanes] = parent[0, lanes] - left[0, lanes], for
     int64 sums, float64 X and Y, all C-contiguous.

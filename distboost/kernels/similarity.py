@@ -1,7 +1,7 @@
-"""Localized similarities (Appel & Perona 2017): how much a row is like one point, or like one point rather than another.
+"""Localized similarities (Appel & Perona 2017): how similar a row is to one point, or to one point rather than to another.
 
-Squared distances add up feature by feature, in their order, and a coordinate that is missing on either side adds nothing. All
-values are in [-1, 1]. Training and prediction call the same functions.
+Squared distances are summed feature by feature, in the features' order. A coordinate that is missing on either side adds nothing.
+All values are in [-1, 1]. Training and prediction call the same functions.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ CONSTANT, ONE_POINT, TWO_POINT = 0, 1, 2
 
 _PEAK: float = (4 / 3) ** 0.25 / (16 / 3)  # the largest value of t / (4 + t^4), at t^4 = 4/3
 
-# [-1, 1] is cut into PIECES; t in [-1, 1] tells where in its piece a value f lies. The sums of w T_m(t) in every piece, T_m the
-# Chebyshev polynomials, give those of w exp(a f) for any a: within a piece, exp(a f) is its interpolation polynomial in TERMS
-# Chebyshev nodes, for |a| <= 14 to a relative 1e-13: as far as steps go (`algorithms.base.LARGEST_RATIO`).
+# [-1, 1] is divided into PIECES of equal length; t in [-1, 1] is the position of a value f in its piece. With the Chebyshev
+# polynomials T_m, the sums of w T_m(t) in every piece determine the sum of w exp(a f) for any a: within a piece, exp(a f) equals
+# its interpolation polynomial in TERMS Chebyshev nodes up to a relative 1e-13, for |a| <= 14, which bounds the steps
+# (`algorithms.rebel.LARGEST_STEP`).
 PIECES, TERMS = 8, 16
 _NODES = np.array([math.cos(math.pi * (p + 0.5) / TERMS) for p in range(TERMS)])
 _COSINES = np.array([[math.cos(math.pi * m * (p + 0.5) / TERMS) for p in range(TERMS)] for m in range(TERMS)])
 
-# Numbers are rounded to whole multiples of 2^-GRID_BITS before they are added up as floats, over rows whose weights sum to
-# at most _TILE: these sums stay below 2^53 and are exact.
+# Numbers are rounded to multiples of 2^-GRID_BITS before they are added as floats, over rows whose weights sum to at most _TILE.
+# In units of 2^-GRID_BITS these sums stay below 2^53, and so are exact.
 GRID_BITS = 45
 _TILE = 2.0**8
 
+# In `dropped`: the row is still in the search.
 _REMAINS = 2**31 - 1
 
 
@@ -41,9 +43,9 @@ class Places(NamedTuple):
     ----------
     kind : ndarray of shape (T,), int8
     centre : ndarray of shape (T, D)
-        The point, or the midpoint of the two; NaN where a coordinate is missing.
+        The point, or the midpoint of the two points; NaN where a coordinate is missing.
     direction : ndarray of shape (T, D)
-        Half of the way from the second point to the first.
+        Half the difference of the first point and the second.
     size : ndarray of shape (T,)
         tau, or the squared length of the direction.
     """
@@ -55,7 +57,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of(cls, kind: np.ndarray, anchors: np.ndarray, tau: np.ndarray) -> Places:
-        """From the points, (T, 2, D)."""
+        """From kinds (T,), points (T, 2, D) and tau (T,)."""
         two = kind == TWO_POINT
         centre = np.where(two[:, None], (anchors[:, 0] + anchors[:, 1]) / 2, anchors[:, 0])
         direction = np.where(two[:, None] & ~np.isnan(centre), (anchors[:, 0] - anchors[:, 1]) / 2, 0.0)
@@ -67,7 +69,7 @@ class Places(NamedTuple):
 
 @kernel
 def squared_distance(x, z):
-    """|x - z|^2, over the coordinates that both have."""
+    """|x - z|^2, over the coordinates that neither lacks."""
     total = 0.0
     for d in range(x.shape[0]):
         delta = np.float64(x[d]) - z[d]
@@ -90,7 +92,7 @@ def similarity(x, kind, centre, direction, size):
     if kind == ONE_POINT:
         # f_i = (tau - |x_i - x|^2) / (tau + |x_i - x|^2)
         value = (size - squared) / (size + squared)
-        value = -1.0 if value != value else value  # beyond what a float holds
+        value = -1.0 if value != value else value  # inf / inf
     elif kind == TWO_POINT:
         # f_ij = <d, x - m> / (4 |d|^4 + |x - m|^4), times |d|^2 / _PEAK
         ratio = squared / size
@@ -103,7 +105,7 @@ def similarity(x, kind, centre, direction, size):
 
 @kernel
 def evaluate(X, rows, kind, centre, direction, size, t, out):
-    """out[i] = the similarity number t of each of the rows."""
+    """out[i] = similarity t of row i, for each of the rows."""
     # OUT: out (n,) float64
     for j in range(rows.shape[0]):
         i = rows[j]
@@ -112,7 +114,7 @@ def evaluate(X, rows, kind, centre, direction, size, t, out):
 
 @kernel
 def add_similarities(X, kind, centre, direction, size, sign, values, first, last, scores):
-    """scores[i] += values[t] f_t(x_i), or values[t] sign f_t(x_i) where sign[t], for t = first .. last - 1, in their order."""
+    """scores[i] += values[t] f_t(x_i), or values[t] sign f_t(x_i) if sign[t], for t = first .. last - 1, in this order."""
     # IN: X (n, D) float; sign (T,) bool; values (T, K) float64
     # OUT: scores (n, K) float
     for i in range(X.shape[0]):
@@ -124,12 +126,12 @@ def add_similarities(X, kind, centre, direction, size, sign, values, first, last
                 scores[i, k] += f * values[t, k]
 
 
-# The procedure of section 5.2. Sums are over the rows in `order`, and columns have shifts of their own.
+# The procedure of section 5.2. Sums are over the rows in `order`; each column has its own shift.
 
 
 @inlined
 def flush(total, unit, out):
-    """Adds what a tile has summed, in units of `unit`, to the integers, and begins a new one."""
+    """Adds the sums of a tile, times `unit`, to the integers in out, and sets them to 0."""
     for r in range(total.shape[0]):
         for c in range(total.shape[1]):
             out[r, c] += np.int64(total[r, c] * unit)
@@ -140,7 +142,8 @@ def flush(total, unit, out):
 def correlations(scores, labels, weights, order, code, shifts, factor, unit, u, out):
     """u[i, k] = -code[y_i, k] w[i, k], in units of 1/factor, w[i, k] = exp(-code[y_i, k] F[i, k] - shifts[k]).
 
-    out[k, l] = sum of u[i, k] u[i, l] for l <= k; out[K, k] = sum of w[i, k] over the rows whose code is -1, out[K + 1, k]: +1.
+    out[k, l] = sum of u[i, k] u[i, l] for l <= k; out[K, k] = sum of w[i, k] over the rows whose code is -1, out[K + 1, k] over
+    those whose code is +1.
     """
     # OUT: u (n, K) float64; out (K + 2, K) int64, in units of 1 / (factor unit)
     n_classes = scores.shape[1]
@@ -166,7 +169,7 @@ def correlations(scores, labels, weights, order, code, shifts, factor, unit, u, 
 
 @kernel
 def isolate(labels, weights, order, code, factor, u, sides, units, projection, v, largest):
-    """v[i] = <projection, u[i]>; the row that is best told from all others, and half the loss after that.
+    """v[i] = <projection, u[i]>; returns the row whose separation from all others lowers the loss most, and half that loss.
 
     For f = 1 at row i and -1 elsewhere: L_f = 2 sum_k sqrt(s^T s^F). largest[0] becomes the largest v, largest[1] the largest -v.
     """
@@ -192,10 +195,10 @@ def isolate(labels, weights, order, code, factor, u, sides, units, projection, v
 
 @kernel
 def surround(X, order, anchor, v, orientation, tolerance, positive, distances, dropped):
-    """Squared distances from the anchor; the smallest above 0, and the row of the other binary class where it is smallest.
+    """Squared distances from the anchor; returns the smallest above 0, and the nearest row of the other class with its distance.
 
-    A row at the anchor itself cannot be told from it: it is no neighbour. A row's binary class is + if orientation v[i] >=
-    -tolerance.
+    A row at the anchor itself cannot be separated from it, so it is not a neighbour. A row's binary class is + if
+    orientation v[i] >= -tolerance.
     """
     # IN: positive: whether the anchor's binary class is +
     # OUT: distances (n,) float64; dropped (n,) int32
@@ -215,12 +218,13 @@ def surround(X, order, anchor, v, orientation, tolerance, positive, distances, d
 
 @kernel
 def drop(order, f, threshold, number, distances, dropped):
-    """The rows with f at most the threshold are dropped by the question of this number; the nearest row that then remains.
+    """Drops the rows with f <= threshold; returns the nearest remaining row and its distance.
 
-    The answer is the same however often the question is asked: what the same one or a later one dropped does not count.
+    `number` is that of the drop within the round. A repeated drop gives the same answer: it ignores that this drop or later ones
+    have dropped rows before.
     """
     # IN: f (n,) float64
-    # OUT: dropped (n,) int32: the question by which each row was dropped
+    # OUT: dropped (n,) int32: the number of the drop that removed each row
     best, chosen = np.inf, -1
     for j in range(order.shape[0]):
         i = order[j]
@@ -236,7 +240,7 @@ def drop(order, f, threshold, number, distances, dropped):
 @kernel
 def piece_sums(f, sign, labels, weights, order, code, u, unit, out):
     """out[b K + k, m] = sum of w[i, k] T_m(t) over the rows whose g = -code[y_i, k] f[i] lies in piece b, at t."""
-    # IN: f (n,) float64, of which only the sign counts if `sign`; u as `correlations` leaves it
+    # IN: f (n,) float64; if `sign`, only its sign counts; u (n, K) from `correlations`
     # OUT: out (PIECES K, TERMS) int64
     n_classes = u.shape[1]
     total = np.zeros((PIECES * n_classes, TERMS))
@@ -274,7 +278,7 @@ def polynomials(t, T):
         T[1, m], T[1, m + 1] = T[0, m], -T[0, m + 1]
 
 
-# Line searches, on the coordinator.
+# Line searches, which run on the coordinator.
 
 
 @kernel
@@ -291,7 +295,7 @@ def line_search(S, limit, a, losses):
 
 @inlined
 def node_masses(S, masses):
-    """masses[b, p]: weights at the Chebyshev nodes of each piece that have the same sums of T_m."""
+    """masses[b, p]: weights at the Chebyshev nodes p of each piece b that have the same sums of T_m as the rows."""
     for b in range(PIECES):
         for p in range(TERMS):
             total = 0.0
@@ -302,7 +306,7 @@ def node_masses(S, masses):
 
 @inlined
 def slopes(masses, a):
-    """sum of w exp(a g), and its first and second derivative in a."""
+    """The sum of w exp(a g), and its first and second derivative with respect to a."""
     h = 1.0 / PIECES
     value, slope, curvature = 0.0, 0.0, 0.0
     e = np.empty(TERMS)
@@ -326,7 +330,7 @@ def slopes(masses, a):
 
 @inlined
 def lowest_point(masses, limit):
-    """The zero of the slope by Newton's method, kept within a shrinking bracket; an end, if the zero is beyond it."""
+    """The zero of the slope by Newton's method inside a shrinking bracket in [-limit, limit]; an end if the zero is beyond it."""
     low, high, a = -limit, limit, 0.0
     _, slope, curvature = slopes(masses, a)
     if slope < 0.0 and slopes(masses, high)[1] <= 0.0:

@@ -1,4 +1,4 @@
-"""The end of a round: scores move."""
+"""Adds the values of a tree to the scores, at the end of a round."""
 
 from distboost.kernels._jit import kernel
 
@@ -6,7 +6,7 @@ from distboost.kernels._jit import kernel
 @kernel
 def add_by_span(scores, order, spans, leaves, values):
     """scores[i] += values[l] for the rows i in the span of leaf l."""
-    # IN: order, spans: the partition; leaves (l,): node of each leaf; values (l, K) float64
+    # IN: order, spans: the partition; leaves (l,): the node of each leaf; values (l, K) float64
     # OUT: scores (n, K) float64
     for m in range(leaves.shape[0]):
         v = values[m]

@@ -1,4 +1,4 @@
-"""Rows whose scores count votes."""
+"""The game for the 0-1 loss: scores count votes."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from distboost.kernels.margin import times
 def vote_gains(costs, labels, weights, order, factor, weight_unit, out):
     """out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1, then the row's weight: see `margin.residuals`."""
     # IN: costs (len(order), K) float64 in [0, 1]
-    # OUT: out (n, C) int32
+    # OUT: out (n, C) int64
     n_classes = costs.shape[1]
     for j in range(order.shape[0]):
         i = order[j]
@@ -24,7 +24,10 @@ def vote_gains(costs, labels, weights, order, factor, weight_unit, out):
 
 @kernel
 def vote_risk(scores, labels, weights, factor, unit, out):
-    """Adds the errors of the first class of most votes to out[0], in units of 1/unit; to out[1] those where a tie is one too."""
+    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and to out[1], in units of 1/factor.
+
+    The prediction is the first class with the most votes. In out[1], a tie is an error, too.
+    """
     # OUT: out (2,) int64
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:
