@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.active.curve import LearningCurve, Point, plot_curves
+from distboost.active import plot_curves
+from distboost.active.curve import LearningCurve, Point
 from examples.papers.common import PAGES, RESULTS, ROOT, as_json, figure, line, opening, write
 
 DATASETS = ("pendigits", "satimage", "glass", "segment", "soybean", "splice", "vehicle", "vowel")

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-
-from distboost.errors import DataError
-from distboost.io.progress import bar
 
 
 class Point(NamedTuple):
@@ -75,131 +69,3 @@ class LearningCurve:
         place = np.searchsorted(self.n_labelled, n_labels, side="right") - 1
         known = (place >= 0) & (n_labels <= self.n_labelled.max(initial=-1))
         return np.where(known, np.append(self.error, math.nan)[place], math.nan)
-
-
-def learning_curves(
-    estimator: Any,
-    pool: Any,
-    oracle: Any,
-    eval_set: tuple[Any, Any],
-    *,
-    strategies: Sequence[str] = ("margin", "random"),
-    n_repeats: int = 10,
-    target_error: float | None = None,
-    max_labels: int | None = None,
-    random_state: int = 0,
-    verbose: int = 0,
-    **parameters: Any,
-) -> dict[str, list[LearningCurve]]:
-    """How the error falls with the number of labels, by strategy: that of a committee that chooses beside one that does not.
-
-    Parameters
-    ----------
-    estimator, pool, **parameters
-        As for `QueryByCommittee`.
-    oracle, eval_set, target_error, max_labels
-        As for `QueryByCommittee.run`.
-    strategies : sequence of str, default=("margin", "random")
-    n_repeats : int, default=10
-        Of each strategy; repeat i has the seed random_state + i, and so the same initial rows for each strategy.
-    random_state : int, default=0
-    verbose : int, default=0
-        1: a progress bar over the repeats.
-
-    Returns
-    -------
-    curves : dict of str to list of LearningCurve
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from distboost import GAMBLEClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> curves = learning_curves(GAMBLEClassifier(n_estimators=10), X[::2], y[::2], (X[1::2], y[1::2]),
-    ...                          n_initial=10, n_repeats=2, max_labels=30)
-    >>> [curve.n_labelled.tolist() for curve in curves["margin"]]
-    [[10, 20, 30], [10, 20, 30]]
-    """
-    from distboost.active.query import QueryByCommittee
-
-    curves: dict[str, list[LearningCurve]] = {strategy: [] for strategy in strategies}
-    trials = [(repeat, strategy) for repeat in range(n_repeats) for strategy in strategies]
-
-    def measured(strategy: str, seed: int) -> LearningCurve:
-        learner = QueryByCommittee(estimator, pool, strategy=strategy, random_state=seed, **parameters)
-        return learner.run(oracle, eval_set=eval_set, target_error=target_error, max_labels=max_labels)
-
-    if not verbose:
-        for repeat, strategy in trials:
-            curves[strategy].append(measured(strategy, random_state + repeat))
-        return curves
-    client, estimator = estimator.client, clone(estimator).set_params(verbose=0)  # one bar is enough
-    estimator.client = client
-    with bar("learning curves", len(trials)) as draw:
-        for number, (repeat, strategy) in enumerate(trials):
-            draw(number, f"{strategy}, repeat {repeat + 1}")
-            curves[strategy].append(measured(strategy, random_state + repeat))
-        draw(len(trials))
-    return curves
-
-
-def plot_curves(
-    curves: Mapping[str, Sequence[LearningCurve]],
-    path: str | os.PathLike | None = None,
-    *,
-    target_error: float | None = None,
-    title: str = "",
-    ax: Any = None,
-) -> Any:
-    """Draws the mean error against the number of labels, one line a strategy, with the spread between repeats.
-
-    Parameters
-    ----------
-    curves : dict of str to list of LearningCurve
-        As from `learning_curves`.
-    path : str or path, optional
-        A picture to write: png, svg or pdf.
-    target_error : float, optional
-        Drawn as a line.
-    title : str, optional
-    ax : matplotlib.axes.Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    ax : matplotlib.axes.Axes
-
-    Raises
-    ------
-    distboost.errors.DataError
-        If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DataError(
-            "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
-        ) from error
-    if ax is None:
-        figure = Figure(figsize=(6.4, 4), layout="constrained")
-        ax = figure.add_subplot()
-    for strategy, repeats in curves.items():
-        measured = [curve for curve in repeats if len(curve.points)]
-        if not measured:
-            continue
-        ends = [(int(curve.n_labelled[0]), int(curve.n_labelled[-1])) for curve in measured]
-        n = np.unique(np.concatenate([curve.n_labelled for curve in measured]))
-        n = n[(n >= max(a for a, _ in ends)) & (n <= min(b for _, b in ends))]
-        errors = 100 * np.array([curve.error_at(n) for curve in measured])
-        mean, std = errors.mean(axis=0), errors.std(axis=0)
-        (line,) = ax.plot(n, mean, label=f"{strategy} ({len(measured)})" if len(measured) > 1 else strategy)
-        if len(measured) > 1:
-            ax.fill_between(n, mean - std, mean + std, color=line.get_color(), alpha=0.2, linewidth=0)
-    if target_error is not None:
-        ax.axhline(100 * target_error, color="grey", linestyle="--", linewidth=1, label="target")
-    ax.set(xlabel="labels", ylabel="error on the evaluation rows, %", title=title)
-    ax.set_ylim(bottom=0)
-    ax.legend()
-    if path is not None:
-        ax.figure.savefig(os.fspath(path), dpi=150)
-    return ax

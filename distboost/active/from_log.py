@@ -121,6 +121,6 @@ def _note(learner: QueryByCommittee, pool: str) -> None:
         and value != getattr(type(estimator), name)
         and isinstance(value, (int, float, str))  # others are Python's, not JSON's
     }
-    learner._ledger.note("parameters", told)
+    learner.ledger.note("parameters", told)
     path = local_path(pool)
-    learner._ledger.note("pool", pool if path is None else os.path.abspath(path))
+    learner.ledger.note("pool", pool if path is None else os.path.abspath(path))

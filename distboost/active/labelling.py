@@ -1,4 +1,4 @@
-"""Asking an oracle until there is a reason to stop."""
+"""The labelling loop: query, ask the oracle, teach, until a stopping criterion is met."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from distboost.active.curve import LearningCurve, Point
-from distboost.active.pool import take_rows
+from distboost.active.pool import Pool, take_rows
 from distboost.active.scoring import random_rows
 from distboost.data.missing import warn_of_missing
 from distboost.data.sources import ArraySource, as_source, is_lazy
 from distboost.errors import DataError
+from distboost.estimators.base import BoostingClassifier
 from distboost.io.progress import bar
 from distboost.kernels.random import STOP_SET, key
 from distboost.prediction import lazy
 from distboost.runtime.local import LocalRuntime
-
-if TYPE_CHECKING:
-    from distboost.active.query import QueryByCommittee
 
 TARGET_ERROR = "target error"
 LABEL_BUDGET = "label budget"
@@ -31,12 +29,43 @@ STABILISED = "stabilised"
 EXHAUSTED = "pool exhausted"
 CALLBACK = "callback"
 
-STOP_ROWS = 2000  # of the pool, for which predictions are compared
-STOP_WINDOW = 3  # committees
+STOP_ROWS = 2000  # of the pool, whose predictions successive committees are compared on
+STOP_WINDOW = 3  # agreements that are averaged
+
+
+class Learner(Protocol):
+    """What the loop needs of `QueryByCommittee`."""
+
+    estimator: BoostingClassifier
+    pool: Pool
+    n_initial: int
+    batch_size: int
+    strategy: str
+    random_state: int
+    verbose: int
+
+    @property
+    def labelled_(self) -> np.ndarray: ...
+
+    @property
+    def asked_(self) -> np.ndarray: ...
+
+    @property
+    def n_open_(self) -> int: ...
+
+    @property
+    def has_committee_(self) -> bool: ...
+
+    @property
+    def estimator_(self) -> BoostingClassifier: ...
+
+    def query(self, n: int | None = None) -> np.ndarray: ...
+
+    def teach(self, rows: Any, labels: Any) -> object: ...
 
 
 class StoppingCriteria(NamedTuple):
-    """When to stop: the parameters of `QueryByCommittee.run`."""
+    """When the loop stops: the parameters of `QueryByCommittee.run`."""
 
     eval_set: tuple[Any, Any] | None
     target_error: float | None
@@ -45,6 +74,7 @@ class StoppingCriteria(NamedTuple):
     callbacks: tuple[Callable[[LearningCurve], Any], ...]
 
     def check(self) -> None:
+        """Raise DataError if a criterion is out of range, or cannot be measured."""
         if self.target_error is not None and self.eval_set is None:
             raise DataError(
                 f"target_error={self.target_error} needs an eval_set to measure: eval_set=(X, y)."
@@ -61,8 +91,8 @@ class StoppingCriteria(NamedTuple):
             raise DataError(f"max_labels is {self.max_labels!r}, expected a whole number of at least 1.")
 
 
-def run_labelling(learner: QueryByCommittee, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
-    """Algorithm 4's loop, with reasons to stop beside its own: that the pool is empty."""
+def run_labelling(learner: Learner, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
+    """Run the loop of Huang 2009, algorithm 4. Departure: it stops for other reasons than an exhausted pool, too."""
     criteria.check()
     ask = _as_function(oracle, learner)
     measure = _CurveRecorder(learner, criteria)
@@ -78,8 +108,8 @@ def run_labelling(learner: QueryByCommittee, oracle: Any, criteria: StoppingCrit
     return curve
 
 
-def _next_rows(learner: QueryByCommittee, max_labels: int | None) -> np.ndarray:
-    """Those that were asked for and have no answer yet; else a new query's."""
+def _next_rows(learner: Learner, max_labels: int | None) -> np.ndarray:
+    """Return the rows that still have no answer, or else those of a new query."""
     n_left = None if max_labels is None else max_labels - len(learner.labelled_)
     if len(learner.asked_):
         return learner.asked_[:n_left]
@@ -88,28 +118,28 @@ def _next_rows(learner: QueryByCommittee, max_labels: int | None) -> np.ndarray:
 
 
 class _CurveRecorder:
-    """Adds a point to the curve, and its outcome when there is one."""
+    """Trains the committee, adds a point to the curve, and sets the curve's outcome when a criterion is met."""
 
-    def __init__(self, learner: QueryByCommittee, criteria: StoppingCriteria):
+    def __init__(self, learner: Learner, criteria: StoppingCriteria):
         self.learner, self.criteria = learner, criteria
         self.evaluation = None
         if criteria.eval_set is not None:
             self.evaluation = _evaluation(*criteria.eval_set, learner.estimator.missing_chunks)
         self.stop_set: Any = None
         self.stopped = False  # by a callback
-        self.before: np.ndarray | None = None
+        self.previous: np.ndarray | None = None  # predictions of the last committee, (STOP_ROWS,) or fewer
         self.agreement: deque[float] = deque(maxlen=STOP_WINDOW)
 
     def __call__(self, curve: LearningCurve) -> None:
         learner = self.learner
-        if learner._can_train():
+        if learner.has_committee_:
             started = time.perf_counter()
             committee = learner.estimator_
             seconds = time.perf_counter() - started
             curve.points.append(Point(len(learner.labelled_), self._error(committee), seconds))
             if self.criteria.stabilised is not None:
                 self._compare(committee)
-            self.stopped = any([callback(curve) is True for callback in self.criteria.callbacks])  # noqa: C419 (every one is told)
+            self.stopped = any([callback(curve) is True for callback in self.criteria.callbacks])  # noqa: C419 (each callback is called)
         curve.outcome = self._outcome(curve)
 
     def _error(self, committee: Any) -> float | None:
@@ -124,18 +154,20 @@ class _CurveRecorder:
         return 1 - float(accuracy_score(y, predicted))
 
     def _compare(self, committee: Any) -> None:
-        """Bloodgood & Vijay-Shanker 2009, section 3: the agreement of successive committees on a stop set."""
+        """Add the agreement of this committee with the one before on a stop set (Bloodgood & Vijay-Shanker 2009, section 3)."""
         if self.stop_set is None:
             pool = self.learner.pool
             draw = key(self.learner.random_state, STOP_SET)
             with pool.runtime(self.learner.estimator) as runtime:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
                 self.stop_set = pool.take(rows, runtime)
-        now = committee.predict(self.stop_set)
-        if self.before is not None:
-            same = np.array_equal(now, self.before)  # kappa is not defined where all are of one class
-            self.agreement.append(1.0 if same else float(cohen_kappa_score(now, self.before)))
-        self.before = now
+        predicted = committee.predict(self.stop_set)
+        if self.previous is not None:
+            same = np.array_equal(
+                predicted, self.previous
+            )  # kappa is undefined where all rows are of one class
+            self.agreement.append(1.0 if same else float(cohen_kappa_score(predicted, self.previous)))
+        self.previous = predicted
 
     def _outcome(self, curve: LearningCurve) -> str:
         criteria, learner = self.criteria, self.learner
@@ -153,6 +185,7 @@ class _CurveRecorder:
 
 
 def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
+    """Return the evaluation rows, as they are, and their labels (n,) in memory."""
     if is_lazy(y):
         warn_of_missing(as_source(y, "eval_set y"), missing_chunks, 5)
         y = lazy.loaded(y)
@@ -167,9 +200,11 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     return X, labels
 
 
-def _as_function(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray], Any]:
+def _as_function(oracle: Any, learner: Learner) -> Callable[[np.ndarray], Any]:
+    """Return a function that gives the labels of rows."""
     if callable(oracle):
-        return oracle
+        function: Callable[[np.ndarray], Any] = oracle
+        return function
     source, n_rows = as_source(oracle, "oracle"), learner.pool.n_rows
     warn_of_missing(source, learner.estimator.missing_chunks, 4)
     if source.shape != (n_rows,):
@@ -178,16 +213,17 @@ def _as_function(oracle: Any, learner: QueryByCommittee) -> Callable[[np.ndarray
             "function of rows."
         )
     if isinstance(source, ArraySource):
-        return source.array.__getitem__
+        labels = source.array
+        return lambda rows: labels[rows]
     return lambda rows: take_rows(source, rows, LocalRuntime(1))
 
 
 def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
-    """What the oracle says; it may raise what it likes."""
+    """Return the oracle's labels. What the oracle itself raises passes through."""
     labels = ask(rows)
     if np.ndim(labels) != 1 or len(labels) != len(rows):
         raise DataError(
-            f"the oracle was asked for {len(rows)} rows and answered with labels of shape {np.shape(labels)}. It is to "
+            f"the oracle was asked for {len(rows)} rows and answered with labels of shape {np.shape(labels)}. It must "
             "return one label for each."
         )
     return labels
@@ -195,9 +231,9 @@ def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
 
 @contextmanager
 def _progress_shown(
-    learner: QueryByCommittee, criteria: StoppingCriteria
+    learner: Learner, criteria: StoppingCriteria
 ) -> Iterator[Callable[[LearningCurve], None]]:
-    """A function that draws how far the curve is, if the learner is verbose."""
+    """Yield a function that draws the progress bar; it draws nothing unless the learner is verbose."""
     if not learner.verbose:
         yield lambda curve: None
         return

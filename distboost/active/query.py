@@ -13,24 +13,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from copy import copy
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import index
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
+from distboost.active.committee import CommitteeTrainer
 from distboost.active.curve import LearningCurve
 from distboost.active.labelling import StoppingCriteria, run_labelling
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.active.records import checked_labels
-from distboost.active.score_cache import CachedScores, ScoreCache
-from distboost.active.scoring import BlockQuery, best_of_block, random_rows, rows_between
-from distboost.active.selection import RankedRows, select_diverse
+from distboost.active.scoring import BlockQuery, random_rows
+from distboost.active.search import PoolSearch
+from distboost.active.selection import select_diverse
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.data.missing import warn_of_missing
 from distboost.errors import DataError
@@ -38,12 +36,6 @@ from distboost.estimators.base import BoostingClassifier
 from distboost.io.publishing import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
 from distboost.model.files import deciding_parameters
-from distboost.runtime.base import Runtime
-from distboost.runtime.choose import IN_PROCESS
-
-# Values of the taught rows up to which they are trained on by one thread, more of which would wait for each other, and in this
-# process, to which a cluster would add its round trips alone.
-ONE_THREAD_VALUES, IN_PROCESS_VALUES = 2**18, 2**23
 
 
 class QueryByCommittee:
@@ -170,11 +162,11 @@ class QueryByCommittee:
             )
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
-        self._ledger = Ledger(self.pool.n_rows, self._header(), log)
-        self._values: list[Any] = []  # of the rows taught, in their order, as far as they have been read
-        self._committee: BoostingClassifier | None = None
-        self._trained_on = 0
-        self._score_cache: ScoreCache | None = None
+        self.ledger = Ledger(self.pool.n_rows, self._header(), log)
+        self._trainer = CommitteeTrainer(estimator, self.pool, self.ledger, warm_start=self.warm_start)
+        # A search that skips rows, or asks for the votes of single rounds, cannot use the scores of the whole pool.
+        cache_scores = self.warm_start and self.pool_fraction == 1 and strategy != VOTES
+        self._search = PoolSearch(self.pool, estimator, cache_scores=cache_scores)
 
     def _header(self) -> dict[str, Any]:
         """What a log belongs to: all that decides what is asked."""
@@ -196,33 +188,32 @@ class QueryByCommittee:
 
     @property
     def labelled_(self) -> np.ndarray:
-        return np.array(self._ledger.rows, np.int64)
+        return np.array(self.ledger.rows, np.int64)
 
     @property
     def labels_(self) -> np.ndarray:
-        return np.array(self._ledger.labels)
+        return np.array(self.ledger.labels)
 
     @property
     def asked_(self) -> np.ndarray:
-        return np.array(self._ledger.asked, np.int64)
+        return np.array(self.ledger.asked, np.int64)
 
     @property
     def n_queries_(self) -> int:
-        return self._ledger.n_queries
+        return self.ledger.n_queries
 
     @property
     def n_open_(self) -> int:
         """Rows of the pool that were neither taught nor asked for."""
-        return self.pool.n_rows - len(self._ledger.rows) - len(self._ledger.asked)
+        return self.pool.n_rows - len(self.ledger.rows) - len(self.ledger.asked)
+
+    @property
+    def has_committee_(self) -> bool:
+        return self._trainer.can_train
 
     @property
     def estimator_(self) -> BoostingClassifier:
-        if not self._can_train():
-            raise NotFittedError(
-                f"the committee needs rows of at least 2 classes, and was taught {len(self._ledger.rows)} rows of "
-                f"{len(set(self._ledger.labels))}. Teach it more."
-            )
-        return self._trained()
+        return self._trainer.committee(quiet=bool(self.verbose))  # one progress bar is enough
 
     def teach(self, rows: Any, labels: Any) -> QueryByCommittee:
         """Tells labels; the committee is trained with them before it is next asked.
@@ -245,61 +236,8 @@ class QueryByCommittee:
         distboost.errors.StoreError
             If the log cannot be written. Nothing is taught then.
         """
-        self._ledger.teach(rows, labels)
+        self.ledger.teach(rows, labels)
         return self
-
-    def _can_train(self) -> bool:
-        return len(set(self._ledger.labels)) > 1
-
-    def _trained(self) -> BoostingClassifier:
-        """The committee C_l = GAMBLE(S), or another estimator's (algorithm 4, line 3)."""
-        n = len(self._ledger.rows)
-        if not self.warm_start:
-            if self._trained_on < n:
-                self._committee, self._trained_on = self._fitted(n, None), n
-            return self._committee  # type: ignore[return-value]
-        for earlier in self._ledger.trained:  # of another process, if this one has gone on with its log
-            self._learn_more(earlier)
-        if self._trained_on < n:
-            self._learn_more(n)
-            self._ledger.train()
-        return self._committee  # type: ignore[return-value]
-
-    def _learn_more(self, n: int) -> None:
-        """The committee that was grown with the first n rows taught, unless it has been."""
-        if self._trained_on < n:
-            self._committee, self._trained_on = self._fitted(n, self._committee), n
-
-    def _fitted(self, n: int, earlier: BoostingClassifier | None) -> BoostingClassifier:
-        """A committee trained on the first n rows taught: a new one, or an earlier one with more rounds."""
-        X, y = self._working_set()[:n], self.labels_[:n]
-        more = earlier is not None and set(y.tolist()) == set(earlier.classes_.tolist())
-        committee: Any = copy(earlier) if more else clone(self.estimator)
-        committee.client = IN_PROCESS if X.size <= IN_PROCESS_VALUES else self.estimator.client
-        committee.set_params(
-            checkpoint=None,
-            class_weight=_of_classes(self.estimator.class_weight, set(y.tolist())),
-            n_estimators=self.estimator.n_estimators,
-            n_jobs=1 if X.size <= ONE_THREAD_VALUES else self.estimator.n_jobs,
-            verbose=0 if self.verbose else self.estimator.verbose,  # one bar is enough
-        )
-        if more:
-            committee._learn_more(X, y)
-            committee.set_params(n_estimators=len(committee._ensemble))
-        else:
-            committee.fit(X, y)
-        committee.client = self.estimator.client
-        return committee.set_params(n_jobs=self.estimator.n_jobs, verbose=self.estimator.verbose)
-
-    def _working_set(self) -> Any:
-        """The values of the rows taught, in their order."""
-        known = sum(map(len, self._values))
-        if known < len(self._ledger.rows):
-            with self.pool.runtime(self.estimator) as runtime:
-                self._values.append(self.pool.take(self.labelled_[known:], runtime))
-        if len(self._values) > 1:
-            self._values = [_joined(self._values)]
-        return self._values[0]
 
     # What is asked.
 
@@ -326,11 +264,11 @@ class QueryByCommittee:
             If the cluster does not answer. Nothing was asked then.
         """
         n = self._size(n)
-        if self.strategy == RANDOM or not self._can_train():
-            rows = random_rows(self.pool.n_rows, self._ledger.excluded(), self._draw(QUERY), n)
+        if self.strategy == RANDOM or not self.has_committee_:
+            rows = random_rows(self.pool.n_rows, self.ledger.excluded(), self._draw(QUERY), n)
         else:
             rows = self._most_useful(n)
-        self._ledger.ask(rows)
+        self.ledger.ask(rows)
         return rows
 
     def _size(self, n: int | None) -> int:
@@ -338,12 +276,12 @@ class QueryByCommittee:
         left = self.n_open_
         if left == 0:
             raise DataError(
-                f"no row is left to ask for: {len(self._ledger.rows)} of the {self.pool.n_rows} rows of {self.pool.place} were "
-                f"taught, {len(self._ledger.asked)} were asked for."
+                f"no row is left to ask for: {len(self.ledger.rows)} of the {self.pool.n_rows} rows of {self.pool.place} were "
+                f"taught, {len(self.ledger.asked)} were asked for."
             )
-        first = n is None and not self._ledger.rows
+        first = n is None and not self.ledger.rows
         wanted = self.n_initial if first else self.batch_size if n is None else _whole("n", n)
-        if wanted > left and (n is not None or (first and not self._ledger.asked)):
+        if wanted > left and (n is not None or (first and not self.ledger.asked)):
             raise DataError(
                 f"{'n_initial' if first else 'n'} is {wanted}, but only {left} rows of {self.pool.place} are left to ask for. "
                 f"Ask for at most {left}."
@@ -351,46 +289,20 @@ class QueryByCommittee:
         return min(wanted, left)
 
     def _draw(self, stream: int) -> np.uint64:
-        return key(self.random_state, stream, self._ledger.n_queries)
+        return key(self.random_state, stream, self.ledger.n_queries)
 
     def _most_useful(self, n: int) -> np.ndarray:
-        """The n rows of highest utility (algorithm 4, lines 4 to 6)."""
-        committee, wanted = Committee.from_estimator(self._trained()), n * self.diversity
-        fraction = self.pool_fraction
-        while True:
-            question = BlockQuery(
-                committee, self.strategy, wanted, self.pool.place, self._draw(QUERIED_PART), fraction
-            )
-            found = self._best(question)
-            if len(found.rows) >= min(wanted, self.n_open_) or fraction == 1:
-                return (found if self.diversity == 1 else select_diverse(found, n)).rows
-            fraction = min(2 * fraction, 1.0)  # the part has too few rows that are open
-
-    def _best(self, question: BlockQuery) -> RankedRows:
-        """The most useful rows of the whole pool."""
-        best = RankedRows.empty(question.committee.algorithm.n_classes)
-        seen = self._ledger.excluded()
-        with self.pool.runtime(self.estimator) as runtime, self._cached_scores(question, runtime) as known:
-            shared = runtime.share(question)
-            spans = (
-                self.pool.spans() if known is None else self.pool.spans(question.committee.ensemble.n_scores)
-            )
-            calls = (
-                (shared, self.pool.source.part(a, b), a, rows_between(seen, a, b), known) for a, b in spans
-            )
-            for found in runtime.each(best_of_block, calls):
-                best = best.merged(found).best(question.n_best)
-        return best
-
-    def _cached_scores(
-        self, question: BlockQuery, runtime: Runtime
-    ) -> AbstractContextManager[CachedScores | None]:
-        """What is known of the pool's scores, if that is kept."""
-        if not self.warm_start or self.pool_fraction < 1 or self.strategy == VOTES:
-            return nullcontext()
-        if self._score_cache is None:
-            self._score_cache = ScoreCache(self.estimator.scratch)
-        return self._score_cache.updated(question.committee.ensemble, self.pool.n_rows, runtime)
+        """Return the n rows of highest utility (algorithm 4, lines 4 to 6)."""
+        query = BlockQuery(
+            committee=Committee.from_estimator(self.estimator_),
+            strategy=self.strategy,
+            n_best=n * self.diversity,
+            place=self.pool.place,
+            draw=self._draw(QUERIED_PART),
+            fraction=self.pool_fraction,
+        )
+        found = self._search.best(query, self.ledger.excluded())
+        return (found if self.diversity == 1 else select_diverse(found, n)).rows
 
     def run(
         self,
@@ -437,14 +349,9 @@ class QueryByCommittee:
             self, oracle, StoppingCriteria(eval_set, target_error, max_labels, stabilised, tuple(callbacks))
         )
 
-    # Keeping.
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_score_cache": None}
-
     def save(self, url: str | os.PathLike) -> None:
         """Writes what was asked and taught to a file; give its path as `log` to go on from it."""
-        publish(os.fspath(url), self._ledger.text().encode())
+        publish(os.fspath(url), self.ledger.text().encode())
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:
@@ -452,18 +359,3 @@ def _whole(name: str, value: Any, least: int = 1) -> int:
         if not isinstance(value, bool) and (found := index(value)) >= least:
             return found
     raise DataError(f"{name} is {value!r}, expected a whole number of at least {least}.")
-
-
-def _of_classes(class_weight: Any, classes: set) -> Any:
-    """The weights of those classes that there are so far."""
-    if not isinstance(class_weight, Mapping):
-        return class_weight
-    return {label: weight for label, weight in class_weight.items() if label in classes}
-
-
-def _joined(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    import pandas as pd  # theirs: it is there
-
-    return pd.concat(parts)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from distboost.active import LearningCurve, curve, learning_curves, plot_curves, query
+from distboost.active import LearningCurve, comparison, learning_curves, plot_curves, query
 from distboost.active.curve import Point
 from distboost.errors import DataError
 from tests.active.sessions import committee, learner
@@ -84,7 +84,7 @@ def test_progress_bar(problem, capsys):
 
 
 def test_examples_in_docstrings():
-    for module in (curve, query):
+    for module in (comparison, query):
         results = doctest.testmod(module)
         assert results.attempted > 0
         assert results.failed == 0

@@ -20,7 +20,7 @@ N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
 SERVER = """
 import json, os, signal
 import numpy as np
-from distboost.active import ledger, query, records
+from distboost.active import ledger, records, search
 from tests.active.sessions import committee, learner
 
 def die(at, n, kill):
@@ -28,7 +28,7 @@ def die(at, n, kill):
         os.kill(os.getpid(), signal.SIGKILL)
 
 def watch(kill):
-    append, score, lines, blocks = ledger.LabelLog.append, query.best_of_block, [], []
+    append, score, lines, blocks = ledger.LabelLog.append, search.best_of_block, [], []
     def counted(log, record):
         lines.append(record)
         die("before", len(lines), kill)
@@ -43,7 +43,7 @@ def watch(kill):
         blocks.append(arguments)
         die("scoring", len(blocks), kill)
         return score(*arguments)
-    ledger.LabelLog.append, query.best_of_block = counted, scored
+    ledger.LabelLog.append, search.best_of_block = counted, scored
 
 warm = learner(np.arange(8.0).reshape(4, 2), batch_size=1)
 warm.teach([0, 1, 2], [0, 1, 1]).query()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from distboost.active import query as query_module
+from distboost.active import committee as committee_module
 from distboost.active import scoring
 from distboost.active.pool import Pool
 from tests.active.sessions import FORMS, asked, committee, learner
@@ -63,7 +63,7 @@ def test_anywhere(place, way, at, expected, problem, small_blocks, tmp_path):
 
 
 def test_trained_on_a_cluster(at, expected, problem, tmp_path, monkeypatch):
-    monkeypatch.setattr(query_module, "ONE_THREAD_VALUES", 0)
+    monkeypatch.setattr(committee_module, "ONE_THREAD_VALUES", 0)
     pool = FORMS["path"](problem[0], tmp_path)
     found = learner(pool, at("2 workers"))
     assert asked(found, problem[1], 2) == expected("margin")[:2]

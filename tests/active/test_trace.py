@@ -10,7 +10,7 @@ import zarr
 
 from distboost import GAMBLEClassifier
 from distboost.active import QueryByCommittee
-from distboost.active import query as query_module
+from distboost.active import committee as committee_module
 
 TRACE = Path(__file__).with_name("trace.npz")
 
@@ -29,7 +29,7 @@ def test_the_same_rows_are_taught(n_workers, trace, clients, tmp_path, monkeypat
         n_estimators=int(trace["rounds"]), max_leaf_nodes=int(trace["leaves"]), n_jobs=1
     )
     if n_workers:
-        monkeypatch.setattr(query_module, "ONE_THREAD_VALUES", 0)
+        monkeypatch.setattr(committee_module, "ONE_THREAD_VALUES", 0)
         estimator.client = clients[n_workers]
         X = zarr.create_array(str(tmp_path / "pool"), data=X, chunks=(30, 6))
     learner = QueryByCommittee(estimator, X, batch_size=int(trace["batch"]))

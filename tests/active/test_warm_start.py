@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier, REBELClassifier
-from distboost.active import query as query_module
+from distboost.active import committee as committee_module
+from distboost.active import search
 from distboost.active.score_cache import CachedScores
 from distboost.baselines import GradBoostClassifier, MultiBoostClassifier
 from distboost.errors import DataError, StoreError
@@ -80,7 +81,7 @@ def test_kept_scores_are_those_computed_anew(
     kept = grown(FORMS[form](X, tmp_path), ESTIMATORS[name](), scratch)
     rows = asked(kept, y, 4)
     assert len(folders(scratch)) == 1
-    monkeypatch.setattr(query_module.QueryByCommittee, "_cached_scores", lambda *_: nullcontext())
+    monkeypatch.setattr(search.PoolSearch, "_cached_scores", lambda *_: nullcontext())
     anew = learner(X, ESTIMATORS[name](), warm_start=True)
     assert asked(anew, y, 4) == rows
 
@@ -115,7 +116,7 @@ def test_workers_change_nothing(
     X, y = problem
     expected = grown(X, committee(), scratch)
     rows = asked(expected, y, 3)
-    monkeypatch.setattr(query_module, "IN_PROCESS_VALUES", 0)
+    monkeypatch.setattr(committee_module, "IN_PROCESS_VALUES", 0)
     found = grown(FORMS["path"](X, tmp_path), committee(client=clients[n_workers]), scratch)
     assert asked(found, y, 3) == rows
     assert saved(found.estimator_) == saved(expected.estimator_)

@@ -1,0 +1,130 @@
+"""The committee of a query by committee: the estimator, trained on the rows taught so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from distboost.active.ledger import Ledger
+from distboost.active.pool import Pool
+from distboost.estimators.base import BoostingClassifier
+from distboost.runtime.choose import IN_PROCESS
+
+# Limits on the number of values (rows times features) of the taught rows. Up to the first, one thread trains: more threads would
+# wait for each other. Up to the second, this process trains: a cluster would only add its round trips.
+ONE_THREAD_VALUES, IN_PROCESS_VALUES = 2**18, 2**23
+
+
+class CommitteeTrainer:
+    """Trains the committee when it is asked for and rows were taught since the last training.
+
+    Parameters
+    ----------
+    estimator : BoostingClassifier
+        Is cloned, never fitted itself.
+    pool : Pool
+    ledger : Ledger
+        Says which rows were taught, and records each training of a committee that grows.
+    warm_start : bool
+        Whether the committee keeps its rounds and learns more of them.
+    """
+
+    def __init__(self, estimator: BoostingClassifier, pool: Pool, ledger: Ledger, *, warm_start: bool):
+        self._estimator, self._pool, self._ledger = estimator, pool, ledger
+        self._warm_start = warm_start
+        self._values: list[
+            Any
+        ] = []  # parts of the taught rows' values, in the order taught, as far as they were read
+        self._committee: BoostingClassifier | None = None
+        self._n_trained = 0  # taught rows that the committee was trained on
+
+    @property
+    def can_train(self) -> bool:
+        """Whether labels of at least two classes were taught."""
+        return len(set(self._ledger.labels)) > 1
+
+    def committee(self, *, quiet: bool) -> BoostingClassifier:
+        """Return the committee C_l = GAMBLE(S), or another estimator's (Huang 2009, algorithm 4, line 3).
+
+        `quiet` hides the progress bar of the training.
+        """
+        n = len(self._ledger.rows)
+        if not self.can_train:
+            raise NotFittedError(
+                f"the committee needs rows of at least 2 classes, and was taught {n} rows of "
+                f"{len(set(self._ledger.labels))}. Teach it more."
+            )
+        if self._warm_start:
+            # Another process may have trained the committee and ended: this one repeats its trainings, as the log has them.
+            for earlier in self._ledger.trained:
+                self._train(earlier, quiet)
+        if self._n_trained < n:
+            self._train(n, quiet)
+            if self._warm_start:
+                self._ledger.train()
+        assert self._committee is not None
+        return self._committee
+
+    def _train(self, n: int, quiet: bool) -> None:
+        """Train on the first n rows taught, unless the committee was."""
+        if self._n_trained < n:
+            self._committee = self._fitted(n, self._committee if self._warm_start else None, quiet)
+            self._n_trained = n
+
+    def _fitted(self, n: int, earlier: BoostingClassifier | None, quiet: bool) -> BoostingClassifier:
+        """Return a committee trained on the first n rows taught: a new one, or an earlier one with more rounds.
+
+        An earlier one learns more only if these rows have no class that it does not know.
+        """
+        X, y = self._working_set()[:n], np.array(self._ledger.labels)[:n]
+        estimator, classes = self._estimator, set(y.tolist())
+        more = earlier is not None and classes == set(earlier.classes_.tolist())
+        committee: Any = copy(earlier) if more else clone(estimator)
+        committee.client = IN_PROCESS if X.size <= IN_PROCESS_VALUES else estimator.client
+        committee.set_params(
+            checkpoint=None,
+            class_weight=_weights_of(classes, estimator.class_weight),
+            n_estimators=estimator.n_estimators,
+            n_jobs=1 if X.size <= ONE_THREAD_VALUES else estimator.n_jobs,
+            verbose=0 if quiet else estimator.verbose,
+        )
+        if more:
+            committee._learn_more(X, y)
+            committee.set_params(n_estimators=len(committee._ensemble))
+        else:
+            committee.fit(X, y)
+        committee.client = estimator.client
+        committee.set_params(n_jobs=estimator.n_jobs, verbose=estimator.verbose)
+        trained: BoostingClassifier = committee
+        return trained
+
+    def _working_set(self) -> Any:
+        """Return the values of the rows taught, in the order taught: (n_labelled, n_features), an array or a data frame."""
+        known = sum(map(len, self._values))
+        if known < len(self._ledger.rows):
+            rows = np.array(self._ledger.rows[known:], np.int64)
+            with self._pool.runtime(self._estimator) as runtime:
+                self._values.append(self._pool.take(rows, runtime))
+        if len(self._values) > 1:
+            self._values = [_concatenated(self._values)]
+        return self._values[0]
+
+
+def _weights_of(classes: set[Any], class_weight: Any) -> Any:
+    """Return the class weights without classes that were not taught yet: `fit` would refuse those."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    return {label: weight for label, weight in class_weight.items() if label in classes}
+
+
+def _concatenated(parts: list[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    import pandas as pd  # only here: a pool that is a data frame has imported it
+
+    return pd.concat(parts)

@@ -1,0 +1,77 @@
+"""The search of the whole pool for its most useful rows: one task per block, whose answers are merged."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from distboost.active.pool import Pool
+from distboost.active.score_cache import CachedScores, ScoreCache
+from distboost.active.scoring import BlockQuery, best_of_block, rows_between
+from distboost.active.selection import RankedRows
+from distboost.estimators.base import BoostingClassifier
+from distboost.runtime.base import Runtime
+
+
+class PoolSearch:
+    """Searches a pool.
+
+    Parameters
+    ----------
+    pool : Pool
+    estimator : BoostingClassifier
+        Its parameters and its `client` say where blocks are scored, and where on disk their scores may be kept.
+    cache_scores : bool
+        Whether the scores of all rows stay on disk, so that the next search computes those of new rounds only.
+    """
+
+    def __init__(self, pool: Pool, estimator: BoostingClassifier, *, cache_scores: bool):
+        self._pool, self._estimator, self._cache_scores = pool, estimator, cache_scores
+        self._cache: ScoreCache | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The folder of the scores belongs to this object: a copy begins without any.
+        return {**self.__dict__, "_cache": None}
+
+    def best(self, query: BlockQuery, excluded: np.ndarray) -> RankedRows:
+        """Return the `query.n_best` most useful rows that are not `excluded`, or all if there are fewer.
+
+        The fraction of the pool that is scored doubles until it has enough such rows.
+
+        Parameters
+        ----------
+        query : BlockQuery
+        excluded : ndarray of shape (n,), int64
+            Numbers of rows, ascending.
+        """
+        wanted = min(query.n_best, self._pool.n_rows - len(excluded))
+        while True:
+            found = self._best_of_all(query, excluded)
+            if len(found.rows) >= wanted or query.fraction == 1:
+                return found
+            query = query._replace(fraction=min(2 * query.fraction, 1.0))
+
+    def _best_of_all(self, query: BlockQuery, excluded: np.ndarray) -> RankedRows:
+        pool = self._pool
+        best = RankedRows.empty(query.committee.algorithm.n_classes)
+        with pool.runtime(self._estimator) as runtime, self._cached_scores(query, runtime) as cached:
+            shared = runtime.share(query)
+            spans = pool.spans() if cached is None else pool.spans(query.committee.ensemble.n_scores)
+            calls = (
+                (shared, pool.source.part(start, stop), start, rows_between(excluded, start, stop), cached)
+                for start, stop in spans
+            )
+            for found in runtime.each(best_of_block, calls):
+                best = best.merged(found).best(query.n_best)
+        return best
+
+    def _cached_scores(
+        self, query: BlockQuery, runtime: Runtime
+    ) -> AbstractContextManager[CachedScores | None]:
+        if not self._cache_scores:
+            return nullcontext()
+        if self._cache is None:
+            self._cache = ScoreCache(self._estimator.scratch)
+        return self._cache.updated(query.committee.ensemble, self._pool.n_rows, runtime)
