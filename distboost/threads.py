@@ -94,7 +94,7 @@ class Threads:
                     waiting.clear()
                     failures[number] = error
 
-        helpers: list[Future] = []
+        helpers: list[Future[Any]] = []
         try:
             for _ in range(min(self.n, len(items)) - 1):
                 helpers.append(self._pool.submit(work))
@@ -124,7 +124,7 @@ class Threads:
         # A pool of its own, for this thread waits: each of its threads may work.
         ended = threading.Event()
         pool = ThreadPoolExecutor(most, "distboost-each", _begin_thread, (ended,))
-        window: deque[Future] = deque()
+        window: deque[Future[Any]] = deque()
         try:
             for item in items:
                 if len(window) == most:
@@ -143,11 +143,11 @@ class Threads:
     def __enter__(self) -> Threads:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
-def _wait_for_running(helpers: list[Future]) -> None:
+def _wait_for_running(helpers: list[Future[Any]]) -> None:
     """Helpers that no thread was free for have nothing left to do: to wait for them could be to wait for ourselves."""
     for helper in helpers:
         if not helper.cancel():

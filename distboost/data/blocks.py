@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,5 +24,5 @@ class BinnedSet(NamedTuple):
     """The training or the evaluation rows: function(*call) makes the binned rows of one block, as often as it is asked."""
 
     function: Callable[..., BinnedRows]
-    calls: list[tuple]
+    calls: list[tuple[Any, ...]]
     sizes: list[int]  # rows of each block

@@ -87,9 +87,9 @@ def _text(y: np.ndarray, place: str, first: int) -> np.ndarray:
 
 def _missing(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
-        return np.isnan(y)
+        return np.asarray(np.isnan(y))
     if y.dtype.kind in "mM":
-        return np.isnat(y)
+        return np.asarray(np.isnat(y))
     if y.dtype.kind == "O":
         return np.array([_is_missing(label) for label in y], bool)
     return np.zeros(len(y), bool)

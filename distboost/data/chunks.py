@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import zarr
 from zarr.core.sync import sync
 
 
-def chunk_key(array: zarr.Array, *position: int) -> str:
+def chunk_key(array: zarr.Array[Any], *position: int) -> str:
     """The key of a chunk in its store; positions that are left out are 0."""
     key = array.metadata.encode_chunk_key(position + (0,) * (array.ndim - len(position)))
     return f"{array.path}/{key}" if array.path else key
 
 
-def has_chunk(array: zarr.Array, *position: int) -> bool:
+def has_chunk(array: zarr.Array[Any], *position: int) -> bool:
     """Whether a chunk is there: zarr would read the fill value."""
     return sync(array.store.exists(chunk_key(array, *position)))
 
 
-def delete_chunk(array: zarr.Array, *position: int) -> None:
+def delete_chunk(array: zarr.Array[Any], *position: int) -> None:
     sync(array.store.delete(chunk_key(array, *position)))
 
 
-def stored_bytes(array: zarr.Array, *position: int) -> int:
+def stored_bytes(array: zarr.Array[Any], *position: int) -> int:
     """The size of a chunk in its store; raises FileNotFoundError if it is not there."""
     return sync(array.store.getsize(chunk_key(array, *position)))
 
 
-def found_and_expected(array: zarr.Array, *position: int) -> str:
+def found_and_expected(array: zarr.Array[Any], *position: int) -> str:
     """How large a damaged chunk is, and what it should hold."""
     size = "of unknown size"
     with suppress(Exception):  # this is said beside an error that matters more

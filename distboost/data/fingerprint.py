@@ -44,7 +44,7 @@ def _is_unchanged(source: ZarrSource) -> bool:
         return source.is_unchanged()
 
 
-def _described(source: Source) -> tuple:
+def _described(source: Source) -> tuple[Any, ...]:
     kind = (source.shape, str(source.dtype))
     if isinstance(source, DaskSource):
         return *kind, source.token

@@ -12,10 +12,10 @@ from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 from dask._task_spec import Alias, GraphNode, convert_legacy_graph
+from dask.base import compute, optimize
 from dask.core import flatten
 from dask.utils import ensure_dict
 from distributed.shuffle._core import P2PBarrierTask
@@ -30,7 +30,7 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
     """
     if not arrays:
         return []
-    optimized = dask.optimize(*arrays)
+    optimized = optimize(*arrays)
     graph = convert_legacy_graph(ensure_dict(optimized[0].__dask_graph__()))
     if any(isinstance(task, P2PBarrierTask) for task in graph.values()):
         raise DataError(
@@ -96,7 +96,7 @@ def _measured(arrays: list[da.Array]) -> list[da.Array]:
         for array in unknown
     ]
     sizes = [[_along(shape, axis) for axis in range(shape.ndim - 1)] for shape in shapes]
-    for array, found in zip(unknown, dask.compute(sizes, optimize_graph=False)[0], strict=True):
+    for array, found in zip(unknown, compute(sizes, optimize_graph=False)[0], strict=True):
         array._chunks = tuple(tuple(map(int, lengths)) for lengths in found)
     return arrays
 
@@ -108,4 +108,5 @@ def _shape_of_chunk(chunk: Any) -> np.ndarray:
 def _along(shapes: da.Array, axis: int) -> da.Array:
     """The lengths, along an axis, of those chunks that are the first along the others."""
     index = [0] * (shapes.ndim - 1)
-    return shapes[(*index[:axis], slice(None), *index[axis + 1 :], axis)]
+    lengths: da.Array = shapes[(*index[:axis], slice(None), *index[axis + 1 :], axis)]
+    return lengths

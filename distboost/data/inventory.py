@@ -60,7 +60,7 @@ class Inventory:
         alone.
     """
 
-    def __init__(self, array: zarr.Array, place: str):
+    def __init__(self, array: zarr.Array[Any], place: str):
         found = retried(lambda: _entries(array), place, "listed")
         size = array.shards or array.chunks
         self._encode = array.metadata.encode_chunk_key
@@ -79,7 +79,7 @@ class Inventory:
         return [self._encode(tuple(position)) for position in np.argwhere(self.sizes == ABSENT).tolist()]
 
 
-def _entries(array: zarr.Array) -> dict[str, Entry]:
+def _entries(array: zarr.Array[Any]) -> dict[str, Entry]:
     """All files of an array, by their names within it."""
     store, path = innermost(array.store), array.path
     if isinstance(store, LocalStore):
@@ -122,7 +122,7 @@ class Probe(NamedTuple):
     place: str
 
     @classmethod
-    def of(cls, array: zarr.Array, position: tuple[int, ...], place: str) -> Probe:
+    def of(cls, array: zarr.Array[Any], position: tuple[int, ...], place: str) -> Probe:
         return cls(array.store, chunk_key(array, *position), place)
 
     def check(self) -> None:
@@ -145,13 +145,13 @@ def innermost(store: Any) -> Any:
     return store
 
 
-def over(array: zarr.Array, store: Store) -> zarr.Array:
+def over(array: zarr.Array[Any], store: Store) -> zarr.Array[Any]:
     """The same array, read through another store."""
     inner = array.async_array
     return zarr.Array(AsyncArray(inner.metadata, StorePath(store, array.path), inner.config))
 
 
-def with_absolute_path(array: zarr.Array) -> zarr.Array:
+def with_absolute_path(array: zarr.Array[Any]) -> zarr.Array[Any]:
     """The array at an absolute path: a worker need not share this process's working directory."""
     store = _absolute(array.store)
     return array if store is array.store else over(array, store)
@@ -168,7 +168,7 @@ def _absolute(store: Store) -> Store:
     return store
 
 
-def held_to(array: zarr.Array, first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array:
+def held_to(array: zarr.Array[Any], first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array[Any]:
     """The array, whose chunks from position `first` on must be as `sizes` has them: else a read raises UnlikeListingError."""
     encode, prefix = array.metadata.encode_chunk_key, f"{array.path}/" if array.path else ""
     expected = {

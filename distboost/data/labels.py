@@ -30,14 +30,14 @@ _REMEDY = "Give whole numbers, flags, text, bytes, or dates or durations of NumP
 
 
 def plain(labels: np.ndarray) -> list[Any]:
-    """The labels as JSON values. Equal labels are equal values, in the same order."""
+    """The labels as JSON values. Equal labels give equal values, in the same order."""
     if labels.dtype.kind in _TICKS:
-        return labels.astype(labels.dtype.newbyteorder("=")).view(np.int64).tolist()
+        return list(labels.astype(labels.dtype.newbyteorder("=")).view(np.int64).tolist())
     if labels.dtype.kind == "S":
         return [label.decode(_BYTES) for label in labels.tolist()]
     if labels.dtype.kind == "O":
         return [label.item() if isinstance(label, np.generic) else label for label in labels]
-    return (labels + 0.0 if labels.dtype.kind == "f" else labels).tolist()  # -0.0 is 0
+    return list((labels + 0.0 if labels.dtype.kind == "f" else labels).tolist())  # -0.0 becomes 0
 
 
 def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:

@@ -41,7 +41,7 @@ class ZarrPart:
         not as it was listed is an error: zarr would read one that is not there as the fill value.
     """
 
-    array: zarr.Array
+    array: zarr.Array[Any]
     place: str
     start: int
     stop: int
@@ -73,7 +73,7 @@ class ZarrPart:
                 yield _position(piece, self._bounds), values
                 del values  # before the next one is read
 
-    def _read(self, array: zarr.Array, piece: Spans) -> np.ndarray:
+    def _read(self, array: zarr.Array[Any], piece: Spans) -> np.ndarray:
         """The values of some chunks: together, or one by one where one of them cannot be read."""
         chunks = list(_cut(array, piece, [1] * len(piece)))
         if len(chunks) == 1:
@@ -94,7 +94,7 @@ class ZarrPart:
             out[_within(chunk, piece)] = self._read_chunk(array, chunk)
         return out
 
-    def _read_chunk(self, array: zarr.Array, chunk: Spans) -> np.ndarray:
+    def _read_chunk(self, array: zarr.Array[Any], chunk: Spans) -> np.ndarray:
         """The values of one chunk, or of a part of it."""
         position = self._chunk_position(chunk)
         what = f"chunk {chunk_key(array, *position)}, {self._rows(chunk)}"
@@ -141,11 +141,11 @@ class ZarrPart:
         return out
 
 
-def _values(array: zarr.Array, spans: Spans) -> np.ndarray:
+def _values(array: zarr.Array[Any], spans: Spans) -> np.ndarray:
     return np.asarray(array[tuple(slice(a, b) for a, b in spans)])
 
 
-def _cut(array: zarr.Array, bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
+def _cut(array: zarr.Array[Any], bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
     """Cuts what lies within bounds into cells of about these sizes, at chunk boundaries."""
     cuts = zip(axes_of(array), bounds, sizes, strict=True)
     return itertools.product(*(list(axis.spans(a, b, size)) for axis, (a, b), size in cuts))
@@ -161,11 +161,11 @@ def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
     return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(cell, bounds, strict=True))
 
 
-def axes_of(array: zarr.Array) -> tuple[Axis, ...]:
+def axes_of(array: zarr.Array[Any]) -> tuple[Axis, ...]:
     return tuple(Axis(n, chunk) for n, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
 
 
-def _piece_shape(array: zarr.Array) -> list[int]:
+def _piece_shape(array: zarr.Array[Any]) -> list[int]:
     """As many whole chunks as PIECE_BYTES hold, at least one; along the last axis first."""
     chunks = array.shards or array.chunks
     left, sizes = max(PIECE_BYTES // (math.prod(chunks) * array.dtype.itemsize), 1), []

@@ -19,7 +19,7 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
     if class_weight is None:
         return np.ones(len(n))
     if class_weight == "balanced":
-        return n.sum() / (len(n) * n)
+        return np.asarray(n.sum() / (len(n) * n))
     known = set(profile.classes.tolist())
     unknown = [label for label in class_weight if label not in known]
     if unknown:
@@ -64,7 +64,8 @@ class WeightRule:
     def apply(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
         # A product of two weights may be beyond what a float holds, where the scaled one is not.
         (m, e), (n, f) = np.frexp(weights), np.frexp(self.class_weight[labels])
-        return np.ldexp(m * n, e + f + self.exponent)
+        scaled: np.ndarray = np.ldexp(m * n, e + f + self.exponent)
+        return scaled
 
 
 def _product(a: float, b: float) -> tuple[int, float]:

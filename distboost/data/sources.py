@@ -84,7 +84,7 @@ class ArraySource(Source):
 class ZarrSource(Source):
     """A zarr array, read by whoever needs it, as it was listed here."""
 
-    def __init__(self, array: zarr.Array, name: str):
+    def __init__(self, array: zarr.Array[Any], name: str):
         self.array = with_absolute_path(array)
         self.place = f"{name} ({_url(self.array)})"
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
@@ -118,10 +118,10 @@ class ZarrSource(Source):
         return Inventory(self.array, self.place).digest == self.inventory.digest
 
 
-def _url(array: zarr.Array) -> str:
+def _url(array: zarr.Array[Any]) -> str:
     store = array.store
     if isinstance(store, zarr.storage.FsspecStore):
-        return store.fs.unstrip_protocol("/".join(filter(None, (store.path, array.path))))
+        return str(store.fs.unstrip_protocol("/".join(filter(None, (store.path, array.path)))))
     return str(array.store_path)
 
 
@@ -172,7 +172,7 @@ def is_dask(data: Any) -> bool:
     return callable(getattr(data, "__dask_graph__", None))
 
 
-def open_zarr(url: str | os.PathLike, name: str) -> zarr.Array:
+def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
     """The zarr array at a path or URL."""
     place = repr(os.fspath(url))
     try:

@@ -100,7 +100,7 @@ def remove(url: str) -> None:
         raise
 
 
-def release(url: str | os.PathLike) -> None:
+def release(url: str | os.PathLike[str]) -> None:
     """Removes a folder that is needed no longer, if it is this process's; one at a URL is."""
     path = local_path(url)
     if path is None:

@@ -9,7 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import zarr
-from dask import delayed
+from dask.delayed import delayed
 from distributed import futures_of
 from distributed.system import MEMORY_LIMIT
 
@@ -40,11 +40,12 @@ def map_rows(
         )
     array = _whole_rows(array)
 
-    def apply(rows: np.ndarray, both: tuple) -> np.ndarray:
+    def apply(rows: np.ndarray, both: tuple[Any, ...]) -> np.ndarray:
         function, argument = both
-        return function(as_numbers(rows, "X"), argument)
+        answer: np.ndarray = function(as_numbers(rows, "X"), argument)
+        return answer
 
-    return array.map_blocks(
+    mapped: da.Array = array.map_blocks(
         apply,
         delayed((function, argument), pure=False),
         dtype=dtype,
@@ -52,6 +53,7 @@ def map_rows(
         drop_axis=None if shape else 1,
         meta=np.empty((0,) * (1 + len(shape)), dtype),
     )
+    return mapped
 
 
 def as_dask(X: Any) -> da.Array:
@@ -62,8 +64,9 @@ def as_dask(X: Any) -> da.Array:
         source = ZarrSource(X, "X")
         rows = rows_at_once(source, BLOCK_BYTES) if X.ndim == 2 else source.chunk_rows
         chunks = (rows, *source.shape[1:])
-        return da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
-    return X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)
+        X = da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
+    array: da.Array = X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)
+    return array
 
 
 class _Chunkwise:

@@ -62,7 +62,7 @@ class Result:
     """
 
     url: str
-    array: zarr.Array
+    array: zarr.Array[Any]
     state: bytes
 
     @classmethod
@@ -165,7 +165,7 @@ def _state(made_from: dict[str, Any]) -> bytes:
     return json.dumps({**_FORMAT, "made_from": made_from}, indent=1, sort_keys=True).encode()
 
 
-def _encoded(array: zarr.Array) -> bytes:
+def _encoded(array: zarr.Array[Any]) -> bytes:
     """The metadata of an array, as they are stored."""
     return array.metadata.to_buffer_dict(default_buffer_prototype())[_METADATA].to_bytes()
 

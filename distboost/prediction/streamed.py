@@ -34,7 +34,7 @@ PIECE_ROWS = 2**14  # that are predicted together: an interruption is noticed af
 
 def write_predictions(
     model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any, verbose: int = 0
-) -> zarr.Array:
+) -> zarr.Array[Any]:
     """Predicts the rows of the zarr array `x` into a new one at `out`, each chunk written whole by one task.
 
     It can be opened when it is complete. Chunks that an interrupted call with the same model and rows has left are kept.
@@ -189,7 +189,7 @@ def _rows_per_task(source: Source) -> int:
 
 
 def _each(
-    function: Callable[..., Any], model: Any, calls: Iterator[tuple], client: Any
+    function: Callable[..., Any], model: Any, calls: Iterator[tuple[Any, ...]], client: Any
 ) -> Generator[Any, None, None]:
     """function(model, *call) for each call. The model travels to a cluster once; tasks take one thread each."""
     model.set_params(n_jobs=1)

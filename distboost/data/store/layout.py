@@ -54,7 +54,7 @@ class StoredBlocks:
         Bytes of the whole store, for the message where the disk is full.
     """
 
-    arrays: dict[str, zarr.Array]
+    arrays: dict[str, zarr.Array[Any]]
     url: str
     rows: int
     n_rows: int
@@ -130,7 +130,7 @@ def checksum(*arrays: np.ndarray) -> int:
     return value
 
 
-def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array:
+def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array[Any]:
     """One of the store's arrays: as it is there already, else new. Quantile bins do not compress: nothing is compressed."""
     return chunked_array(group, name, name, shape, _block_chunks(shape, rows))
 
@@ -146,9 +146,9 @@ def _block_chunks(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
 
 def chunked_array(
     group: zarr.Group, name: str, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]
-) -> zarr.Array:
+) -> zarr.Array[Any]:
     """An array of the type of `kind` whose chunks carry checksums; kept if it is there in these chunks, else made anew."""
-    present = _present(group, name)
+    present: zarr.Array[Any] = _present(group, name)
     if _is_of(present, kind, shape, chunks):
         return present
     dtype, fill = _KINDS[kind]

@@ -80,7 +80,7 @@ def opened(url: str) -> tuple[zarr.Group | None, Any]:
 
 def stored_profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:
     def read() -> list[np.ndarray]:
-        arrays = (cast(zarr.Array, group[name]) for name in ("edges", "edge_offsets"))
+        arrays = (cast(zarr.Array[Any], group[name]) for name in ("edges", "edge_offsets"))
         joined = [np.asarray(array[:]) for array in arrays]
         found, expected = checksum(*joined), described["edges_checksum"]
         if found != expected:

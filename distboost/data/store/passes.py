@@ -125,7 +125,7 @@ def _bin_blocks(x: Any, first: int, shared: tuple[BinOptions, StoredBlocks]) -> 
 class _Bands:
     """Intermediate arrays of bins (and values): chunks are strips of rows by bands of features."""
 
-    arrays: dict[str, zarr.Array]
+    arrays: dict[str, zarr.Array[Any]]
     blocks: StoredBlocks  # that they become
 
     @property
@@ -137,7 +137,7 @@ class _Bands:
         return self._any.chunks[1]
 
     @property
-    def _any(self) -> zarr.Array:
+    def _any(self) -> zarr.Array[Any]:
         return self.arrays["bins"]
 
     def chunks(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -221,7 +221,7 @@ def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> li
 
 
 def _band_chunk(
-    array: zarr.Array, strip: int, band: int, rows: slice, columns: slice, url: str
+    array: zarr.Array[Any], strip: int, band: int, rows: slice, columns: slice, url: str
 ) -> np.ndarray:
     what = f"chunk {chunk_key(array, strip, band)}, an intermediate one of the binned store {url}"
 

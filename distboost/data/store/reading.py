@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import zarr
@@ -89,7 +89,7 @@ def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndar
     return content
 
 
-def _file(array: zarr.Array, block: int) -> Path | None:
+def _file(array: zarr.Array[Any], block: int) -> Path | None:
     store = array.store
     return store.root / chunk_key(array, block) if isinstance(store, zarr.storage.LocalStore) else None
 

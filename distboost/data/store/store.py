@@ -71,7 +71,7 @@ class BinnedStore:
         return False
 
     @classmethod
-    def open(cls, url: str | os.PathLike) -> BinnedStore:
+    def open(cls, url: str | os.PathLike[str]) -> BinnedStore:
         """The store at a path or URL; raises BinnedStoreError unless it is complete and of a known version."""
         url = os.fspath(url)
         group, manifest = opened(url)
@@ -96,20 +96,21 @@ class BinnedStore:
         scans = self._manifest["class_scans"]
         return any(scan[1:] != [1.0, True] for scan in scans) or sum(scan[0] for scan in scans) < self.n_rows
 
-    def _array(self, name: str) -> zarr.Array:
+    def _array(self, name: str) -> zarr.Array[Any]:
         shape, rows = array_shapes(self._manifest)[name], self._manifest["block_rows"]
 
-        def read() -> zarr.Array:
+        def read() -> zarr.Array[Any]:
             array = self._group[name]
             if not is_block_array(array, name, shape, rows):
                 raise ValueError(f"it is {array}, not of shape {shape} in chunks of {rows} rows")
-            return cast(zarr.Array, array)
+            return cast(zarr.Array[Any], array)
 
         return intact(read, f"the metadata of array {name} of the binned store {self.url}")
 
     def _checksums(self, name: str) -> list[int]:
-        """Of the blocks of an array."""
-        found, n = self._manifest["checksums"].get(name, []), -(-self.n_rows // self._manifest["block_rows"])
+        """The checksums of the blocks of an array."""
+        found: list[int] = self._manifest["checksums"].get(name, [])
+        n = -(-self.n_rows // self._manifest["block_rows"])
         if len(found) != n:
             raise damaged(self.url, f"it has {len(found)} checksums of array {name}, expected {n}")
         return found
