@@ -22,7 +22,7 @@ from distributed import LocalCluster
 import distboost
 from distboost.active import QueryByCommittee, learning_curves, resume
 from distboost.active.strategies import STRATEGIES
-from distboost.cli import active, main
+from distboost.cli import active_options, main
 
 NAMES = np.array(["blue", "green", "red"])
 SMALL = ("--n-initial", 12, "--batch-size", 4, "--set", "n_estimators=6", "--set", "max_leaf_nodes=3")
@@ -97,10 +97,10 @@ def begun(data, files, *more: object) -> tuple[Path, Path, list[int]]:
 
 
 def test_strategies_and_defaults_are_those_of_the_library():
-    assert active.STRATEGIES == STRATEGIES
+    assert active_options.STRATEGIES == STRATEGIES
     parameters = inspect.signature(QueryByCommittee).parameters
-    defaults = {name: parameters[name].default for name in active.DEFAULTS}
-    assert defaults == active.DEFAULTS
+    defaults = {name: parameters[name].default for name in active_options.DEFAULTS}
+    assert defaults == active_options.DEFAULTS
 
 
 # Ask and tell

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
+from distboost.cli.active_options import (
+    ALGORITHM,
+    STRATEGIES,
+    algorithm_option,
+    given_options,
+    new_estimator,
+    query_options,
+    with_default,
+)
 from distboost.cli.options import (
     Group,
     check_folder,
@@ -18,21 +25,8 @@ from distboost.cli.options import (
     parameters_option,
     parse_parameters,
     path_option,
-    with_parameters,
 )
-from distboost.registry import ALGORITHMS
-
-# As in distboost.active, which takes seconds to import.
-STRATEGIES = ("margin", "entropy", "votes", "random")
-DEFAULTS = {
-    "strategy": "margin",
-    "n_initial": 50,
-    "batch_size": 10,
-    "pool_fraction": 1.0,
-    "diversity": 1,
-    "random_state": 0,
-}
-ALGORITHM = "gamble"
+from distboost.cli.simulate import simulate
 
 
 @click.group(cls=Group)
@@ -43,35 +37,7 @@ def active() -> None:
     """
 
 
-def _choosing(command: Callable) -> Callable:
-    """Options that say what is asked, as QueryByCommittee has them."""
-    whole = click.IntRange(min=1)
-    for name, kind, text in (
-        ("random_state", int, "Seed of all random choices"),
-        ("diversity", whole, "Choose each batch from so many times as many rows, unlike each other"),
-        ("pool_fraction", float, "Score this part of the pool, another one for each batch"),
-        ("batch_size", whole, "Rows of each further batch"),
-        ("n_initial", whole, "Rows of the first batch, drawn at random"),
-    ):
-        option = "--" + name.replace("_", "-")
-        command = click.option(option, type=kind, help=_with_default(text, name))(command)
-    return command
-
-
-def _with_default(text: str, name: str) -> str:
-    """Not click's default: what is not given is as the log says."""
-    return f"{text} (default: {DEFAULTS[name]})."
-
-
-def _algorithm(command: Callable) -> Callable:
-    return click.option(
-        "--algorithm", type=click.Choice(ALGORITHMS), help=f"What the committee is (default: {ALGORITHM})."
-    )(command)
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
+active.add_command(simulate)
 
 _log = path_option("--log", "Log of what was asked and told.")
 
@@ -80,12 +46,12 @@ _log = path_option("--log", "Log of what was asked and told.")
 @path_option("--log", "Log of what was asked and told; begun if it is not there.")
 @path_option("--out", "CSV file to write: columns row, label (empty) and the row's values.")
 @path_option("--x", "The pool, (rows, features). The log keeps this and the other settings.", required=False)
-@_algorithm
+@algorithm_option
 @click.option(
-    "--strategy", type=click.Choice(STRATEGIES), help=_with_default("Which rows are asked for", "strategy")
+    "--strategy", type=click.Choice(STRATEGIES), help=with_default("Which rows are asked for", "strategy")
 )
 @click.option("--classes", metavar="A,B,C", help="The labels that there are; any other is refused.")
-@_choosing
+@query_options
 @parameters_option
 @click.option("--more", is_flag=True, help="Ask for a further batch although rows are open.")
 @click.option("--no-features", is_flag=True, help="Leave the values out.")
@@ -113,7 +79,7 @@ def ask(
     _check_place(out, log)
     if not overwrite:
         _check_untold(out, log)
-    given = _given(choosing | {"classes": None if classes is None else parse_classes(classes)})
+    given = given_options(choosing | {"classes": None if classes is None else parse_classes(classes)})
     with connect(scheduler, workers, tls) as client:
         learner = _learner(log, x, algorithm, parse_parameters(parameters), client, given)
         n_open = len(learner.asked_)
@@ -206,27 +172,15 @@ def _learner(
     if header is None:
         if x is None:
             raise DataError(f"there is no log at {log} yet: give the pool with --x, and it is begun.")
-        estimator = _new(algorithm or ALGORITHM, parameters)
+        estimator = new_estimator(algorithm or ALGORITHM, parameters)
         estimator.client = client
         return begin(estimator, x, log, **given)
     if algorithm not in (None, header["algorithm"]):
         raise DataError(
             f"the log {log} is of {header['algorithm']}, not of {algorithm}. Leave --algorithm out, or begin a new log."
         )
-    _new(header["algorithm"], parameters)
+    new_estimator(header["algorithm"], parameters)
     return resume(log, x, client=client, parameters=parameters, **given)
-
-
-def _new(algorithm: str, parameters: dict[str, Any]) -> Any:
-    """An estimator with these parameters; raises if one cannot be."""
-    from distboost.errors import DataError
-    from distboost.estimators.factory import estimator
-
-    if algorithm not in ALGORITHMS:
-        raise DataError(
-            f"the log is of the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
-        )
-    return with_parameters(estimator(algorithm)(), parameters)
 
 
 @active.command()
@@ -332,122 +286,3 @@ def write_model(
     committee.save(model)
     click.echo(f"{committee.n_iter_} rounds on {len(learner.labelled_)} labels")
     click.echo(f"{model} sha256 {digest(model)}")
-
-
-def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list[str]:
-    names = [name.strip() for name in value.split(",")]
-    for name in names:
-        if name not in STRATEGIES or names.count(name) > 1:
-            raise click.BadParameter(
-                f"{name!r} in {value!r}: give some of {', '.join(STRATEGIES)}, each once, with commas between."
-            )
-    return names
-
-
-def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Raises now rather than after hours if the picture cannot be drawn."""
-    from importlib.util import find_spec
-
-    if value is None:
-        return None
-    if os.path.splitext(value)[1] not in (".png", ".svg", ".pdf"):
-        raise click.BadParameter(f"{value} is no .png, .svg or .pdf.")
-    if find_spec("matplotlib") is None:
-        raise click.BadParameter(
-            "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
-        )
-    return value
-
-
-@active.command()
-@path_option("--x", "The pool, (rows, features).")
-@path_option("--y", "Its labels, (rows,).")
-@path_option("--eval-x", "Features of rows to measure the error on.")
-@path_option("--eval-y", "Labels of those rows.")
-@_algorithm
-@click.option(
-    "--strategies",
-    default="margin,random",
-    show_default=True,
-    metavar="A,B",
-    callback=_strategies,
-    help=f"Of: {', '.join(STRATEGIES)}.",
-)
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each, seed by seed."
-)
-@click.option("--max-labels", type=click.IntRange(min=1), help="End each run with so many labels.")
-@click.option("--target-error", type=float, help="End each run at this error, a fraction such as 0.05.")
-@_choosing
-@parameters_option
-@path_option("--json", "File of the curves to write.", required=False)
-@click.option("--plot", type=click.Path(), callback=_picture, help="Picture to write: .png, .svg or .pdf.")
-@overwrite_option
-@cluster_options
-def simulate(
-    x: str,
-    y: str,
-    eval_x: str,
-    eval_y: str,
-    algorithm: str | None,
-    strategies: list[str],
-    repeats: int,
-    max_labels: int | None,
-    target_error: float | None,
-    parameters: tuple[str, ...],
-    json: str | None,
-    plot: str | None,
-    overwrite: bool,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
-    **choosing: Any,
-) -> None:
-    """Measure, where labels are known, how the error falls with their number."""
-    from distboost.active import learning_curves, plot_curves
-    from distboost.cli.connection import connect
-    from distboost.cli.show_active import print_curves
-
-    plot = None if plot is None else os.path.abspath(plot)
-    for path in filter(None, (json, plot)):
-        check_writable(path, overwrite)
-    estimator = _new(algorithm or ALGORITHM, parse_parameters(parameters))
-    with connect(scheduler, workers, tls) as client:
-        estimator.client = client
-        curves = learning_curves(
-            estimator,
-            x,
-            y,
-            (eval_x, eval_y),
-            strategies=strategies,
-            n_repeats=repeats,
-            target_error=target_error,
-            max_labels=max_labels,
-            verbose=int(sys.stdout.isatty()),
-            **_given(choosing),
-        )
-    if json is not None:
-        _write_curves(json, curves)
-    print_curves(curves, target_error)
-    if plot is not None:
-        plot_curves(curves, plot, target_error=target_error)
-
-
-def _write_curves(path: str, curves: dict[str, list]) -> None:
-    import json
-
-    from distboost.io.publishing import publish
-
-    found = {
-        strategy: [
-            {
-                "n_labelled": curve.n_labelled.tolist(),
-                "error": curve.error.tolist(),
-                "seconds": curve.seconds.tolist(),
-                "outcome": curve.outcome,
-            }
-            for curve in repeats
-        ]
-        for strategy, repeats in curves.items()
-    }
-    publish(path, json.dumps(found, indent=1).encode())

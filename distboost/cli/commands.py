@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-import time
-from typing import Any
 
 import click
 
@@ -17,11 +14,12 @@ from distboost.cli.options import (
     check_writable,
     cluster_options,
     overwrite_option,
-    parameters_option,
     parse_parameters,
     path_option,
+    show_log,
     with_parameters,
 )
+from distboost.cli.train import train
 from distboost.registry import ALGORITHMS
 
 
@@ -35,160 +33,7 @@ def main() -> None:
 
 
 main.add_command(active)
-
-
-@main.command()
-@click.option(
-    "--algorithm", type=click.Choice(ALGORITHMS), help="What to train. With --resume: the model's own."
-)
-@path_option("--x", "Features, (rows, features); or a store that 'distboost bin' wrote, which needs no --y.")
-@path_option("--y", "Labels, (rows,).", required=False)
-@path_option("--model", "Model file to write.")
-@path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
-@path_option("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
-@path_option("--eval-y", "Labels of those rows.", required=False)
-@cluster_options
-@parameters_option
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Go on from MODEL.checkpoint, which an interrupted training leaves, or else from the model file.",
-)
-@click.option(
-    "--overwrite", is_flag=True, help="Train anew, and replace the model file, or the rounds of a checkpoint."
-)
-def train(
-    algorithm: str | None,
-    x: str,
-    y: str | None,
-    model: str,
-    sample_weight: str | None,
-    eval_x: str | None,
-    eval_y: str | None,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
-    parameters: tuple[str, ...],
-    resume: bool,
-    overwrite: bool,
-) -> None:
-    """Train a model and write it to a file."""
-    if (eval_x is None) != (eval_y is None):
-        raise click.UsageError("--eval-x and --eval-y go together.")
-    if resume and overwrite:
-        raise click.UsageError(
-            "--resume goes on from what is there, --overwrite replaces it: give the one or the other."
-        )
-    check_writable(model, overwrite or resume, ", or --resume to go on from it")
-    estimator = _estimator(algorithm, model, parse_parameters(parameters), resume, overwrite)
-    from distboost.cli.connection import connect
-    from distboost.cli.show import digest
-    from distboost.model.checkpoint import is_checkpoint, remove
-
-    _tell_where()
-    started = time.perf_counter()
-    eval_set = None if eval_x is None else (eval_x, eval_y)
-    try:
-        with connect(scheduler, workers, tls) as client:
-            estimator.client = client
-            estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
-    except KeyboardInterrupt:
-        if estimator.checkpoint is not None and is_checkpoint(estimator.checkpoint):
-            click.echo(
-                f"Interrupted. The same command with --resume goes on from {estimator.checkpoint}.", err=True
-            )
-        raise
-    estimator.save(model)
-    if not resume or estimator.checkpoint == _checkpoint(model):
-        remove(_checkpoint(model))
-    click.echo(_outcome(estimator, time.perf_counter() - started))
-    click.echo(f"{model} sha256 {digest(model)}")
-
-
-def _estimator(
-    algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool, overwrite: bool
-) -> Any:
-    """The estimator to fit: a new one, or the one to go on with."""
-    from distboost.estimators import factory
-
-    parameters = {"checkpoint": _checkpoint(model), "verbose": int(sys.stdout.isatty()), **parameters}
-    checkpoint = parameters["checkpoint"]
-    if resume:
-        return _earlier(algorithm, model, checkpoint, parameters)
-    if algorithm is None:
-        raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
-    estimator = with_parameters(factory.estimator(algorithm)(), parameters)
-    for place in {_checkpoint(model), checkpoint} - {None} if not overwrite else ():
-        _check_no_rounds(place)
-    return estimator
-
-
-def _earlier(algorithm: str | None, model: str, checkpoint: str | None, parameters: dict[str, Any]) -> Any:
-    """What a checkpoint holds, or else the model file; raises if it is of other work."""
-    from distboost.estimators.factory import load
-    from distboost.model.checkpoint import is_checkpoint
-
-    place = checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
-    estimator = load(place)
-    if algorithm not in (None, estimator.algorithm_name):
-        raise click.UsageError(f"{place} is a model of {estimator.algorithm_name}, not of {algorithm}.")
-    changed = with_parameters(estimator, parameters)._changed_since(estimator)
-    if changed is not None:
-        name, theirs, mine = changed
-        raise click.ClickException(
-            f"{place} was made with {name}={theirs!r}, not {mine!r}. Leave --set {name}=... out to go on from it, or train anew "
-            "with --overwrite instead of --resume."
-        )
-    return estimator
-
-
-def _check_no_rounds(checkpoint: str) -> None:
-    """Raises if a checkpoint would be replaced."""
-    from distboost.model.checkpoint import rounds_at
-
-    rounds = rounds_at(checkpoint)
-    if rounds:
-        raise click.ClickException(
-            f"{checkpoint} holds {rounds} rounds of an earlier training: add --resume to go on from them, or --overwrite to "
-            "train anew and replace them."
-        )
-
-
-def _checkpoint(model: str) -> str:
-    return f"{model}.checkpoint"
-
-
-def _tell_where() -> None:
-    """Shows what the core logs: where training runs."""
-    _show_log("distboost")
-
-
-class _Echo(logging.Handler):
-    """Prints what is logged, wherever errors go at that time."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        click.echo(self.format(record), err=True)
-
-
-def _show_log(name: str) -> None:
-    log = logging.getLogger(name)
-    if not any(isinstance(handler, _Echo) for handler in log.handlers):
-        log.addHandler(_Echo())
-    log.setLevel(logging.INFO)
-
-
-def _outcome(estimator: Any, seconds: float) -> str:
-    rounds = f"{estimator.n_iter_} rounds in {seconds:.1f} s"
-    if estimator.outcome_ != "rounds":
-        rounds += f" (ended by: {estimator.outcome_})"
-    if not estimator.n_iter_:
-        return rounds
-    text = f"{rounds}: loss {estimator.train_loss_[-1]:.6g}, training error {estimator.train_error_[-1]:.2%}"
-    if hasattr(estimator, "eval_error_"):
-        text += f", evaluation error {estimator.eval_error_[estimator.best_iteration_ - 1]:.2%}"
-        if estimator.best_iteration_ != estimator.n_iter_:
-            text += f" after the best round, {estimator.best_iteration_}"
-    return text
+main.add_command(train)
 
 
 @main.command()
@@ -318,7 +163,7 @@ def bin_rows(
     from distboost.data.store.store import BinnedStore
     from distboost.training.binning import bin
 
-    _show_log("distboost.data")
+    show_log("distboost.data")
     with connect(scheduler, workers, tls) as client:
         bin(
             x,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import os
 import warnings
 from collections.abc import Callable
@@ -178,3 +179,18 @@ def check_folder(path: str) -> None:
             f"cannot write {path}: the folder {folder} does not exist or is read-only."
         )
     check_replaceable(path)
+
+
+class _Echo(logging.Handler):
+    """Prints log messages to the stderr of the moment, which a test or a caller may replace."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(self.format(record), err=True)
+
+
+def show_log(name: str) -> None:
+    """Show what a logger of the library says."""
+    log = logging.getLogger(name)
+    if not any(isinstance(handler, _Echo) for handler in log.handlers):
+        log.addHandler(_Echo())
+    log.setLevel(logging.INFO)

@@ -1,0 +1,146 @@
+"""The command that measures learning curves where all labels are known."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from distboost.cli.active_options import (
+    ALGORITHM,
+    STRATEGIES,
+    algorithm_option,
+    given_options,
+    new_estimator,
+    query_options,
+)
+from distboost.cli.options import (
+    Command,
+    check_writable,
+    cluster_options,
+    overwrite_option,
+    parameters_option,
+    parse_parameters,
+    path_option,
+)
+
+
+def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list[str]:
+    names = [name.strip() for name in value.split(",")]
+    for name in names:
+        if name not in STRATEGIES or names.count(name) > 1:
+            raise click.BadParameter(
+                f"{name!r} in {value!r}: give some of {', '.join(STRATEGIES)}, each once, with commas between."
+            )
+    return names
+
+
+def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Raises now rather than after hours if the picture cannot be drawn."""
+    from importlib.util import find_spec
+
+    if value is None:
+        return None
+    if os.path.splitext(value)[1] not in (".png", ".svg", ".pdf"):
+        raise click.BadParameter(f"{value} is no .png, .svg or .pdf.")
+    if find_spec("matplotlib") is None:
+        raise click.BadParameter(
+            "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
+        )
+    return value
+
+
+@click.command(cls=Command)
+@path_option("--x", "The pool, (rows, features).")
+@path_option("--y", "Its labels, (rows,).")
+@path_option("--eval-x", "Features of rows to measure the error on.")
+@path_option("--eval-y", "Labels of those rows.")
+@algorithm_option
+@click.option(
+    "--strategies",
+    default="margin,random",
+    show_default=True,
+    metavar="A,B",
+    callback=_strategies,
+    help=f"Of: {', '.join(STRATEGIES)}.",
+)
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each, seed by seed."
+)
+@click.option("--max-labels", type=click.IntRange(min=1), help="End each run with so many labels.")
+@click.option("--target-error", type=float, help="End each run at this error, a fraction such as 0.05.")
+@query_options
+@parameters_option
+@path_option("--json", "File of the curves to write.", required=False)
+@click.option("--plot", type=click.Path(), callback=_picture, help="Picture to write: .png, .svg or .pdf.")
+@overwrite_option
+@cluster_options
+def simulate(
+    x: str,
+    y: str,
+    eval_x: str,
+    eval_y: str,
+    algorithm: str | None,
+    strategies: list[str],
+    repeats: int,
+    max_labels: int | None,
+    target_error: float | None,
+    parameters: tuple[str, ...],
+    json: str | None,
+    plot: str | None,
+    overwrite: bool,
+    scheduler: str | None,
+    tls: str | None,
+    workers: int | None,
+    **choosing: Any,
+) -> None:
+    """Measure, where labels are known, how the error falls with their number."""
+    from distboost.active import learning_curves, plot_curves
+    from distboost.cli.connection import connect
+    from distboost.cli.show_active import print_curves
+
+    plot = None if plot is None else os.path.abspath(plot)
+    for path in filter(None, (json, plot)):
+        check_writable(path, overwrite)
+    estimator = new_estimator(algorithm or ALGORITHM, parse_parameters(parameters))
+    with connect(scheduler, workers, tls) as client:
+        estimator.client = client
+        curves = learning_curves(
+            estimator,
+            x,
+            y,
+            (eval_x, eval_y),
+            strategies=strategies,
+            n_repeats=repeats,
+            target_error=target_error,
+            max_labels=max_labels,
+            verbose=int(sys.stdout.isatty()),
+            **given_options(choosing),
+        )
+    if json is not None:
+        _write_curves(json, curves)
+    print_curves(curves, target_error)
+    if plot is not None:
+        plot_curves(curves, plot, target_error=target_error)
+
+
+def _write_curves(path: str, curves: dict[str, list]) -> None:
+    import json
+
+    from distboost.io.publishing import publish
+
+    found = {
+        strategy: [
+            {
+                "n_labelled": curve.n_labelled.tolist(),
+                "error": curve.error.tolist(),
+                "seconds": curve.seconds.tolist(),
+                "outcome": curve.outcome,
+            }
+            for curve in repeats
+        ]
+        for strategy, repeats in curves.items()
+    }
+    publish(path, json.dumps(found, indent=1).encode())
