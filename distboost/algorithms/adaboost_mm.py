@@ -98,7 +98,7 @@ class AdaBoostMM(Algorithm):
         self.bound = self.n_classes - 1.0
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def fixed_parameters(self) -> tuple[str, ...]:
         # The potentials are those of a game of n_estimators rounds.
         return ("n_estimators",) if self.strategy == "os-zero-one" else ()
 

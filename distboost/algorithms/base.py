@@ -122,16 +122,16 @@ class Algorithm(ABC):
         return 1
 
     @property
-    def fixed(self) -> tuple[str, ...]:
+    def fixed_parameters(self) -> tuple[str, ...]:
         """Run parameters, such as n_estimators, that a resumed training must not change."""
         return ()
 
     @property
-    def known_by_scores(self) -> bool:
+    def scores_suffice(self) -> bool:
         """A round depends on earlier rounds only through the scores: so training can continue on other rows."""
         cls = type(self)
         has_state = cls.on_steps is not Algorithm.on_steps or cls.restore_notes is not Algorithm.restore_notes
-        return not (self.corrective or has_state or self.fixed)
+        return not (self.corrective or has_state or self.fixed_parameters)
 
     @property
     def needs_values(self) -> bool:

@@ -24,7 +24,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
-from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_fine, normalised
+from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_precise, normalised
 
 
 @dataclass(kw_only=True, eq=False)
@@ -61,7 +61,7 @@ class GAMBLE(Algorithm):
         C = tree.sums.astype(np.float64)
         # The sums of light leaves have too few digits and are computed again: where a class has almost no weight in the leaf, r
         # changes up to K^2 times as fast as g.
-        light = ~is_fine(tree.sums.sum(axis=1) // K**2, tree.mass)
+        light = ~is_precise(tree.sums.sum(axis=1) // K**2, tree.mass)
         if light.any():
             C[light] = normalised(rows.sums(ClassSums(self.weighting), tree.leaves[light]))
         W = C.sum(axis=1, keepdims=True)

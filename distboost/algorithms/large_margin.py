@@ -32,7 +32,7 @@ from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWe
 ε = 1e-12
 
 
-class Signed(NamedTuple):
+class SignedTree(NamedTuple):
     """A tree whose leaves are -1 or +1.
 
     Attributes
@@ -71,21 +71,21 @@ class LargeMargin(Algorithm):
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting, wide=True)
 
-    def steepest_stump(self, rows: Rows, grow: TreeGrower) -> Signed:
+    def steepest_stump(self, rows: Rows, grow: TreeGrower) -> SignedTree:
         """Eq. 10: the stump of steepest descent, over all classes r. It has one leaf if no split lowers the loss."""
         tree = grow(self.statistic(rows.round), gains.CLASS_STUMP, max_depth=1)
         if tree.n_leaves == 1:
-            return Signed(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
-        return Signed(tree, *side_table(rows, tree, self.weighting, _rising))
+            return SignedTree(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
+        return SignedTree(tree, *side_table(rows, tree, self.weighting, _rising))
 
-    def slope(self, rows: Rows, found: Signed) -> float:
+    def slope(self, rows: Rows, found: SignedTree) -> float:
         """How fast the loss falls along the weak learner: the largest of its slopes, normalised as in eq. 11 or 12."""
         largest = float(found.slopes().max())
         if self.loss == "logistic":
             return largest * float(np.exp(rows.shift_of(ClassPairs(self.weighting))))
         return largest / float(found.T.sum() + self.own_terms(rows, found))
 
-    def own_terms(self, rows: Rows, found: Signed) -> float:
+    def own_terms(self, rows: Rows, found: SignedTree) -> float:
         """The sum of the terms r = y_i of the exponential loss, each of which is 1, in the unit of T."""
         return found.tree.weight * float(np.exp(-rows.shift_of(ClassPairs(self.weighting))))
 

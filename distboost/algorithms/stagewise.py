@@ -28,7 +28,7 @@ from distboost.algorithms.base import (
     signs,
     size,
 )
-from distboost.algorithms.large_margin import LargeMargin, Signed, ε
+from distboost.algorithms.large_margin import LargeMargin, SignedTree, ε
 from distboost.algorithms.solvers.coefficients import (
     Coefficients,
     exponential_coefficients,
@@ -98,15 +98,15 @@ class StagewiseBoost(LargeMargin):
         separated = unbounded and self.n_classes == 2
         return Round([learner], SEPARATED if separated else "", {"coefficient_passes": passes})
 
-    def _deeper(self, rows: Rows, grow: TreeGrower, r: int) -> Signed:
+    def _deeper(self, rows: Rows, grow: TreeGrower, r: int) -> SignedTree:
         """A tree for the slope of class r alone."""
         tree = grow(self._of_class(r), gains.DIRECTION)
-        return Signed(tree, *side_table(rows, tree, self.weighting, lambda S: signs(S[:, r])))
+        return SignedTree(tree, *side_table(rows, tree, self.weighting, lambda S: signs(S[:, r])))
 
     def _of_class(self, r: int) -> ProjectedResiduals:
         return ProjectedResiduals(self.weighting, np.eye(self.n_classes)[r])
 
-    def _coefficients(self, rows: Rows, found: Signed) -> Coefficients:
+    def _coefficients(self, rows: Rows, found: SignedTree) -> Coefficients:
         """The coefficients w that minimise eq. 13 (exponential loss) or eq. 14 (logistic loss)."""
         if self.loss == "exponential":
             return exponential_coefficients(found.T, self.own_terms(rows, found), self.nu, LARGEST_RATIO)

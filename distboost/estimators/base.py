@@ -242,7 +242,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._fitted()
         algorithm = self._algorithm(self.n_classes_)
-        if not algorithm.known_by_scores:
+        if not algorithm.scores_suffice:
             raise DataError(
                 f"{type(self).__name__} cannot learn more from other rows: its rounds need to know more of the earlier ones "
                 "than the scores. Train it anew: warm_start=False."
@@ -428,7 +428,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _changed_since(self, kept: BoostingClassifier) -> tuple[str, Any, Any] | None:
         """The first deciding parameter with another value than what was kept was learned with: its name, that value, and ours."""
         mine, theirs = deciding_parameters(self), kept._learned_with
-        if "n_estimators" not in self._algorithm(kept.n_classes_).fixed:
+        if "n_estimators" not in self._algorithm(kept.n_classes_).fixed_parameters:
             del mine["n_estimators"]
         differing = (name for name, value in mine.items() if value != theirs[name])
         return next(((name, theirs[name], mine[name]) for name in differing), None)

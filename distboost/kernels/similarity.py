@@ -36,7 +36,7 @@ _TILE = 2.0**8
 _REMAINS = 2**31 - 1
 
 
-class Places(NamedTuple):
+class SimilarityArrays(NamedTuple):
     """T similarities as the kernels read them.
 
     Attributes
@@ -56,7 +56,7 @@ class Places(NamedTuple):
     size: np.ndarray
 
     @classmethod
-    def of(cls, kind: np.ndarray, anchors: np.ndarray, tau: np.ndarray) -> Places:
+    def of(cls, kind: np.ndarray, anchors: np.ndarray, tau: np.ndarray) -> SimilarityArrays:
         """From kinds (T,), points (T, 2, D) and tau (T,)."""
         two = kind == TWO_POINT
         centre = np.where(two[:, None], (anchors[:, 0] + anchors[:, 1]) / 2, anchors[:, 0])

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from distboost.kernels import similarity
-from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, Places
+from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, SimilarityArrays
 from distboost.model.damage import Intact
 from distboost.model.ensemble import Ensemble
 from distboost.rows.messages import Step
@@ -38,21 +38,21 @@ class SimilarityEnsemble(Ensemble):
         return [found.step(values) for found, values in (self._learners[number] for number in rounds)]
 
     def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
-        a, places = self.arrays(), self._places
+        a, arrays = self.arrays(), self._kernel_arrays
 
         def add(X: np.ndarray, first: int, last: int, F: np.ndarray) -> None:
-            similarity.add_similarities(X, *places, a["sign"], a["values"], first, last, F)
+            similarity.add_similarities(X, *arrays, a["sign"], a["values"], first, last, F)
 
         return add
 
     def _set(self, learners: list[tuple[Similarity, np.ndarray]]) -> None:
         super()._set(learners)
-        self.__dict__.pop("_places", None)
+        self.__dict__.pop("_kernel_arrays", None)
 
     @cached_property
-    def _places(self) -> Places:
+    def _kernel_arrays(self) -> SimilarityArrays:
         a = self.arrays()
-        return Places.of(a["kind"], a["anchors"], a["tau"])
+        return SimilarityArrays.of(a["kind"], a["anchors"], a["tau"])
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """No features: a similarity has no gain on one."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import similarity
-from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT, Places
+from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT, SimilarityArrays
 from distboost.rows.block import BlockRows
 from distboost.rows.interface import Rows
 from distboost.rows.reduced import Best
@@ -76,11 +76,11 @@ class Similarity(NamedTuple):
 
     def step(self, values: np.ndarray, parted: bool = True) -> SimilarityStep:
         """The step that adds this similarity times `values` (1, n_scores)."""
-        return SimilarityStep(places([self]), self.sign, values)
+        return SimilarityStep(arrays_of([self]), self.sign, values)
 
 
-def places(similarities: Sequence[Similarity]) -> Places:
-    return Places.of(
+def arrays_of(similarities: Sequence[Similarity]) -> SimilarityArrays:
+    return SimilarityArrays.of(
         np.array([s.kind for s in similarities], np.int8),
         np.array([s.anchors for s in similarities]),
         np.array([s.tau for s in similarities]),
@@ -90,13 +90,13 @@ def places(similarities: Sequence[Similarity]) -> Places:
 class SimilarityStep(NamedTuple):
     """Adds values[0] f(x) to the scores, or values[0] sign f(x); `values` is (1, n_scores)."""
 
-    places: Places
+    arrays: SimilarityArrays
     sign: bool
     values: np.ndarray
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
         sign = np.array([self.sign])
-        similarity.add_similarities(block.values, *self.places, sign, self.values, 0, 1, block.scores)
+        similarity.add_similarities(block.values, *self.arrays, sign, self.values, 0, 1, block.scores)
 
 
 class SimilaritySearch:
@@ -173,7 +173,7 @@ class SimilaritySearch:
 
     def _try(self, similarities: list[Similarity], number: int) -> Best | None:
         """Evaluates the similarities; returns the nearest row of the other binary class that the last one leaves."""
-        found = places(similarities)
+        found = arrays_of(similarities)
         last = similarities[-1]
         if last.kind == TWO_POINT:
             at_second = np.empty(1)

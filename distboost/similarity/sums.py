@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from distboost.kernels import similarity
-from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, Places
+from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, SimilarityArrays
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.scales import Scale
@@ -118,7 +118,7 @@ class Trials(Reduction):
 
     Attributes
     ----------
-    places : Places
+    arrays : SimilarityArrays
         The similarities.
     sign : bool
         Only the sign of the similarities counts.
@@ -128,20 +128,20 @@ class Trials(Reduction):
     """
 
     weighting: CodeWeights
-    places: Places
+    arrays: SimilarityArrays
     sign: bool
     number: int = 0
     threshold: float = 0.0
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        return len(self.places.kind), PIECES, n_classes, TERMS
+        return len(self.arrays.kind), PIECES, n_classes, TERMS
 
     def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         sums, maxima, best = self.nothing(len(leaves), block.n_classes)
         f = np.zeros(block.n_rows)
         unit = _grid(scale)[1]
         for t, out in enumerate(sums):
-            similarity.evaluate(_values(block), block.order, *self.places, t, f)
+            similarity.evaluate(_values(block), block.order, *self.arrays, t, f)
             similarity.piece_sums(
                 f, self.sign, block.labels, block.weights, block.order, self.weighting.code, block.kept("signed weights"),
                 unit, out.reshape(-1, TERMS),

@@ -103,7 +103,7 @@ class ClassSums(Reduction):
 FINE_BITS = 29
 
 
-def is_fine(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def is_precise(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Whether the rounding of weights changes each integer sum by less than 1e-9 of it.
 
     `mass` is the total of the own weights of the rows that are summed, of the shape of `sums`.
@@ -112,7 +112,7 @@ def is_fine(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
     return fine
 
 
-def together(sums: np.ndarray) -> np.ndarray:
+def add_windows(sums: np.ndarray) -> np.ndarray:
     """Class sums (leaves, windows, K) added up over windows: (leaves, K)."""
     added: np.ndarray = np.einsum("lbc,b->lc", sums, 2.0 ** (-response.WINDOW * np.arange(sums.shape[1])))
     return added

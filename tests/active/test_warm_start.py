@@ -190,7 +190,7 @@ def test_those_that_remember_more_than_scores(cls, problem, scratch):
 
 def test_which_can():
     """The rest could, if they said what they remember."""
-    cannot = {name for name in ALGORITHMS if not estimator(name)()._algorithm(3).known_by_scores}
+    cannot = {name for name in ALGORITHMS if not estimator(name)()._algorithm(3).scores_suffice}
     assert cannot == {"gradboost", "multiboost", "adaboost-mm"}
 
 

@@ -21,7 +21,7 @@ from distboost.kernels import random, similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, PIECES, TERMS, TWO_POINT
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
-from distboost.similarity.search import Similarity, places
+from distboost.similarity.search import Similarity, arrays_of
 from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
 from distboost.weights.codes import CodeWeights, one_against_all
 
@@ -281,7 +281,7 @@ def test_similarities_are_within_1(kind):
     X = m + t * d if kind == TWO_POINT else x + t * d
     X = np.concatenate([X, rng.normal(size=(1000, 3)), [x, z, [np.nan] * 3, [1e200] * 3]])
     f = np.empty(len(X))
-    similarity.evaluate(X, np.arange(len(X), dtype=np.int32), *places([found]), 0, f)
+    similarity.evaluate(X, np.arange(len(X), dtype=np.int32), *arrays_of([found]), 0, f)
     assert np.abs(f).max() <= 1.0
     assert f.max() == pytest.approx(1.0, abs=1e-5)
     if kind == ONE_POINT:
@@ -364,7 +364,7 @@ def test_questions_may_be_asked_twice(data):
     best = asked(Surroundings(anchor, 1.0, 0.0, v >= 0)).best
     answers = []
     for number in range(1, 6):
-        found = places([Similarity.two_point(anchor, best.content[0], False)])
+        found = arrays_of([Similarity.two_point(anchor, best.content[0], False)])
         question = Trials(weighting, found, False, number, -0.49)
         best = asked(question).best
         answers.append((question, best))

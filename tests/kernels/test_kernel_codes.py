@@ -13,7 +13,7 @@ from distboost.weights.codes import (
     ColumnSums,
     one_against_all,
 )
-from distboost.weights.response import together
+from distboost.weights.response import add_windows
 from tests.kernels.cases import UNIT, WEIGHTS, case_of, exp, in_order, prepared, times
 
 BITS = 45
@@ -121,7 +121,7 @@ def test_a_column_alone_is_its_part_of_all(case, weighting, unit):
         channels = [column, C + column, *range(2 * C, 2 * C + more)]
         alone = histogram(ColumnSides(weighting, column), 2 + more)
         np.testing.assert_array_equal(alone[:, :, : 2 + more], everything[:, :, channels])
-        sums = together(case.sums(ColumnSums(weighting, column), BITS))
+        sums = add_windows(case.sums(ColumnSums(weighting, column), BITS))
         slack = 1 + block.weights.sum()
         np.testing.assert_allclose(sums, all_sums[:, [column, C + column]], rtol=1e-13, atol=slack)
 

@@ -11,7 +11,7 @@ from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
 from distboost.weights.margin import ClassPairs, HitsAndMisses, LineSides, MarginWeights, Residuals
-from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, normalised, together
+from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, normalised
 from tests.kernels.cases import SHAPES, UNIT, Case, case_name, case_of, exp, in_order, prepared, times
 
 
@@ -233,7 +233,7 @@ def test_class_sums(case):
     weights = np.zeros((3, case.block.n_classes))
     for leaf, i in case.in_leaves():
         weights[leaf, case.block.labels[i]] += case.block.weights[i] * case.w(i, 0.25)
-    np.testing.assert_allclose(together(found) / 2.0**45, weights, rtol=1e-8)
+    np.testing.assert_allclose(add_windows(found) / 2.0**45, weights, rtol=1e-8)
     for mine, theirs in zip(normalised(found), weights, strict=True):
         np.testing.assert_allclose(mine * theirs.sum(), theirs * mine.sum(), rtol=1e-8)
 

@@ -33,7 +33,7 @@ from distboost.weights.codes import (
     one_against_all,
 )
 from distboost.weights.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
-from distboost.weights.response import ClassWeights, together
+from distboost.weights.response import ClassWeights, add_windows
 from tests.runtime.conftest import RUNTIMES
 
 WEIGHTING = MarginWeights(0.5)
@@ -254,7 +254,7 @@ def test_several_trees_in_one_round_each_with_its_sums(runtime, problem):
             scale = rows.histogram_scale
             N, P = np.split(scale.real(tree.sums) * np.exp(scale.shift), 2, axis=1)
             columns = [
-                together(rows.sums(ColumnSums(code, c), tree.leaves))
+                add_windows(rows.sums(ColumnSums(code, c), tree.leaves))
                 * np.exp(rows.shift_of(ColumnSums(code, c)))
                 for c in range(K)
             ]

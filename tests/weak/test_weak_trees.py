@@ -24,7 +24,7 @@ from distboost.weights.codes import (
     one_against_all,
 )
 from distboost.weights.margin import MarginWeights, ProjectedResiduals, Residuals
-from distboost.weights.response import ClassWeights, ResponseWeights, together
+from distboost.weights.response import ClassWeights, ResponseWeights, add_windows
 
 N_CLASSES = 3
 EDGES = [np.arange(6) + 0.5, np.array([0.5]), np.empty(0), np.arange(9) + 0.5]
@@ -322,7 +322,7 @@ def test_sums_of_one_column_or_of_all_are_the_same():
     tree = TreeGrower(rows, GrowthLimits(max_depth=3))(CodeSides(CODES), gains.VOTES)
     N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
     for c in range(N_CLASSES):
-        found = together(rows.sums(ColumnSums(CODES, c), tree.leaves))
+        found = add_windows(rows.sums(ColumnSums(CODES, c), tree.leaves))
         np.testing.assert_allclose(found, np.column_stack([N[:, c], P[:, c]]), rtol=1e-12)
     runtime.close()
 

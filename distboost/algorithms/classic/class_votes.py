@@ -33,7 +33,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
-from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_fine, together
+from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, is_precise
 
 
 @dataclass(kw_only=True, eq=False)
@@ -68,10 +68,10 @@ class AdaBoostM1(Algorithm):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         tree = grow(self.statistic(rows.round), gains.CODEWORD)
-        h, right, wrong = _named(tree.sums)
+        h, right, wrong = _class_votes(tree.sums)
         # If rounding could decide a leaf's class or the step, sum again with more digits.
-        if not (is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum())):
-            h, right, wrong = _named(together(rows.sums(ClassSums(self.weighting), tree.leaves)))
+        if not (is_precise(tree.sums.sum(axis=1), tree.mass).all() and is_precise(wrong, tree.mass.sum())):
+            h, right, wrong = _class_votes(add_windows(rows.sums(ClassSums(self.weighting), tree.leaves)))
         if wrong >= self.chance * (right + wrong):
             return Round([], NO_BETTER_THAN_CHANCE)
         # AdaBoost.M1: α = ln((1 - ε) / ε). SAMME: α = ln((1 - ε) / ε) + ln(K - 1).
@@ -85,7 +85,7 @@ class AdaBoostM1(Algorithm):
         return softmax(F)
 
 
-def _named(C: np.ndarray) -> tuple[np.ndarray, Any, Any]:
+def _class_votes(C: np.ndarray) -> tuple[np.ndarray, Any, Any]:
     """Each leaf's class of largest weight (n_leaves,), and the total weights that these get right and wrong."""
     h = np.argmax(C, axis=1)
     right, total = C[np.arange(len(h)), h].sum(), C.sum()

@@ -30,7 +30,7 @@ from distboost.rows.messages import Losses
 from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
-from distboost.weights.response import is_fine, normalised, together
+from distboost.weights.response import add_windows, is_precise, normalised
 
 
 @dataclass(kw_only=True, eq=False)
@@ -63,11 +63,11 @@ class Committees(Algorithm):
         """The leaves' votes (n_leaves,) of -1 and +1, the weights that they get right and wrong, and the log of their unit."""
         h, right, wrong = _signed(tree.sums, stump)
         # If rounding could decide a leaf's vote or the step, sum again with more digits.
-        if is_fine(tree.sums.sum(axis=1), tree.mass).all() and is_fine(wrong, tree.mass.sum()):
+        if is_precise(tree.sums.sum(axis=1), tree.mass).all() and is_precise(wrong, tree.mass.sum()):
             real = rows.histogram_scale.real
             return h, float(real(right)), float(real(wrong)), rows.histogram_scale.shift
         reduction = ColumnSums(self.weighting, column)
-        h, right, wrong = _signed(together(rows.sums(reduction, tree.leaves)), stump)
+        h, right, wrong = _signed(add_windows(rows.sums(reduction, tree.leaves)), stump)
         return h, float(right), float(wrong), rows.shift_of(reduction)
 
     def learner(self, column: int, tree: Tree, f: np.ndarray) -> Learner:
@@ -196,7 +196,7 @@ class GentleAdaBoost(Committees):
         learners = []
         for column, tree in self.grow_all(rows, grow, gains.LEAST_SQUARES):
             C = tree.sums.astype(np.float64)
-            light = ~is_fine(tree.sums.sum(axis=1), tree.mass)
+            light = ~is_precise(tree.sums.sum(axis=1), tree.mass)
             if light.any():
                 C[light] = normalised(rows.sums(ColumnSums(self.weighting, column), tree.leaves[light]))
             N, P = C.T
