@@ -21,11 +21,11 @@ from distboost import GDMCBoostClassifier
 from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
+from distboost.data.result import Result
 from distboost.errors import BinnedStoreError, CheckpointError, DataError, StoreError
 from distboost.io import retry
 from distboost.io.storage import create_group, open_store
 from distboost.prediction import streamed as stream
-from distboost.prediction.result import Result
 from distboost.prediction.streamed import write_predictions
 
 pytest.importorskip("moto")

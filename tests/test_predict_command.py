@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 import distboost
 from distboost.cli import main
-from distboost.prediction.result import UNFINISHED
+from distboost.data.result import UNFINISHED
 
 N, CHUNK = 400_000, 100_000
 SLOW = 5  # as many rows, for those to be in the middle of a chunk when they are interrupted

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import dask.array as da
 import numpy as np
-import zarr
 from dask.delayed import delayed
 from distributed import futures_of
 from distributed.system import MEMORY_LIMIT
@@ -16,7 +14,7 @@ from distributed.system import MEMORY_LIMIT
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.parts import load
-from distboost.data.sources import ZarrSource, as_source, is_dask, open_zarr, rows_at_once
+from distboost.data.sources import ZarrSource, as_source, is_dask, is_lazy, rows_at_once
 from distboost.errors import DataError
 
 BLOCK_BYTES = 2**26  # of the rows of a chunk, unless a chunk of the array is larger
@@ -58,11 +56,10 @@ def map_rows(
 
 def as_dask(X: Any) -> da.Array:
     """The dask array of a dask collection, a zarr array, or a path or URL of one."""
-    if isinstance(X, (str, os.PathLike)):
-        X = open_zarr(X, "X")
-    if isinstance(X, zarr.Array):
-        source = ZarrSource(X, "X")
-        rows = rows_at_once(source, BLOCK_BYTES) if X.ndim == 2 else source.chunk_rows
+    if is_lazy(X) and not is_dask(X):
+        source = as_source(X, "X")
+        assert isinstance(source, ZarrSource)
+        rows = rows_at_once(source, BLOCK_BYTES) if len(source.shape) == 2 else source.chunk_rows
         chunks = (rows, *source.shape[1:])
         X = da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
     array: da.Array = X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-import zarr
 from scipy.sparse import coo_array, csr_array
 
 from distboost.data.axes import spans
@@ -18,13 +17,13 @@ from distboost.data.ingest import Labelled
 from distboost.data.labels import plain
 from distboost.data.missing import warn_of_missing
 from distboost.data.parts import pieces
+from distboost.data.result import Array, Result
 from distboost.data.sources import Source, as_source, rows_at_once
 from distboost.errors import DataError
 from distboost.io.files import encoded
 from distboost.io.progress import bar
 from distboost.io.storage import local_path
 from distboost.model.files import header_of
-from distboost.prediction.result import Result
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
 
@@ -34,7 +33,7 @@ PIECE_ROWS = 2**14  # that are predicted together: an interruption is noticed af
 
 def write_predictions(
     model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any, verbose: int = 0
-) -> zarr.Array[Any]:
+) -> Array:
     """Predicts the rows of the zarr array `x` into a new one at `out`, each chunk written whole by one task.
 
     It can be opened when it is complete. Chunks that an interrupted call with the same model and rows has left are kept.

@@ -12,7 +12,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import zarr
@@ -36,6 +36,7 @@ from distboost.io.storage import (
 )
 
 UNFINISHED = "distboost-unfinished.json"
+Array: TypeAlias = zarr.Array[Any]
 _METADATA = "zarr.json"
 _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 
