@@ -107,12 +107,12 @@ class REBEL(Algorithm):
         return None if self.needs_values else CodeSides(self.weighting)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        before = rows.calls.total() - grow.roots_asked
+        before = rows.calls.total() - rows.roots_asked
         learner, separated = (self._similarity if self.needs_values else self._tree)(rows, grow)
         if learner is None:
             return Round([])
         # The update of the scores counts. A root that this round had to ask for, as the first round does, does not.
-        passes = rows.calls.total() - grow.roots_asked - before + 1
+        passes = rows.calls.total() - rows.roots_asked - before + 1
         return Round([learner], SEPARATED if separated else "", {"passes": passes})
 
     def _tree(self, rows: Rows, grow: TreeGrower) -> tuple[Learner, bool]:

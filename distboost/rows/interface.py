@@ -1,254 +1,162 @@
-"""What an algorithm sees of the training data: sums over rows, never the rows.
-
-`Rows` holds the coordinator's side of a round, the same for every runtime: the scale of the integer sums, the queue of
-splits, the losses. A runtime supplies three methods, `_histogram`, `_sums` and `_update`, that ask all its shards the same
-question and add the answers.
-"""
+"""What an algorithm sees of the training data: sums over rows and best splits, never the rows and never a histogram."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from distboost.rows.messages import (
-    GivenScores,
-    HistogramQuestion,
-    Losses,
-    Root,
-    RootQuestion,
-    RowCounts,
-    Splits,
-    Step,
-    Subsample,
-    SumsQuestion,
-    UpdateQuestion,
-)
-from distboost.rows.reduced import Best, Reduced
-from distboost.rows.scales import ENOUGH_BITS, HISTOGRAM_BITS, LOST_BITS, Scale, fine_bits
-from distboost.splits.search import Histograms
-from distboost.threads import Threads
-from distboost.weights.base import Reduction, Statistic, Weighting
-
-NO_FEATURES = np.zeros(0, np.int64)
-
-
-class Foreseen(NamedTuple):
-    """The root of the next round's tree, and the slot that its histogram goes to."""
-
-    root: Root
-    histograms: Histograms
-    slot: int
+from distboost.rows.messages import BestSplits, Family, Losses, Root, RowCounts, SplitRules, Splits, Step
+from distboost.rows.protocols import Reduction, Statistic, Weighting
+from distboost.rows.reduced import Best
+from distboost.rows.scales import Scale
 
 
 class Rows(ABC):
     """The training rows (and evaluation rows) of one training, wherever they are.
 
-    Parameters
+    Attributes
     ----------
     n_bins : ndarray of shape (n_features,)
         Bins per feature, the one for missing values not counted.
-    n_classes : int
+    n_features, n_classes : int
     counts : tuple of RowCounts
         Of the training rows and, if there are any, of the evaluation rows.
-    threads : Threads
-        For the coordinator's own work.
-
-    Attributes
-    ----------
     calls : Counter
         Questions asked so far, by kind: each is one round trip on a cluster.
-    totals : ndarray of shape (n_totals,)
+    roots_asked : int
+        Questions for the histogram of a root alone; other roots came with an update.
+    round : int
+        The round under way, from 1.
+    histogram_scale : Scale
+        Of the sums of the tree under way.
+    totals : ndarray of shape (n_totals,), int64
         The statistic's totals over all rows of the tree, in units of `histogram_scale`.
+    shifts : ndarray
+        The weighting's shifts on the training rows.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_classes: int, counts: tuple[RowCounts, ...], threads: Threads):
-        self.n_bins = n_bins
-        self.n_features = len(n_bins)
-        self.n_classes = n_classes
-        self.counts = counts
-        self.threads = threads
-        self.calls: Counter[str] = Counter()
-        self.round = 1  # the round under way
-        self._queue = Splits.empty()
-        self._root: RootQuestion | None = None
-
-    # What a runtime supplies.
-
-    @abstractmethod
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
-        """Fills the slots with the histograms of ``question.build``, summed over all shards; a new tree's totals."""
-
-    @abstractmethod
-    def _sums(self, question: SumsQuestion) -> Reduced:
-        """The reduction over the rows of all shards."""
-
-    @abstractmethod
-    def _update(
-        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Reduced, np.ndarray]:
-        """Updates all shards; fills the slot with the histogram of ``question.root``, if it has one, and gives its totals."""
-
-    @abstractmethod
-    def passes(self) -> dict[str, int]:
-        """Rows visited so far by all shards, by kind of loop."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Frees what the rows hold: blocks, threads, actors."""
+    n_bins: np.ndarray
+    n_features: int
+    n_classes: int
+    counts: tuple[RowCounts, ...]
+    calls: Counter[str]
+    roots_asked: int
+    round: int
+    histogram_scale: Scale
+    totals: np.ndarray
 
     # A training.
 
+    @abstractmethod
     def begin(self, weighting: Weighting) -> None:
-        """All scores are 0."""
-        self.weighting = weighting
-        self.round = 1
-        self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
-        self._shifts = [self._initial] * len(self.counts)
-        self._bound = self._initial
+        """Set all scores to 0."""
 
-    # A round.
+    @abstractmethod
+    def passes(self) -> dict[str, int]:
+        """Return the rows visited so far, by kind of loop."""
 
-    def start_tree(
-        self,
-        features: np.ndarray,
-        statistic: Statistic | None,
-        subsample: Subsample | None = None,
-        weight_unit: float = 0.0,
-    ) -> None:
-        """The next question begins a new tree, over `features`; a weight_unit adds the rows' own weights to its histograms."""
-        shifts = self._bound if self.is_sharp(statistic) else self._shifts[0]
-        self._root = self._begun(Root(features.astype(np.int64), statistic, subsample, weight_unit), shifts)
+    @abstractmethod
+    def close(self) -> None:
+        """Free what the rows hold: blocks, threads, workers."""
 
-    def is_sharp(self, statistic: Statistic | None) -> bool:
-        """Whether the statistic keeps its digits when it is scaled by the bound of the weights that the last update was given.
+    # Trees.
 
-        So it can be computed in the update's own pass. But a large step may raise the bound far above the largest weight that
-        the update reported: then that is the scale, whether or not the tree was begun already.
+    @abstractmethod
+    def start_tree(self, root: Root) -> None:
+        """Begin a new tree with the next question."""
+
+    @abstractmethod
+    def plant(
+        self, root: Root, rules: SplitRules, search: bool = True
+    ) -> tuple[np.ndarray, BestSplits | None]:
+        """Begin a new tree with the histogram of its root, node 0, which may have come with the last update.
+
+        Returns
+        -------
+        sums : ndarray of shape (n,), int64
+            Over all rows of the tree: the statistic's sums, the number of rows and, with a weight unit, their weight.
+        best : BestSplits or None
+            Of the root; None without a search.
         """
-        if statistic is None:
-            return True
-        above = statistic.shift(self._bound.tolist()) - statistic.shift(self._shifts[0].tolist())
-        return above <= math.log(2) * max(LOST_BITS, self._bits(statistic) - ENOUGH_BITS)
 
-    def _bits(self, statistic: Statistic) -> int:
-        bits = fine_bits(self.counts[0].weight)
-        return bits if statistic.wide else min(HISTOGRAM_BITS, bits)
-
-    def _begun(self, root: Root, shifts: np.ndarray) -> RootQuestion:
-        """What it takes to begin a tree; its statistic is scaled by the shifts."""
-        scale = Scale(0.0, 0)
-        if root.statistic is not None:
-            scale = Scale(root.statistic.shift(shifts.tolist()), self._bits(root.statistic))
-        self._features, self.histogram_scale = root.features, scale
-        self._queue = Splits.empty()
-        return RootQuestion(root.statistic, scale, root.subsample, root.weight_unit)
-
+    @abstractmethod
     def split(self, splits: Splits) -> None:
-        """The splits travel with the next question: they cost no round trip."""
-        self._queue = Splits(*(np.concatenate(pair) for pair in zip(self._queue, splits, strict=True)))
+        """Split nodes. The splits travel with the next question and cost no round trip."""
 
-    def _take_queue(self) -> Splits:
-        queue, self._queue = self._queue, Splits.empty()
-        return queue
+    @abstractmethod
+    def best_splits(self, families: Sequence[Family], search: bool = True) -> BestSplits | None:
+        """Sum the children of nodes that were split, and find the best split of each.
 
-    def _take_root(self) -> RootQuestion | None:
-        root, self._root = self._root, None
-        return root
+        Returns
+        -------
+        best : BestSplits or None
+            Of the smaller child of each family, then of the larger ones; None without a search. Nodes without a split
+            are forgotten.
+        """
 
-    def histogram(self, nodes: list[int], histograms: Histograms, slots: list[int]) -> None:
-        """Sums the tree's statistics over the rows of each node, by feature and bin, into the slots."""
-        self.calls["histogram"] += 1
-        question = HistogramQuestion(
-            self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
-        )
-        totals = self._histogram(question, histograms, slots)
-        if question.root is not None:
-            self.totals = totals
+    @abstractmethod
+    def best_split(self, node: int, context: np.ndarray) -> BestSplits:
+        """Find the best split of a node that was summed, with a gain that depends on the rest of the tree."""
 
+    @abstractmethod
+    def forget(self, nodes: Sequence[int]) -> None:
+        """Drop what is known of nodes that will not be split further."""
+
+    @abstractmethod
+    def is_sharp(self, statistic: Statistic | None) -> bool:
+        """Return whether the statistic keeps its digits when it is computed in the pass of the update."""
+
+    # Sums and updates.
+
+    @abstractmethod
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
-        """The reduction over the rows of each leaf: real numbers, in units of e^shift."""
-        return self.reduce(reduction, leaves)[0]
+        """Return the reduction over the rows of each leaf: real numbers, in units of e^shift."""
 
+    @abstractmethod
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
-        """The reduction's sums, maxima and best row."""
-        self.calls["sums"] += 1
-        scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
-        question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
-        answer = self._sums(question)
-        return scale.real(answer.sums), answer.maxima, answer.best
+        """Return the reduction's sums, maxima and best row."""
 
     @property
-    def shifts(self) -> np.ndarray:
-        """The weighting's shifts on the training rows."""
-        return self._shifts[0]
+    @abstractmethod
+    def shifts(self) -> np.ndarray: ...
 
+    @abstractmethod
     def shift_of(self, reduction: Reduction) -> float:
-        """The logarithm of the unit that the reduction's sums come in."""
-        return reduction.shift(self._shifts[0].tolist())
+        """Return the logarithm of the unit that the reduction's sums come in."""
 
+    @abstractmethod
     def update(
         self,
         steps: Sequence[Step],
         from_zero: bool = False,
         growth: np.ndarray | None = None,
-        then: Foreseen | None = None,
+        next_root: Root | None = None,
     ) -> list[Losses]:
-        """Adds the steps to the scores (to 0, if `from_zero`); what the training and the evaluation rows then lose.
+        """Add the steps to the scores.
 
-        `growth` bounds the rise of the weighting's shifts where the steps' own bound would be too wide. `then` is the tree that
-        comes next, if it is known: it is begun, and the histogram of its root summed, in the same pass.
+        Parameters
+        ----------
+        steps : sequence of Step
+        from_zero : bool
+            The steps are the whole ensemble: the scores start from 0.
+        growth : ndarray or None
+            Bound of the rise of the weighting's shifts, where the steps' own bound would be too wide.
+        next_root : Root or None
+            The tree that comes next, if it is known: it is begun, and the histogram of its root summed, in the same pass.
+
+        Returns
+        -------
+        losses : list of Losses
+            Of the training rows and, if there are any, of the evaluation rows.
         """
-        self.calls["update"] += 1
-        before = self._shifts
-        if growth is None:
-            growth = np.sum([self.weighting.growth(step.values) for step in steps], axis=0)
-            before = [self._initial] * len(before) if from_zero else before
-        shifts = tuple(shift + growth for shift in before)
-        factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
-        splits, self._bound = self._take_queue(), shifts[0]
-        root, histograms, slots = None, None, []
-        if then is not None:
-            root, histograms, slots = self._begun(then.root, self._bound), then.histograms, [then.slot]
-        question = UpdateQuestion(
-            self.round, splits, tuple(steps), from_zero, self.weighting, shifts, factors, root,
-            then.root.features if then else NO_FEATURES,
-        )  # fmt: skip
-        self.round += 1
-        answer, totals = self._update(question, histograms, slots)
-        if root is not None:
-            self.totals = totals
-        losses = []
-        for m, count in enumerate(self.counts):
-            errors, *sums = answer.sums[m]
-            logs = self.weighting.log_totals(np.array(sums) / factors[m], shifts[m])
-            losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
-            self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
-        if from_zero:
-            self._settle()
-        return losses
 
-    # Between trainings.
-
+    @abstractmethod
     def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
-        """An earlier round again: its steps are known, perhaps as later rounds have corrected them."""
-        self._queue = Splits.empty()
-        losses = self.update(steps)
-        if corrected:
-            self._settle()
-        return losses
+        """Add the steps of an earlier round again, perhaps as later rounds have corrected them."""
 
+    @abstractmethod
     def continue_from(self, scores: np.ndarray, n_rounds: int) -> None:
-        """The scores (n_rows, n_scores) that so many rounds have given to the training rows, of which there are no others."""
-        if n_rounds:
-            self.round = n_rounds
-            self.replay([GivenScores(scores)])
-
-    def _settle(self) -> None:
-        """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""
-        self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
-        self._bound = self._shifts[0]
+        """Set the scores (n_rows, n_scores) that so many rounds gave to the training rows; there are no evaluation rows."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from distboost.rows.block import BlockRows
+from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.scales import ERROR_UNIT, Scale
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
-    from distboost.weights.base import Reduction, Statistic, Weighting
 
 
 class Splits(NamedTuple):
@@ -60,10 +58,11 @@ class RootQuestion:
 class Root(NamedTuple):
     """A tree that is to begin: over which features and rows, and what its histograms sum."""
 
-    features: np.ndarray
+    features: np.ndarray  # (m,) int64, ascending
     statistic: Statistic | None
     subsample: Subsample | None
     weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+    most_histograms: int = 1  # nodes whose histograms are needed at a time
 
     def same(self, other: Root | None) -> bool:
         return other is not None and all(map(_same, self, other))
@@ -74,6 +73,36 @@ def _same(a: Any, b: Any) -> bool:
     if is_dataclass(a) and type(a) is type(b):
         return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
+
+
+class SplitRules(NamedTuple):
+    """Which splits a tree may have, and how they are compared."""
+
+    gain: int  # see `splits.gains`
+    min_rows: int  # on either side
+    min_weight_fraction: float  # of the weight of all rows in the tree, on either side
+
+
+class Family(NamedTuple):
+    """A node and the two that it is split into. The rows of the smaller are summed; the larger is the parent less these."""
+
+    parent: int
+    smaller: int
+    larger: int
+
+
+class BestSplits(NamedTuple):
+    """The best split of each of m nodes; its gain is 0 where no split improves on none."""
+
+    gain: np.ndarray  # (m,) float64
+    feature: np.ndarray  # (m,) int64
+    bin: np.ndarray  # (m,) int64: this bin and those below go left
+    missing_left: np.ndarray  # (m,) bool
+    n_left: np.ndarray  # (m,) int64 rows
+    n_right: np.ndarray  # (m,) int64 rows
+    left: (
+        np.ndarray
+    )  # (m, n) int64: sums over the rows on the left, as those of `Rows.plant`; zero where there is no split
 
 
 @dataclass(frozen=True)
@@ -103,7 +132,7 @@ class Step(Protocol):
     @property
     def values(self) -> np.ndarray: ...
 
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
         """Adds it to the block's scores; `parted`: the block's rows lie parted by the tree grown last."""
 
 
@@ -127,7 +156,7 @@ class GivenScores(NamedTuple):
 
     values: np.ndarray  # (n_rows, n_scores)
 
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
         block.scores[block.present] += self.values[block.first + block.present]
 
 

@@ -11,8 +11,9 @@ from distboost.data.blocks import BinnedSet
 from distboost.rows.interface import Rows
 from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
+from distboost.runtime.coordinated import CoordinatedRows
 from distboost.runtime.shard import Allotment, Layout, Shard, readings
-from distboost.splits.search import Histograms
+from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
 
@@ -62,7 +63,7 @@ class LocalRuntime:
         self.threads.close()
 
 
-class LocalRows(Rows):
+class LocalRows(CoordinatedRows):
     """One shard, called directly."""
 
     def __init__(self, shard: Shard, layout: Layout):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -26,6 +26,7 @@ from distboost.rows.messages import (
     SumsQuestion,
     UpdateQuestion,
 )
+from distboost.rows.protocols import Statistic
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import ERROR_UNIT
 from distboost.runtime.block import Block, Key, ParkedBlock, located
@@ -33,7 +34,6 @@ from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
-from distboost.weights.base import Statistic
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 NO_SLOTS = np.zeros(0, np.int64)
@@ -241,7 +241,7 @@ class Shard:
         for question in log.questions if key.number == 0 else ():
             self._prepare(question.root, question.splits, key, block)
             if isinstance(question, SumsQuestion):  # some leave what later ones read
-                question.reduction.answer(block, question.leaves, question.scale)
+                question.reduction.accumulate(block, question.leaves, question.scale, self._nothing(question))
 
     def drop(self, keys: Collection[Key]) -> None:
         """Holds these rows no longer. (Their place in the scratch file stays taken.)"""
@@ -276,13 +276,22 @@ class Shard:
         """The reduction over the leaves' rows."""
         self._begin(question.root)
 
-        def answer(key: Key, block: Block) -> Reduced:
-            self._prepare(question.root, question.splits, key, block)
-            return question.reduction.answer(block, question.leaves, question.scale)
+        # As many accumulators as threads: an answer may have megabytes, and there may be many blocks.
+        accumulators: deque[Reduced] = deque()
 
-        nothing = question.reduction.nothing(len(question.leaves), self.n_classes)
-        answers = self._visit(answer, [0], ["sums", *_kinds(question.root)], only=only)
-        return reduce(Reduced.combined, answers, nothing)
+        def add(key: Key, block: Block) -> None:
+            self._prepare(question.root, question.splits, key, block)
+            try:
+                total = accumulators.pop()
+            except IndexError:
+                total = self._nothing(question)
+            accumulators.append(question.reduction.accumulate(block, question.leaves, question.scale, total))
+
+        self._visit(add, [0], ["sums", *_kinds(question.root)], only=only)
+        return reduce(Reduced.combined, accumulators or [self._nothing(question)])
+
+    def _nothing(self, question: SumsQuestion) -> Reduced:
+        return question.reduction.nothing(len(question.leaves), self.n_classes)
 
     def update(
         self,

@@ -9,52 +9,11 @@ import numpy as np
 from distboost.kernels import simd
 from distboost.kernels._jit import kernel
 from distboost.splits.gains import NO_CONTEXT, own_value, pair_values
+from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
-LARGEST_POOL = 2**29  # bytes of histograms that room is made for at once
 WIDEST = 256  # the most thresholds of a feature
 _LANES = np.uintp(simd.LANES)
-
-
-class Histograms:
-    """Node histograms: int64 sums of shape (total bins, channels) in reusable slots.
-
-    Bins of all features lie one after another; feature d has `n_bins[d]` bins and one for missing values. There are slots for
-    `most` nodes, or for fewer and then more where that would be a lot.
-    """
-
-    def __init__(self, n_bins: np.ndarray, n_channels: int, most: int = 1):
-        self.n_used = n_channels
-        self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
-        shape = int(self.offsets[-1]), simd.padded(self.n_used)
-        # Memory that is not written to is not taken, but there is a limit to what may be asked for.
-        size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
-        self.pool = np.empty((size, *shape), np.int64)
-        self._free = list(reversed(range(size)))
-
-    def take(self, n: int) -> list[int]:
-        """n free slots. Their content is whatever was left there."""
-        lacking = n - len(self._free)
-        if lacking > 0:
-            # In place: the old slots and a copy of them would take twice the memory. Threads that are done may still hold the
-            # array, which stays the same; nobody keeps a view of it from one question to the next.
-            size = len(self.pool)
-            self.pool.resize((size + lacking, *self.pool.shape[1:]), refcheck=False)
-            self._free.extend(reversed(range(size, size + lacking)))
-        return [self._free.pop() for _ in range(n)]
-
-    @property
-    def channels(self) -> tuple[int, int]:
-        """Channels in use, and with those that fill them up to whole groups."""
-        return self.n_used, self.pool.shape[2]
-
-    def add(self, slots: list[int], sums: np.ndarray) -> None:
-        """Adds (n, total bins, channels in use) to the slots."""
-        for slot, own in zip(slots, sums, strict=True):
-            self.pool[slot, :, : self.n_used] += own
-
-    def give_back(self, slots: list[int]) -> None:
-        self._free.extend(slots)
 
 
 class Candidates(NamedTuple):

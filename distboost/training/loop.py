@@ -73,7 +73,7 @@ def train(
         if found.rewritten is None:
             ends = found.outcome or len(ensemble) == n_rounds
             statistic = None if ends else algorithm.statistic(rows.round + 1)
-            losses = rows.update(steps, then=grow.foresee(statistic) if statistic else None)
+            losses = rows.update(steps, next_root=grow.next_root(statistic) if statistic else None)
         else:
             losses = rows.update(steps, from_zero=True, growth=found.growth)
         _check_growth(losses[0], len(ensemble), learning_rate)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from distboost.kernels import random
-from distboost.rows.interface import Foreseen, Rows
-from distboost.rows.messages import Root, Splits, Subsample
+from distboost.rows.interface import Rows
+from distboost.rows.messages import BestSplits, Family, Root, SplitRules, Splits, Subsample
 from distboost.rows.scales import LEAF_WEIGHT_UNIT
-from distboost.splits import search as splits
-from distboost.splits.gains import NO_CONTEXT
-from distboost.splits.search import Candidates, Histograms
 from distboost.trees.tree import BinnedTree, TreeStep
 from distboost.weights.base import Statistic
 
@@ -76,97 +72,80 @@ class Node:
 
     id: int
     depth: int
-    slot: int = -1  # of its histogram
+    is_summed: bool = False  # the rows know its histogram
     gain: float = 0.0
     feature: int = 0
     bin: int = 0
     missing_left: bool = False
     n_left: int = 0
     n_right: int = 0
+    left: np.ndarray | None = None  # (n,) int64: sums over the rows that the split sends left
+
+
+class Split(NamedTuple):
+    """A node that was split, and its children."""
+
+    node: Node
+    smaller: Node
+    larger: Node
 
     @property
-    def has_histogram(self) -> bool:
-        return self.slot >= 0
+    def ids(self) -> Family:
+        return Family(self.node.id, self.smaller.id, self.larger.id)
 
 
 class TreeGrower:
-    """Grows trees on the rows it is given; keeps its histograms' memory between rounds."""
+    """Grows trees on the rows it is given."""
 
     def __init__(self, rows: Rows, limits: GrowthLimits):
         self.rows = rows
         self.limits = limits
         self.weighted = rows.counts[0].weighted
-        self.n_sums = 0
-        self.foreseen: Foreseen | None = None
-        self.roots_asked = 0  # questions for the histogram of a root alone: the others came with an update
+        self._most_histograms = limits.most_histograms(rows.counts[0].n_rows)
 
     def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
         """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
         root = self.plant(statistic, kind, max_depth)
-        if self.may_split(root):
-            self.search([root], [])
         if not root.gain > 0:
-            self.histograms.give_back([root.slot])
+            self.rows.forget([root.id])
         if self.limits.max_leaf_nodes is None:
             self._grow_by_level(root)
         else:
             self._grow_best_first(root, self.limits.max_leaf_nodes)
         return self.finished()
 
-    def start(self, statistic: Statistic | None = None) -> None:
-        """Begins a tree: this round's rows and features."""
-        self.rows.start_tree(*self._root(statistic, self.rows.round))
+    def start(self) -> None:
+        """Begins a tree without histograms: this round's rows and features."""
+        self.rows.start_tree(self._root(None, self.rows.round))
 
-    def foresee(self, statistic: Statistic) -> Foreseen:
+    def next_root(self, statistic: Statistic) -> Root:
         """What the next round's first tree begins with, for the update of this round to begin it."""
-        self._make_room(statistic)
-        root = self._root(statistic, self.rows.round + 1)
-        self.foreseen = Foreseen(root, self.histograms, self.histograms.take(1)[0])
-        return self.foreseen
+        return self._root(statistic, self.rows.round + 1)
 
     def _root(self, statistic: Statistic | None, round: int) -> Root:
         unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
         features = _draw_features(self.rows.n_features, self.limits, round).astype(np.int64)
-        return Root(features, statistic, _draw_rows(self.limits, round), unit)
+        return Root(features, statistic, _draw_rows(self.limits, round), unit, self._most_histograms)
 
-    def _make_room(self, statistic: Statistic) -> None:
-        n_sums = statistic.n_sums(self.rows.n_classes)
-        if n_sums != self.n_sums:
-            self.n_sums = n_sums
-            most = self.limits.most_histograms(self.rows.counts[0].n_rows)
-            self.histograms = Histograms(self.rows.n_bins, n_sums + 1 + self.weighted, most)
-
-    def plant(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Node:
-        """Begins a tree with the histogram of its root."""
-        self._make_room(statistic)
+    def plant(
+        self, statistic: Statistic, kind: int, max_depth: int | None = None, search: bool = True
+    ) -> Node:
+        """Begins a tree: its root, with the best split if it is searched and may be split."""
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth = min(depths, default=None)
-        self.kind = kind
+        self.n_sums = statistic.n_sums(self.rows.n_classes)
         self.split_nodes: list[Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
-        root = Node(0, 0, self._root_histogram(statistic))
-        self.sums = {root.id: self._totals(root)}
-        # The weight that a leaf must hold is a fraction of that of all rows in the tree.
-        weight = int(self.sums[root.id][self.n_sums + self.weighted])
-        self.min_weight = int(np.ceil(self.limits.min_weight_fraction_leaf * weight))
-        self.weight = weight / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
-        return root
-
-    def _root_histogram(self, statistic: Statistic) -> int:
-        """The slot of the histogram of all rows, which may have come with the last update."""
-        wanted = self._root(statistic, self.rows.round)
-        self.features = wanted.features
-        foreseen, self.foreseen = self.foreseen, None
-        if foreseen is not None and wanted.same(foreseen.root) and self.rows.is_sharp(statistic):
-            return foreseen.slot
-        if foreseen is not None:
-            foreseen.histograms.give_back([foreseen.slot])
-        self.rows.start_tree(*wanted)
-        (slot,) = self.histograms.take(1)
-        self.rows.histogram([0], self.histograms, [slot])
-        self.roots_asked += 1
-        return slot
+        root, node = self._root(statistic, self.rows.round), Node(0, 0, is_summed=True)
+        self.features = root.features
+        rules = SplitRules(kind, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf)
+        sums, best = self.rows.plant(root, rules, search and self.may_split(node))
+        if best is not None:
+            take([node], best)
+        self.sums = {node.id: sums}
+        self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
+        return node
 
     # Orders of growth.
 
@@ -184,21 +163,9 @@ class TreeGrower:
             for child in self._expand([node], last=n_leaves == max_leaf_nodes):
                 if child.gain > 0:
                     heapq.heappush(heap, (-child.gain, child.id, child))
-        self.histograms.give_back([node.slot for _, _, node in heap])
+        self.rows.forget([node.id for _, _, node in heap])
 
     # Steps.
-
-    def _totals(self, node: Node) -> np.ndarray:
-        """The sums over all rows of a node that has a histogram."""
-        first, last = self.histograms.offsets[self.features[0]], self.histograms.offsets[self.features[0] + 1]
-        return self.histograms.pool[node.slot, first:last].sum(axis=0)
-
-    def left_sums(self, node: Node) -> np.ndarray:
-        """The sums over the rows that the node's split sends left."""
-        first, stop = self.histograms.offsets[node.feature], self.histograms.offsets[node.feature + 1] - 1
-        sums = self.histograms.pool[node.slot]
-        left = sums[first : first + node.bin + 1].sum(axis=0)
-        return left + sums[stop] if node.missing_left else left
 
     def may_split(self, node: Node) -> bool:
         deep = self.max_depth is not None and node.depth >= self.max_depth
@@ -206,12 +173,13 @@ class TreeGrower:
 
     def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
         """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
-        built, siblings, _ = self.split(nodes, last)
-        if built:
-            self.search(built, siblings)
-        frontier = sorted([*built, *siblings], key=lambda node: node.id)
-        self.histograms.give_back([node.slot for node in frontier if not node.gain > 0])
-        return frontier
+        families, _ = self.split(nodes, last)
+        if families:
+            best = self.rows.best_splits([family.ids for family in families])
+            assert best is not None
+            take([*(f.smaller for f in families), *(f.larger for f in families)], best)
+        frontier = [child for family in families for child in (family.smaller, family.larger)]
+        return sorted(frontier, key=lambda node: node.id)
 
     def child_ids(self, position: int) -> tuple[int, int]:
         """The numbers of the children of the node that is split after `position` others."""
@@ -222,56 +190,33 @@ class TreeGrower:
         """Whether it has rows enough to be split."""
         return int(self.sums[node.id][self.n_sums]) >= 2 * self.limits.min_samples_leaf
 
-    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Node], list[Node], list[Node]]:
-        """Splits the nodes. The smaller of each two children is summed; its sibling's slot still holds their parent.
+    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Split], list[Node]]:
+        """Splits the nodes; returns those whose children are to be summed, and the children of others that may be leaves only.
 
-        Third come children that have no histograms, as neither of two has rows enough to be split.
+        These others are split for the last time, or neither of their children has rows enough to be split.
         """
-        parted, built, siblings, bare = [], [], [], []
+        parted, families, bare, done = [], [], [], []
         for node in nodes:
             left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
             self.n_nodes += 2
             self.children[node.id] = (left.id, right.id)
             self.split_nodes.append(node)
-            self.sums[left.id] = self.left_sums(node)
-            self.sums[right.id] = self.sums.pop(node.id) - self.sums[left.id]
+            assert node.left is not None
+            self.sums[left.id] = node.left
+            self.sums[right.id] = self.sums.pop(node.id) - node.left
             parted.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
             if last or not self.may_split(left):
-                self.histograms.give_back([node.slot])
-                continue
-            if not (self.has_rows(left) or self.has_rows(right)):
-                self.histograms.give_back([node.slot])
+                done.append(node.id)
+            elif not (self.has_rows(left) or self.has_rows(right)):
+                done.append(node.id)
                 bare += [left, right]
-                continue
-            # Only the smaller child is summed; the other is the parent less it, in the parent's slot.
-            smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
-            larger.slot = node.slot
-            built.append(smaller)
-            siblings.append(larger)
+            else:
+                left.is_summed = right.is_summed = True
+                smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
+                families.append(Split(node, smaller, larger))
+        self.rows.forget(done)
         self.rows.split(Splits.of(parted))
-        if built:
-            for node, slot in zip(built, self.histograms.take(len(built)), strict=True):
-                node.slot = slot
-            self.rows.histogram([node.id for node in built], self.histograms, [node.slot for node in built])
-        return built, siblings, bare
-
-    def search(self, built: list[Node], siblings: list[Node], context: np.ndarray = NO_CONTEXT) -> None:
-        """Finds the best splits of nodes with histograms, and of their siblings, whose slots hold their parents."""
-        found = splits.search(
-            self.histograms,
-            [node.slot for node in built],
-            [node.slot for node in siblings],
-            self.features,
-            self.n_sums,
-            self.kind,
-            self.limits.min_samples_leaf,
-            self.min_weight,
-            self.weighted,
-            self.rows.threads,
-            context,
-        )
-        for node, split in zip([*built, *siblings], _by_node(found), strict=True):
-            node.gain, _, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
+        return families, bare
 
     def finished(self) -> Tree:
         """The split nodes numbered in order, all other nodes as leaves."""
@@ -306,8 +251,14 @@ class TreeGrower:
         return Tree(binned, gain, np.array(leaves, np.int64), self.weight, sums[:, :n], mass)
 
 
-def _by_node(found: Candidates) -> Iterable[tuple]:
-    return zip(*(column.tolist() for column in found), strict=True)
+def take(nodes: list[Node], best: BestSplits) -> None:
+    """Notes the best split of each node."""
+    *columns, left = best
+    for node, split, sums in zip(
+        nodes, zip(*(column.tolist() for column in columns), strict=True), left, strict=True
+    ):
+        node.gain, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
+        node.left = sums
 
 
 def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from distboost.kernels import partition, update
-
-if TYPE_CHECKING:
-    from distboost.runtime.block import Block
+from distboost.rows.block import BlockRows
 
 
 class BinnedTree(NamedTuple):
@@ -29,7 +27,7 @@ class TreeStep(NamedTuple):
     values: np.ndarray  # (leaves, n_scores)
     leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie parted by this tree
 
-    def add(self, block: Block, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
         rest = block.present
         if parted and self.leaves is not None:
             update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)

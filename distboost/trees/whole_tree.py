@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distboost.splits import gains
-from distboost.splits.search import subtract
-from distboost.trees.grower import Node, Tree, TreeGrower
+from distboost.trees.grower import Node, Tree, TreeGrower, take
 from distboost.weights.base import Statistic
 
 
@@ -45,14 +44,16 @@ class WholeTree:
             worth, flipped = _worth(others + sums[::-sign]), _worth(others + sums[::sign])
         else:
             worth, flipped = -sums.sum(dtype=np.float64), -np.inf  # the loss before the tree
-        if node.has_histogram:
-            self.grow.search([node], [], np.concatenate([others, np.full((2, 1), worth)], axis=1))
+        if node.is_summed:
+            context = np.concatenate([others, np.full((2, 1), worth)], axis=1)
+            take([node], self.grow.rows.best_split(node.id, context))
         if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
             node.gain = 0.0
             return "flip"
         if not node.gain > 0:
             return "keep"
-        left = self._sides(self.grow.left_sums(node))
+        assert node.left is not None
+        left = self._sides(node.left)
         right = sums - left
         self.children = left, right
         rising = _worth(others + left + right[::-1])
@@ -82,7 +83,7 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
     leaf's sign round; when all leaves have come to one sign, the constant is the learner. A leaf stays as it is if nothing
     lowers the loss.
     """
-    root = grow.plant(statistic, gains.WHOLE_TREE)
+    root = grow.plant(statistic, gains.WHOLE_TREE, search=False)
     tree = WholeTree(grow, root)
     level = [root]
     while level:
@@ -98,12 +99,12 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
                 tree.signs[node.id] *= -1
             if change == "flip" and grow.may_split(node):
                 again.append(node)
-            elif node.has_histogram:
-                grow.histograms.give_back([node.slot])
-        built, siblings, bare = grow.split(split)
-        for smaller, larger in zip(built, siblings, strict=True):
-            pool = grow.histograms.pool
-            subtract(pool[larger.slot], pool[smaller.slot], grow.features, grow.histograms.offsets)
-        level = sorted([*built, *siblings, *bare, *again], key=lambda node: node.id)
+            elif node.is_summed:
+                grow.rows.forget([node.id])
+        families, bare = grow.split(split)
+        if families:
+            grow.rows.best_splits([family.ids for family in families], search=False)
+        children = [child for family in families for child in (family.smaller, family.larger)]
+        level = sorted([*children, *bare, *again], key=lambda node: node.id)
     found = grow.finished()
     return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

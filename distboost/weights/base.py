@@ -196,6 +196,13 @@ class Reduction(ABC):
         self.add(block, leaves, scale, sums)
         return Reduced(sums, maxima)
 
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
+        """Return the answer of the block combined with `into`, whose arrays may be written to."""
+        if type(self).answer is Reduction.answer:
+            self.add(block, leaves, scale, into.sums)
+            return into
+        return into.combined(self.answer(block, leaves, scale))
+
     def nothing(self, n_leaves: int, n_classes: int) -> Reduced:
         """The answer of no rows."""
         return Reduced(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))

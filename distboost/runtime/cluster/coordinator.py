@@ -17,13 +17,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from distboost.errors import ClusterError, StoreError, WorkerError
-from distboost.rows.interface import Rows
 from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess, total
+from distboost.runtime.coordinated import CoordinatedRows
 from distboost.runtime.shard import NOTHING_TO_REPLAY, Layout
-from distboost.splits.search import Histograms
+from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
 log = logging.getLogger("distboost")
@@ -95,7 +95,7 @@ class Session:
     keys: set[Key] = field(default_factory=set)
 
 
-class DistributedRows(Rows):
+class DistributedRows(CoordinatedRows):
     """Rows that workers hold; an answer is the sum of theirs.
 
     Other workers read a lost worker's blocks again and replay on them what the training has done (`ReplayLog`); only these blocks

@@ -1,0 +1,75 @@
+"""What messages and the interface of rows need to know of weightings, statistics and reductions (see `weights.base`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from distboost.rows.block import BlockRows
+from distboost.rows.reduced import Reduced
+from distboost.rows.scales import Scale
+
+
+class Weighting(Protocol):
+    """How a row weighs, given its scores and its class."""
+
+    def initial_shifts(self, n_classes: int) -> list[float]: ...
+
+    def growth(self, values: np.ndarray) -> list[float]: ...
+
+    def n_sums(self, n_classes: int) -> int: ...
+
+    def risk(
+        self,
+        block: BlockRows,
+        shifts: np.ndarray,
+        factor: float,
+        unit: float,
+        out: np.ndarray,
+        largest: np.ndarray,
+    ) -> None: ...
+
+    def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray: ...
+
+    def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray: ...
+
+
+class Statistic(Protocol):
+    """The vector that a row adds to the histograms of a tree."""
+
+    @property
+    def wide(self) -> bool: ...
+
+    @property
+    def n_totals(self) -> int: ...
+
+    def n_sums(self, n_classes: int) -> int: ...
+
+    def prepare(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float
+    ) -> Sequence[int] | None: ...
+
+    def shift(self, shifts: Sequence[float]) -> float: ...
+
+    def histogram(
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        features: np.ndarray,
+        offsets: np.ndarray,
+        weight_unit: float,
+        slots: np.ndarray,
+        pool: np.ndarray,
+    ) -> Any: ...
+
+
+class Reduction(Protocol):
+    """Sums over the rows of each leaf, with maxima and a best row where it has them."""
+
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced: ...
+
+    def nothing(self, n_leaves: int, n_classes: int) -> Reduced: ...
+
+    def shift(self, shifts: Sequence[float]) -> float: ...
