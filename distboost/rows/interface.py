@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distboost.rows.messages import BestSplits, Family, Losses, Root, RowCounts, SplitRules, Splits, Step
+from distboost.rows.messages import BestSplits, Losses, Root, RowCounts, Siblings, SplitRules, Splits, Step
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best
 from distboost.rows.scales import Scale
@@ -87,13 +87,13 @@ class Rows(ABC):
         """Split nodes. The splits travel with the next question and cost no round trip."""
 
     @abstractmethod
-    def best_splits(self, families: Sequence[Family], search: bool = True) -> BestSplits | None:
+    def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
         """Sum the children of nodes that were split, and find the best split of each.
 
         Returns
         -------
         best : BestSplits or None
-            Of the smaller child of each family, then of the larger ones; None without a search. Nodes without a split
+            Of the smaller child of each pair, then of the larger ones; None without a search. Nodes without a split
             are forgotten.
         """
 

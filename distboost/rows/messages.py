@@ -83,7 +83,7 @@ class SplitRules(NamedTuple):
     min_weight_fraction: float  # of the weight of all rows in the tree, on either side
 
 
-class Family(NamedTuple):
+class Siblings(NamedTuple):
     """A node and the two that it is split into. The rows of the smaller are summed; the larger is the parent less these."""
 
     parent: int

@@ -16,13 +16,13 @@ import numpy as np
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
-    Family,
     GivenScores,
     HistogramQuestion,
     Losses,
     Root,
     RootQuestion,
     RowCounts,
+    Siblings,
     SplitRules,
     Splits,
     Step,
@@ -110,12 +110,12 @@ class CoordinatedRows(Rows):
         sums = self.tree.plant(rules)
         return sums, self.tree.search([0]) if search else None
 
-    def best_splits(self, families: Sequence[Family], search: bool = True) -> BestSplits | None:
-        slots = self.tree.take_children(families)
-        self._ask_histograms([family.smaller for family in families], slots)
+    def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
+        slots = self.tree.take_children(siblings)
+        self._ask_histograms([pair.smaller for pair in siblings], slots)
         if search:
-            return self.tree.search_children(families)
-        self.tree.subtract_children(families)
+            return self.tree.search_children(siblings)
+        self.tree.subtract_children(siblings)
         return None
 
     def best_split(self, node: int, context: np.ndarray) -> BestSplits:

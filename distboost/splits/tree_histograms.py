@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distboost.rows.messages import BestSplits, Family, Root, SplitRules
+from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules
 from distboost.splits.gains import NO_CONTEXT
 from distboost.splits.histograms import Histograms
 from distboost.splits.search import search, subtract
@@ -63,26 +63,26 @@ class TreeHistograms:
         self._min_weight = math.ceil(rules.min_weight_fraction * int(sums[self._n_sums + self._weighted]))
         return sums
 
-    def take_children(self, families: Sequence[Family]) -> list[int]:
+    def take_children(self, siblings: Sequence[Siblings]) -> list[int]:
         """Return slots for the smaller children; the larger ones take over their parents'."""
-        slots = self.histograms.take(len(families))
-        for family, slot in zip(families, slots, strict=True):
-            self.slots[family.larger] = self.slots.pop(family.parent)
-            self.slots[family.smaller] = slot
+        slots = self.histograms.take(len(siblings))
+        for pair, slot in zip(siblings, slots, strict=True):
+            self.slots[pair.larger] = self.slots.pop(pair.parent)
+            self.slots[pair.smaller] = slot
         return slots
 
-    def subtract_children(self, families: Sequence[Family]) -> None:
+    def subtract_children(self, siblings: Sequence[Siblings]) -> None:
         """Turn what lies in the larger children's slots, their parents' histograms, into their own."""
         pool = self.histograms.pool
-        for _, smaller, larger in families:
+        for _, smaller, larger in siblings:
             subtract(
                 pool[self.slots[larger]], pool[self.slots[smaller]], self._features, self.histograms.offsets
             )
 
-    def search_children(self, families: Sequence[Family]) -> BestSplits:
+    def search_children(self, siblings: Sequence[Siblings]) -> BestSplits:
         """Find the best splits of the smaller children, then of the larger ones, whose slots hold their parents."""
-        smaller = [family.smaller for family in families]
-        larger = [family.larger for family in families]
+        smaller = [pair.smaller for pair in siblings]
+        larger = [pair.larger for pair in siblings]
         best = self._search(smaller, larger, NO_CONTEXT)
         self.forget([node for node, gain in zip(smaller + larger, best.gain, strict=True) if not gain > 0])
         return best

@@ -10,7 +10,7 @@ import numpy as np
 
 from distboost.kernels import random
 from distboost.rows.interface import Rows
-from distboost.rows.messages import BestSplits, Family, Root, SplitRules, Splits, Subsample
+from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
 from distboost.rows.scales import LEAF_WEIGHT_UNIT
 from distboost.trees.tree import BinnedTree, TreeStep
 from distboost.weights.base import Statistic
@@ -90,8 +90,8 @@ class Split(NamedTuple):
     larger: Node
 
     @property
-    def ids(self) -> Family:
-        return Family(self.node.id, self.smaller.id, self.larger.id)
+    def ids(self) -> Siblings:
+        return Siblings(self.node.id, self.smaller.id, self.larger.id)
 
 
 class TreeGrower:
@@ -173,12 +173,12 @@ class TreeGrower:
 
     def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
         """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
-        families, _ = self.split(nodes, last)
-        if families:
-            best = self.rows.best_splits([family.ids for family in families])
+        siblings, _ = self.split(nodes, last)
+        if siblings:
+            best = self.rows.best_splits([pair.ids for pair in siblings])
             assert best is not None
-            take([*(f.smaller for f in families), *(f.larger for f in families)], best)
-        frontier = [child for family in families for child in (family.smaller, family.larger)]
+            take([*(f.smaller for f in siblings), *(f.larger for f in siblings)], best)
+        frontier = [child for pair in siblings for child in (pair.smaller, pair.larger)]
         return sorted(frontier, key=lambda node: node.id)
 
     def child_ids(self, position: int) -> tuple[int, int]:
@@ -195,7 +195,7 @@ class TreeGrower:
 
         These others are split for the last time, or neither of their children has rows enough to be split.
         """
-        parted, families, bare, done = [], [], [], []
+        parted, siblings, bare, done = [], [], [], []
         for node in nodes:
             left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
             self.n_nodes += 2
@@ -213,10 +213,10 @@ class TreeGrower:
             else:
                 left.is_summed = right.is_summed = True
                 smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
-                families.append(Split(node, smaller, larger))
+                siblings.append(Split(node, smaller, larger))
         self.rows.forget(done)
         self.rows.split(Splits.of(parted))
-        return families, bare
+        return siblings, bare
 
     def finished(self) -> Tree:
         """The split nodes numbered in order, all other nodes as leaves."""

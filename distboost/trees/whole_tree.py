@@ -101,10 +101,10 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
                 again.append(node)
             elif node.is_summed:
                 grow.rows.forget([node.id])
-        families, bare = grow.split(split)
-        if families:
-            grow.rows.best_splits([family.ids for family in families], search=False)
-        children = [child for family in families for child in (family.smaller, family.larger)]
+        siblings, bare = grow.split(split)
+        if siblings:
+            grow.rows.best_splits([pair.ids for pair in siblings], search=False)
+        children = [child for pair in siblings for child in (pair.smaller, pair.larger)]
         level = sorted([*children, *bare, *again], key=lambda node: node.id)
     found = grow.finished()
     return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

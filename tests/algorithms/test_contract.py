@@ -496,7 +496,7 @@ def test_rounds_that_the_update_before_began_are_no_others(
     expected = content
     if some:
         expected = file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path)
-    monkeypatch.setattr(TreeGrower, "foresee", lambda self, statistic: None)
+    monkeypatch.setattr(TreeGrower, "next_root", lambda self, statistic: None)
     assert file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path) == expected
 
 

@@ -11,10 +11,10 @@ from numpy.testing import assert_array_equal
 
 from distboost import registry
 from distboost.model.create import new_ensemble
+from distboost.rows.messages import SplitRules
 from distboost.rows.scales import ENOUGH_BITS, LOST_BITS
 from distboost.runtime.local import LocalRuntime
 from distboost.splits import gains
-from distboost.splits.search import Histograms
 from distboost.training import loop as training
 from distboost.training.loop import train
 from distboost.trees.grower import GrowthLimits, TreeGrower
@@ -101,8 +101,7 @@ def test_an_update_asked_again_answers_the_same_and_moves_nothing(runtime, probl
     rows, grow, step, statistic = begun(runtime, *problem)
     asked, update = [], rows._update
     rows._update = lambda *question: asked.append((question, update(*question))) or asked[-1][1]
-    foreseen = grow.foresee(statistic)
-    rows.update([step], then=foreseen)
+    rows.update([step], next_root=grow.next_root(statistic))
     [((question, histograms, slots), (partial, totals))] = asked
     histogram = histograms.pool[slots].copy()
     for _ in range(2):
@@ -172,11 +171,13 @@ def test_no_slot_of_a_histogram_is_lost(monkeypatch, name, parameters, limits, m
 
     def look(progress):
         [grow] = growers
-        free = sorted(grow.histograms._free)
+        tree = grow.rows.tree
+        free = sorted(tree.histograms._free)
         assert len(set(free)) == len(free)
-        taken.append(set(range(len(grow.histograms.pool))) - set(free))
+        taken.append(set(range(len(tree.histograms.pool))) - set(free))
         last = progress.round == progress.n_rounds
-        assert taken[-1] == (set() if last else {grow.foreseen.slot})
+        assert taken[-1] == set(tree.slots.values())
+        assert list(tree.slots) == ([] if last else [0])
 
     monkeypatch.setattr(training, "TreeGrower", Seen)
     X, y = make()
@@ -206,7 +207,7 @@ def test_statistics_keep_their_digits_however_large_a_step(bits, wide):
     statistic = Residuals(WEIGHTING, wide=wide)
     grow = TreeGrower(rows, STUMP)
     first = grow(statistic, gains.DIRECTION)
-    rows.update([first.step(bits * np.log(2) * np.eye(2))], then=grow.foresee(statistic))
+    rows.update([first.step(bits * np.log(2) * np.eye(2))], next_root=grow.next_root(statistic))
     again = grow(statistic, gains.DIRECTION)
     assert again.binned.bin.tolist() == first.binned.bin.tolist() == [3]
     scale = rows.histogram_scale
@@ -234,26 +235,26 @@ def test_a_separated_column_is_boosted_on():
         assert tree.n_leaves == 2
         assert tree.sums.max() > 2**40
         α = np.log(2.0**40) / 2
-        rows.update([tree.step(np.outer([α, -α], [1.0, 0.0, 0.0]))], then=grow.foresee(statistic))
+        rows.update([tree.step(np.outer([α, -α], [1.0, 0.0, 0.0]))], next_root=grow.next_root(statistic))
     runtime.close()
 
 
 def test_histograms_that_come_with_an_update_are_those_of_its_scores(runtime, problem):
     """Of the rows and features of the next round, and in units of the bound."""
     rows, grow, step, statistic = begun(runtime, *problem)
-    foreseen = grow.foresee(statistic)
-    rows.update([step], then=foreseen)
+    root = grow.next_root(statistic)
+    rows.update([step], next_root=root)
+    histograms = rows.tree.histograms
     histogram, totals, scale = (
-        foreseen.histograms.pool[foreseen.slot].copy(),
+        histograms.pool[rows.tree.slots[0]].copy(),
         rows.totals,
         rows.histogram_scale,
     )
-    rows.start_tree(*foreseen.root)
-    anew = Histograms(rows.n_bins, foreseen.histograms.n_used)
-    rows.histogram([0], anew, anew.take(1))
-    for d in foreseen.root.features:
-        bins = slice(anew.offsets[d], anew.offsets[d + 1])
-        assert_array_equal(anew.pool[0, bins], histogram[bins])
+    rows._next_root = None  # as if it had not come
+    rows.plant(root, SplitRules(gains.CODEWORD, 1, 0.0))
+    for d in root.features:
+        bins = slice(histograms.offsets[d], histograms.offsets[d + 1])
+        assert_array_equal(histograms.pool[rows.tree.slots[0], bins], histogram[bins])
     assert_array_equal(rows.totals, totals)
     assert rows.histogram_scale == scale
     assert rows.calls["histogram"] == 2 + 1

@@ -16,11 +16,10 @@ from distboost.algorithms.solvers import linesearch
 from distboost.data.dataset import RawDataset
 from distboost.model.create import new_ensemble
 from distboost.model.trees import TreeEnsemble
-from distboost.rows.messages import Splits
+from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.reduced import Best, Reduced
 from distboost.runtime.shard import Layout
 from distboost.splits import gains
-from distboost.splits.search import Histograms
 from distboost.threads import Threads
 from distboost.training.loop import train
 from distboost.trees.grower import GrowthLimits, TreeGrower
@@ -68,10 +67,9 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
     rows, profile = place(runtime, X, y, weights)
     K = rows.n_classes
     rows.begin(WEIGHTING)
-    rows.start_tree(np.arange(6), Residuals(WEIGHTING, wide=wide))
-    histograms = Histograms(rows.n_bins, K + 1)
-    [slot] = histograms.take(1)
-    rows.histogram([0], histograms, [slot])
+    root = Root(np.arange(6), Residuals(WEIGHTING, wide=wide), None, 0.0)
+    sums, _ = rows.plant(root, SplitRules(gains.CODEWORD, 1, 0.0), search=False)
+    histograms, slot = rows.tree.histograms, rows.tree.slots[0]
 
     # All scores are 0: e = 1 for every other class, and shift and scale are those of K - 1 of them.
     scale = rows.histogram_scale
@@ -84,6 +82,7 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
         np.add.at(expected[:, :K], histograms.offsets[d] + b, V.astype(np.int64))
         np.add.at(expected[:, K], histograms.offsets[d] + b, (weights > 0).astype(np.int64))
     assert_array_equal(histograms.pool[slot, :, : K + 1], expected)
+    assert_array_equal(sums, expected[: histograms.offsets[1]].sum(axis=0))
     assert rows.totals.tolist() == [e * (K - 1) * weights.sum()]
     rows.close()
 
@@ -107,16 +106,18 @@ def test_splits_travel_with_the_next_question(runtime, problem):
     X, y, _ = problem
     rows, profile = place(runtime, X, y)
     rows.begin(WEIGHTING)
-    rows.start_tree(np.arange(6), Residuals(WEIGHTING))
-    histograms = Histograms(rows.n_bins, rows.n_classes + 1)
-    slots = histograms.take(3)
-    rows.histogram([0], histograms, slots[:1])
+    root = Root(np.arange(6), Residuals(WEIGHTING), None, 0.0, 2)
+    rows.plant(root, SplitRules(gains.CODEWORD, 1, 0.0))
+    histograms = rows.tree.histograms
+    whole = histograms.pool[rows.tree.slots[0]].copy()
     rows.split(Splits.of([(0, 2, 10, True, 1, 2)]))
     assert rows.calls["histogram"] == 1
-    rows.histogram([1, 2], histograms, slots[1:])
-    assert_array_equal(histograms.pool[slots[1]] + histograms.pool[slots[2]], histograms.pool[slots[0]])
+    rows.best_splits([Siblings(0, 1, 2)], search=False)
+    assert rows.calls["histogram"] == 2
+    slots = [rows.tree.slots[1], rows.tree.slots[2]]
+    assert_array_equal(histograms.pool[slots[0]] + histograms.pool[slots[1]], whole)
     left = (X[:, 2] <= profile.edges[2][10]) | np.isnan(X[:, 2])
-    counts = histograms.pool[slots[1:], : histograms.offsets[1], rows.n_classes].sum(axis=1)
+    counts = histograms.pool[slots, : histograms.offsets[1], rows.n_classes].sum(axis=1)
     assert_array_equal(counts, [left.sum(), (~left).sum()])
     rows.close()
 

@@ -340,7 +340,7 @@ def grow_and_update(found):
     statistic = Residuals(MarginWeights(0.5))
     for _ in range(2):
         tree = grow(statistic, gains.DIRECTION)
-        rows.update([tree.step(np.ones((tree.n_leaves, 4)))], then=grow.foresee(statistic))
+        rows.update([tree.step(np.ones((tree.n_leaves, 4)))], next_root=grow.next_root(statistic))
     return rows
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.splits import gains
-from distboost.splits.search import Candidates, Histograms, search
+from distboost.splits.histograms import Histograms
+from distboost.splits.search import Candidates, search
 from distboost.threads import Threads
 
 

@@ -339,7 +339,8 @@ def test_a_root_knows_its_sums(kind, limits, weighted):
     grow = TreeGrower(rows, limits)
     tree = grow_whole_tree(grow, statistic)[0] if kind == gains.WHOLE_TREE else grow(statistic, kind)
     assert tree.leaves.tolist() == [0]
-    assert sorted(grow.histograms._free) == list(range(len(grow.histograms.pool)))
+    assert not rows.tree.slots
+    assert sorted(rows.tree.histograms._free) == list(range(len(rows.tree.histograms.pool)))
     assert tree.weight == data.weights.sum()
     assert_sums(rows, tree, statistic, data)
     runtime.close()
@@ -406,5 +407,6 @@ def test_histogram_slots_are_all_given_back():
         grow = TreeGrower(rows, limits)
         for _ in range(3):
             grow(Residuals(MARGINS), gains.DIRECTION)
-            assert sorted(grow.histograms._free) == list(range(len(grow.histograms.pool)))
+            assert not rows.tree.slots
+            assert sorted(rows.tree.histograms._free) == list(range(len(rows.tree.histograms.pool)))
     runtime.close()

@@ -177,7 +177,8 @@ def grown(data, limits, rounds):
     grow = TreeGrower(rows, limits)
     for _ in range(rounds):
         tree, signs = grow_whole_tree(grow, CodeSides(weighting))
-        assert sorted(grow.histograms._free) == list(range(len(grow.histograms.pool)))
+        assert not rows.tree.slots
+        assert sorted(rows.tree.histograms._free) == list(range(len(rows.tree.histograms.pool)))
         sides, of_rows = np.split(tree.sums, 2, axis=1), sides_of(rows, weighting)
         rows.sums(ColumnSums(weighting, 0), tree.leaves)  # the last splits are made with the next question
         for leaf, *sums in zip(tree.leaves, *sides, strict=True):
