@@ -15,19 +15,19 @@ from threadpoolctl import threadpool_limits
 
 
 def available_cores() -> int:
-    """The number of cores this process may use: of those it may run on, as many as its container has time on."""
+    """The number of cores this process may use: its CPU affinity, limited by the quota of its container."""
     return cpu_count()
 
 
 class _SingleBlas:
-    """One thread for linear algebra as long as anyone wants it: the setting is the whole process's.
+    """Limits BLAS to one thread for as long as any context is open.
 
-    Each of two trainings beside each other would else end it for the other.
+    The limit applies to the whole process. Without a count, the first of two concurrent trainings to end would lift it for both.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wanted = 0
+        self._n_open = 0
         self._limits: threadpool_limits | None = None
 
     @contextmanager
@@ -35,13 +35,13 @@ class _SingleBlas:
         with self._lock:
             if self._limits is None:
                 self._limits = threadpool_limits(1, "blas")
-            self._wanted += 1
+            self._n_open += 1
         try:
             yield
         finally:
             with self._lock:
-                self._wanted -= 1
-                if not self._wanted:
+                self._n_open -= 1
+                if not self._n_open:
                     self._limits.restore_original_limits()
                     self._limits = None
 
@@ -57,23 +57,29 @@ def _begin_thread(ended: threading.Event) -> None:
 
 
 def is_given_up() -> bool:
-    """Whether the `Threads.each` that gave this thread its work has ended, as when it was interrupted: nobody waits for it."""
+    """Whether the `Threads.each` that this thread works for has ended, perhaps by an interrupt: nobody waits for the result."""
     ended = getattr(_mine, "ended", None)
     return ended is not None and ended.is_set()
 
 
 class Threads:
-    """Runs functions over items on `n` threads, the calling one included; with one thread it is a plain loop."""
+    """Runs functions over items on `n` threads, the calling one included. With one thread, this is a plain loop.
+
+    Parameters
+    ----------
+    n : int or None, default=None
+        None: one thread for each available core.
+    """
 
     def __init__(self, n: int | None = None):
         self.n = n or available_cores()
         self._pool = ThreadPoolExecutor(self.n - 1, "distboost") if self.n > 1 else None
 
     def map(self, function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
-        """function(item) for all items, in their order: each thread takes the next item as soon as it is free.
+        """Returns function(item) for all items, in order. Each thread takes the next item as soon as it is free.
 
-        If any fails, no other is begun, those that run are waited for, and the error of the first item that failed is raised.
-        `function` may map, too.
+        If a call fails, no further call begins. Those that run are waited for, and the error of the first item that failed is
+        raised. `function` may call `map` too.
         """
         items = list(items)
         if self._pool is None or len(items) < 2:
@@ -109,19 +115,19 @@ class Threads:
                 raise failures[min(failures, key=lambda n: (isinstance(failures[n], Exception), n))]
             return [results[number] for number in range(len(items))]
         finally:
-            # Tracebacks lead back here, and so does a helper that was cancelled, as long as it waits in the pool's queue.
+            # Tracebacks refer to this frame, and so does a cancelled helper while it is in the pool's queue.
             failures.clear()
             results.clear()
 
     def each(
         self, function: Callable[..., Any], items: Iterable[Any], at_once: int | None = None
     ) -> Generator[Any, None, None]:
-        """function(item) for each item, one after another; at most `at_once` are under way or not yet taken."""
+        """Yields function(item) for each item, in order. At most `at_once` calls run or have results that are not yet taken."""
         most = min(at_once or self.n, self.n)
         if most < 2:
             yield from map(function, items)
             return
-        # A pool of its own, for this thread waits: each of its threads may work.
+        # A separate pool: this thread only waits, so all threads of the pool may work.
         ended = threading.Event()
         pool = ThreadPoolExecutor(most, "distboost-each", _begin_thread, (ended,))
         window: deque[Future[Any]] = deque()
@@ -148,7 +154,10 @@ class Threads:
 
 
 def _wait_for_running(helpers: list[Future[Any]]) -> None:
-    """Helpers that no thread was free for have nothing left to do: to wait for them could be to wait for ourselves."""
+    """Cancels the helpers that have not started, as no items are left for them, and waits for the others.
+
+    To wait for a helper that has not started could be a deadlock: the pool's threads may be those that wait.
+    """
     for helper in helpers:
         if not helper.cancel():
             helper.exception()

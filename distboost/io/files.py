@@ -1,9 +1,9 @@
 """Files of arrays under a JSON header: model files, and the segments of checkpoints.
 
-safetensors (arrays only) whose one metadata entry is the header. Nothing in it is run, and every size is checked against the
-file's own before anything is made of it.
+The format is safetensors (arrays only); its one metadata entry is the header. No content is executed, and every size is checked
+against the size of the file before memory is allocated.
 
-On a local disk only regular files are read and replaced. A pipe would never end, and a device is nothing to be replaced.
+On a local disk, only regular files are read and replaced: a pipe would never end, and a device must not be replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMAT_VERSION = 1
 
 
 def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Writes a file: the same header and arrays give the same bytes."""
+    """Writes a file. Equal headers and arrays give equal bytes."""
     publish(url, encoded(header, arrays))
 
 
@@ -73,7 +73,7 @@ def decoded(content: bytes, url: str) -> tuple[dict[str, Any], dict[str, np.ndar
 
 
 def check_version(version: Any, where: str) -> None:
-    """Raises ModelFormatError unless this library reads what has this format version."""
+    """Raises ModelFormatError unless this library can read this format version."""
     if version != FORMAT_VERSION:
         raise ModelFormatError(
             f"{where} has format version {version!r}; this library reads version {FORMAT_VERSION}. Install a newer distboost."
@@ -90,9 +90,9 @@ def _checksum(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
 
 
 def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatError) -> bytes:
-    """The bytes of a file as it is now; of one with more than `most` bytes, one more than that.
+    """The bytes of a file; of a file with more than `most` bytes, the first `most` + 1.
 
-    Raises an error of this kind if something else is at a local path. A folder is an IsADirectoryError.
+    Raises an error of type `kind` if a local path leads to something else than a file, and IsADirectoryError if to a folder.
     """
     filesystem, path = fsspec.core.url_to_fs(url)
     end = None if most is None else most + 1
@@ -106,10 +106,10 @@ def read_local(
     path: str | os.PathLike[str], end: int | None = None, kind: type[Exception] = ModelFormatError
 ) -> bytes:
     """The bytes of a local file, or the first `end` of them."""
-    _check_regular(os.stat(path).st_mode, path, kind)  # to open a device or a pipe may do something already
+    _check_regular(os.stat(path).st_mode, path, kind)  # opening a device or a pipe may already have effects
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)  # it may be another one by now
+        found = os.fstat(descriptor)  # the path may lead to another file by now
         _check_regular(found.st_mode, path, kind)
         return file.read(found.st_size if end is None else min(end, found.st_size))
 

@@ -1,8 +1,8 @@
-"""What is tried again when a disk or a network fails for a moment, and what is not.
+"""Retries of reads and writes after passing failures of disks and networks.
 
-Three kinds of failure. *Passing* ones (an I/O error, a timeout, a lost connection) are tried again, at growing intervals, until a
-deadline. *Damage* (content that cannot be decoded, or has another checksum) is read a second time: perhaps it was damaged on its
-way here. All else (a full disk, no permission, nothing there) stays as it is.
+There are three kinds of failure. *Passing* ones (an I/O error, a timeout, a lost connection) are retried at growing intervals
+until a deadline. *Damage* (content that cannot be decoded, or has another checksum) is read a second time, in case it was damaged
+in transit. All other errors (a full disk, no permission, a missing file) are raised at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PASSING = {
     if hasattr(errno, name)  # systems differ
 }  # fmt: skip
 
-# By name: the libraries come with an extra.
+# By name: these libraries are optional dependencies.
 _PASSING_REMOTE = {
     "botocore.exceptions.ConnectionError",
     "botocore.exceptions.HTTPClientError",
@@ -54,22 +54,22 @@ T = TypeVar("T")
 
 
 def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bool = False) -> T:
-    """call(), as often as it takes.
+    """Returns call(), retrying it after passing failures.
 
     Parameters
     ----------
     call : callable
     what : str
-        That is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)".
+        What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)".
     doing : str, default="read"
-        What is done to it.
+        The participle of what is done.
     reread : bool, default=False
         Whether damage is read a second time.
 
     Raises
     ------
     StoreError
-        If it cannot be got at. Damage and FileNotFoundError stay what they are: the caller knows what they mean.
+        If access fails for good. Damage and FileNotFoundError are raised as they are: the caller knows what they mean.
     """
     try:
         return call()
@@ -84,14 +84,14 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
 
 
 async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str = "read") -> T:
-    """The same of a coroutine."""
+    """`retried` for a coroutine."""
 
     try:
         return await call()
     except Exception as error:
         again = _after(error, call)
 
-    async def attempt() -> T:  # what is not declared so is not awaited
+    async def attempt() -> T:  # tenacity awaits declared coroutines only
         return await again()
 
     try:
@@ -103,11 +103,11 @@ async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str 
 
 
 def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
-    """The call as it is from its first attempt on, which has failed.
+    """A call that raises `error` at its first attempt, as the real one has failed already; later attempts are real.
 
-    Where all goes well, nothing is made that retries: each such object has a `threading.local` in a cycle. When the garbage
-    collector frees one just while Dask's profiler lists the frames of all threads, CPython waits for a lock that it holds itself
-    (seen with 3.11), and a worker hangs for good.
+    So tenacity makes no object unless a call fails. Each of its objects has a `threading.local` in a reference cycle. If the
+    garbage collector frees one while Dask's profiler lists the frames of all threads, CPython waits for a lock that it
+    already holds (seen with 3.11), and the worker hangs.
     """
     first = [error]
 
@@ -120,12 +120,12 @@ def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
 
 
 def said(error: BaseException) -> str:
-    """An error, within the message of another."""
+    """An error as text, to quote in the message of another error."""
     return f"{type(error).__name__}: {error}"
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether what was read is to blame, not the way to it, nor this process."""
+    """Whether the content that was read is at fault, rather than access to it or this process."""
     ours = isinstance(error, (OSError, MemoryError, DistboostError))
     return isinstance(error, Exception) and not ours and not _is_remote(error)
 

@@ -1,4 +1,4 @@
-"""Where stores lie: durable local files and object stores, one writer at a time, and disks that are full."""
+"""zarr stores on local disks and in object stores: durable writes, one writer at a time, and full disks."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _PARTIAL = ".partial"
 
 
 class DurableStore(LocalStore):
-    """Local files that are there whole or not at all, also after the power went.
+    """Local files that are there whole or not at all, also after a power failure.
 
-    Each is written beside its place, forced to disk and renamed; then the folder is forced to disk, and each new one above it.
-    If any of that fails, it is begun anew: what could not be forced to disk may be lost, whatever is said of it later.
+    Each file is written beside its place, forced to disk and renamed. Then its folder and each new folder above it are forced
+    to disk. If any step fails, all are repeated: what one `fsync` has failed to write may be lost even if the next one succeeds.
 
     Parameters
     ----------
     root : Path
     read_only : bool
     must_exist : bool, default=False
-        Never make the folder: a process that does not see it would write where nobody else looks. So it is of each store that
-        has travelled to another process.
+        Never make the folder: a process that does not see it would write where no other process reads. This is set in every
+        store that was pickled, as it may be in another process.
     """
 
     def __init__(self, root: Path, *, read_only: bool = False, must_exist: bool = False):
@@ -59,14 +59,14 @@ class DurableStore(LocalStore):
         self._must_exist = must_exist
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _travelled, (self.root, self.read_only)
+        return _unpickled, (self.root, self.read_only)
 
     async def _open(self, **options: Any) -> None:
         self._check_there()
         await super()._open(**options)
 
     def _check_there(self) -> None:
-        """Raises rather than make a folder."""
+        """Raises StoreError if the folder must exist and does not."""
         if self._must_exist and not self.read_only and not self.root.is_dir():
             raise StoreError(
                 f"{self.root} is not there for {here()}. If that is a worker on another machine: give a path or URL that all "
@@ -90,7 +90,7 @@ class DurableStore(LocalStore):
             force_names(folder.parent)
 
 
-def _travelled(root: Path, read_only: bool) -> DurableStore:
+def _unpickled(root: Path, read_only: bool) -> DurableStore:
     return DurableStore(root, read_only=read_only, must_exist=True)
 
 
@@ -117,15 +117,15 @@ def exists(url: str) -> bool:
 
 
 def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: bool = False) -> Store:
-    """zarr's store at a path or URL; a folder that `must_exist` is never made."""
+    """The zarr store at a path or URL. A folder that `must_exist` is never made."""
     path = local_path(url)
-    if path is not None:  # absolute: whoever it travels to need not share our working directory
+    if path is not None:  # absolute: another process may have another working directory
         return DurableStore(path.absolute(), read_only=read_only, must_exist=must_exist)
     return RemoteStore.from_url(os.fspath(url), read_only=read_only)
 
 
 def is_in_memory(store: Store) -> bool:
-    """Whether a store is in this process's memory, where no other one sees it."""
+    """Whether a store is in the memory of this process, where no other process can read it."""
     if isinstance(store, FsspecStore):
         return isinstance(getattr(store.fs, "sync_fs", store.fs), MemoryFileSystem)
     return isinstance(store, MemoryStore)
@@ -141,7 +141,7 @@ def is_binned(store: Store) -> bool:
 
 
 def write_array(url: str, values: np.ndarray) -> None:
-    """Writes an array of its own, in one chunk, to a path or URL; raises StoreError if a local folder for it is not there."""
+    """Writes an array in one chunk to a path or URL. Raises StoreError if its local folder does not exist."""
     folder, _, name = url.rpartition("/")
     array = zarr.create_array(
         open_store(folder, read_only=False, must_exist=True), name=name, shape=values.shape, chunks=values.shape,
@@ -151,7 +151,7 @@ def write_array(url: str, values: np.ndarray) -> None:
 
 
 def read_array(url: str) -> np.ndarray:
-    """The array that `write_array` wrote; raises StoreError if it is not there."""
+    """Reads an array that `write_array` wrote. Raises StoreError if it does not exist."""
     folder, _, name = url.rpartition("/")
     try:
         array = zarr.open_array(open_store(folder, must_exist=True), path=name, mode="r")
@@ -182,14 +182,14 @@ async def _listed(store: Store, prefix: str) -> set[str]:
 
 
 def forget_listings(store: Store) -> None:
-    """fsspec keeps listings of folders: others may have written since."""
+    """Drops the listings that fsspec caches: other processes may have written since."""
     if isinstance(store, FsspecStore):
         store.fs.invalidate_cache()
 
 
 @contextmanager
 def only_writer(url: str) -> Iterator[None]:
-    """Keeps other processes of this machine from writing to the same local place; ends with the process, however it ends."""
+    """Locks a local folder against other writers on this machine. The lock ends with the process at the latest."""
     path = local_path(url)
     if path is None or fcntl is None:
         yield
@@ -218,7 +218,7 @@ def only_writer(url: str) -> Iterator[None]:
 
 
 def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
-    """Writes a group's metadata, where an object store can do that only if nobody else does at the same time."""
+    """Writes the metadata of a group. An object store that can do so refuses if another process does the same meanwhile."""
     metadata = GroupMetadata(attributes=attributes, zarr_format=3)
     (content,) = metadata.to_buffer_dict(default_buffer_prototype()).values()
     if not isinstance(store, FsspecStore):
@@ -236,7 +236,7 @@ def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
 
 
 def remove_all(store: Store, keep: Collection[str] = ()) -> None:
-    """Empties a store but for some keys; a local one's folder stays, for it may be locked."""
+    """Removes all keys of a store but those to `keep`. A local folder itself stays, as it may be locked."""
     if not isinstance(store, LocalStore):
         for key in listed(store, "") - set(keep):
             sync(store.delete(key))
@@ -251,19 +251,19 @@ def remove_all(store: Store, keep: Collection[str] = ()) -> None:
 
 
 def is_partial(key: str) -> bool:
-    """Whether it is what a process left of a file when it was killed."""
+    """Whether a key is that of a file whose writer was killed before it was complete."""
     return key.endswith(_PARTIAL)
 
 
 def remove_partial_files(url: str) -> None:
-    """Those that a process left when it was killed."""
+    """Removes the incomplete files that killed processes have left."""
     path = local_path(url)
     for partial in [] if path is None else path.rglob(f"*{_PARTIAL}"):
         partial.unlink(missing_ok=True)
 
 
 def check_space(url: str, needed: int) -> None:
-    """Raises StoreError unless a local disk has room for a store of so many bytes (what there is of it already is counted)."""
+    """Raises StoreError unless a local disk has room for a store of `needed` bytes, including those already written."""
     path = local_path(url)
     if path is None:
         return
@@ -274,7 +274,7 @@ def check_space(url: str, needed: int) -> None:
 
 @contextmanager
 def writing(url: str, needed: int) -> Iterator[None]:
-    """Says what is needed where the disk is full, `needed` bytes in all, and what else keeps a store from being written."""
+    """Turns errors of writing a store into StoreErrors; that of a full disk says that the store takes `needed` bytes in all."""
     try:
         yield
     except Exception as error:
@@ -304,7 +304,7 @@ def _free(path: Path) -> int:
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether a full disk is behind an error."""
+    """Whether a full disk has caused an error."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True
