@@ -10,7 +10,7 @@
 | delta_t | the edge of the weak learner of an adaptive round, eq. 7 |
 | kappa, phi | eq. 6 and the potentials of the 0-1 loss, `weights/potential.py` |
 
-Departure: index j in the first case of the paper's eq. 6 is read as l.
+Departure: the index j in the first case of eq. 6 and 7 is read as l, a misprint.
 """
 
 from __future__ import annotations
