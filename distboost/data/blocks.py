@@ -1,4 +1,4 @@
-"""What is kept of the raw data."""
+"""Binned rows, and the calls that make them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class BinnedRows(NamedTuple):
-    """Some rows, binned: made once by ingest, never changed afterwards."""
+    """Some binned rows. Ingest makes them, and nothing changes them afterwards."""
 
     first: int  # global number of the first row
     bins: np.ndarray  # (n, D) uint8
@@ -21,7 +21,7 @@ class BinnedRows(NamedTuple):
 
 
 class BinnedSet(NamedTuple):
-    """The training or the evaluation rows: function(*call) makes the binned rows of one block, as often as it is asked."""
+    """The training or the evaluation rows: function(*call) makes the binned rows of one block, any number of times."""
 
     function: Callable[..., BinnedRows]
     calls: list[tuple[Any, ...]]

@@ -1,4 +1,4 @@
-"""Loading one span of rows and checking it: features, labels, weights."""
+"""Loads and checks spans of rows: features, labels and weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCAN_NUMBERS = 2**19  # values that are converted and looked at together
 
 
 def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Pieces of a part, C-contiguous float32 or float64, each with its row and its column within the part."""
+    """Yields pieces of a part: first row and column within the part, and values (n, m), C-contiguous float32 or float64."""
     for position, values in pieces(part):
         step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
         for a, b in spans(0, len(values), step):
@@ -25,7 +25,7 @@ def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
 
 
 def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
-    """X as float32 or float64, two-dimensional, C-contiguous."""
+    """X, which must have two dimensions, as a C-contiguous array of float32 or float64."""
     if X.ndim != 2:
         raise DataError(
             f"{place} has {X.ndim} dimensions, expected 2: (rows, features). Reshape your data, for one feature "
@@ -51,7 +51,7 @@ def infinite_value(place: str, row: int, column: int, value: float) -> DataError
 
 
 def load_labels(part: Any, place: str, first: int) -> np.ndarray:
-    """One label per row; raises if one is missing."""
+    """One label per row, (n,) of any type; raises DataError if one is missing."""
     y = load(part)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -59,7 +59,7 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
         raise DataError(f"{place} has shape {y.shape}, expected one label per row: (rows,).")
     is_text = y.dtype.kind == "T"
     if is_text:
-        y = y.astype(object)  # a missing one stays one
+        y = y.astype(object)  # keeps missing values
     if y.dtype.kind == "f" and np.isinf(y).any():
         row = int(np.flatnonzero(np.isinf(y))[0])
         raise DataError(
@@ -75,7 +75,7 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
 
 
 def _text(y: np.ndarray, place: str, first: int) -> np.ndarray:
-    """Text of any length as text of one length, which cannot end with a NUL."""
+    """Text of variable length as text of fixed length, which cannot end with a NUL."""
     for row, label in enumerate(y):
         if label.endswith("\0"):
             raise DataError(
@@ -99,11 +99,11 @@ def _is_missing(label: Any) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     number = isinstance(label, (float, np.floating, np.datetime64, np.timedelta64))
-    return number and bool(label != label)  # others may not compare, or not to one answer
+    return number and bool(label != label)  # values of other types may not support the comparison
 
 
 def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
-    """One finite weight >= 0 per row; 1 if there is no part."""
+    """One finite weight >= 0 per row, (n_rows,) float64; all 1 if there is no part."""
     if part is None:
         return np.ones(n_rows)
     w = load(part).astype(np.float64)
@@ -121,9 +121,9 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
 def encode_labels(
     labels: np.ndarray, weights: np.ndarray, classes: np.ndarray, place: str, first: int
 ) -> np.ndarray:
-    """The index of each label among the sorted classes, int32; raises for a label that is not among them.
+    """The index of each label among the sorted classes, (n,) int32; raises DataError for a label that is not among them.
 
-    A row of weight 0 is not there: its label may be any, and becomes some index.
+    Rows of weight 0 do not take part: their labels may be unknown, and get an arbitrary index.
     """
     try:
         index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)

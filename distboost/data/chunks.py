@@ -1,4 +1,4 @@
-"""The chunks of a zarr array, as its store knows them."""
+"""Chunks of a zarr array as keys of its store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def chunk_key(array: zarr.Array[Any], *position: int) -> str:
 
 
 def has_chunk(array: zarr.Array[Any], *position: int) -> bool:
-    """Whether a chunk is there: zarr would read the fill value."""
+    """Whether a chunk exists. (zarr reads a missing one as the fill value.)"""
     return sync(array.store.exists(chunk_key(array, *position)))
 
 
@@ -32,6 +32,6 @@ def stored_bytes(array: zarr.Array[Any], *position: int) -> int:
 def found_and_expected(array: zarr.Array[Any], *position: int) -> str:
     """How large a damaged chunk is, and what it should hold."""
     size = "of unknown size"
-    with suppress(Exception):  # this is said beside an error that matters more
+    with suppress(Exception):  # this only adds to the message of another error
         size = f"{stored_bytes(array, *position)} bytes"
     return f"found {size}, expected {array.shards or array.chunks} of {array.dtype}, encoded"

@@ -1,7 +1,7 @@
-"""What a store lists of an array, and reading that is held to it.
+"""The listing of an array in its store, and reads that are compared with it.
 
-zarr answers a chunk that is not there with the fill value, without a word: on a worker that does not see what the client sees, an
-array is all fill value. So the client lists each array once; whoever reads a chunk compares what it finds with the listing.
+zarr silently reads a missing chunk as the fill value. So on a worker that does not see the client's files, an array would consist
+of fill values. Therefore the client lists each array once, and each process that reads a chunk compares it with the listing.
 """
 
 from __future__ import annotations
@@ -25,21 +25,19 @@ from distboost.errors import StoreError
 from distboost.io.retry import retried
 from distboost.io.storage import forget_listings, here, listed
 
-ABSENT, UNKNOWN = (
-    -1,
-    -2,
-)  # in place of a chunk's bytes: it was never written; it is there, of a size that the listing lacks
+# In place of the size of a chunk: it was never written; it exists, but the listing has no sizes.
+ABSENT, UNKNOWN = -1, -2
 
 
 class Entry(NamedTuple):
-    """A file or object as a listing has it."""
+    """An entry of a listing: a file or an object."""
 
     size: int | None
-    version: str  # another one after it was written again; "" where that is not known
+    version: str  # changes when the file is written again; "" if unknown
 
 
 class UnlikeListingError(Exception):
-    """A chunk is not what the listing says: gone, new, or of another size."""
+    """A chunk differs from the listing: it is gone, new, or of another size."""
 
 
 class Inventory:
@@ -56,8 +54,8 @@ class Inventory:
     sizes : ndarray of int64
         Bytes of each chunk (of each shard, where there are shards) in the shape of their grid; or ABSENT, or UNKNOWN.
     digest : str or None
-        Of the names, sizes and versions of all files: another one after something was written. None where the store tells names
-        alone.
+        SHA-256 of the names, sizes and versions of all files: it changes when a file is written. None if the store lists names
+        only.
     """
 
     def __init__(self, array: zarr.Array[Any], place: str):
@@ -115,7 +113,7 @@ def _version(info: Mapping[str, Any]) -> str:
 
 
 class Probe(NamedTuple):
-    """A chunk that whoever sees an array finds."""
+    """The address of a chunk that every process must find."""
 
     store: Store
     key: str
@@ -129,7 +127,7 @@ class Probe(NamedTuple):
         """Raises StoreError unless the chunk is there."""
         try:
             there = retried(lambda: sync(self.store.exists(self.key)), self.place)
-        except FileNotFoundError:  # not even the folder
+        except FileNotFoundError:  # the folder is missing too
             there = False
         if not there:
             raise StoreError(
@@ -139,7 +137,7 @@ class Probe(NamedTuple):
 
 
 def innermost(store: Any) -> Any:
-    """The store that others are wrapped around."""
+    """The store inside all wrappers."""
     while hasattr(store, "_store"):
         store = store._store
     return store
@@ -152,7 +150,7 @@ def over(array: zarr.Array[Any], store: Store) -> zarr.Array[Any]:
 
 
 def with_absolute_path(array: zarr.Array[Any]) -> zarr.Array[Any]:
-    """The array at an absolute path: a worker need not share this process's working directory."""
+    """The array at an absolute path, as a worker may have another working directory."""
     store = _absolute(array.store)
     return array if store is array.store else over(array, store)
 
@@ -169,7 +167,7 @@ def _absolute(store: Store) -> Store:
 
 
 def held_to(array: zarr.Array[Any], first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array[Any]:
-    """The array, whose chunks from position `first` on must be as `sizes` has them: else a read raises UnlikeListingError."""
+    """The array with checked reads: chunks that differ from `sizes`, which begin at `first`, raise UnlikeListingError."""
     encode, prefix = array.metadata.encode_chunk_key, f"{array.path}/" if array.path else ""
     expected = {
         prefix + encode(tuple(a + i for a, i in zip(first, position, strict=True))): int(sizes[position])
@@ -179,7 +177,7 @@ def held_to(array: zarr.Array[Any], first: tuple[int, ...], sizes: np.ndarray) -
 
 
 class _HeldToListing(WrapperStore[Store]):
-    """A store whose chunks must be as they were listed."""
+    """A store whose chunks must match a listing."""
 
     def __init__(self, store: Store, expected: Mapping[str, int]):
         super().__init__(store)
@@ -190,7 +188,7 @@ class _HeldToListing(WrapperStore[Store]):
     ) -> Buffer | None:
         try:
             found = await self._store.get(key, prototype, byte_range)
-        except FileNotFoundError:  # not even the folder is there
+        except FileNotFoundError:  # the folder is missing too
             found = None
         if key in self._expected:
             self._compare(self._expected[key], found, whole=byte_range is None)
@@ -210,7 +208,7 @@ class _HeldToListing(WrapperStore[Store]):
         elif size == ABSENT:
             raise UnlikeListingError(f"was not in the store when it was listed, and is there for {here()}")
         elif not len(found):
-            raise ValueError("it is empty")  # zarr takes an empty shard for one that was never written
+            raise ValueError("it is empty")  # zarr treats an empty shard as one that was never written
         elif whole and size >= 0 and len(found) != size:
             raise UnlikeListingError(
                 f"had {size} bytes when the store was listed, and has {len(found)} for {here()}"

@@ -11,7 +11,7 @@ MISSING_CHUNKS = ("warn", "error", "ignore")
 
 
 def check_chunks(source: Source, policy: str) -> str | None:
-    """What to warn of if chunks of a zarr source were never written; raises MissingChunkError if the policy is "error"."""
+    """A warning if chunks of a zarr source were never written, else None. The policy "error" raises MissingChunkError instead."""
     if policy not in MISSING_CHUNKS:
         raise DataError(
             f"missing_chunks is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}."
@@ -32,12 +32,12 @@ def check_chunks(source: Source, policy: str) -> str | None:
 
 
 def warn_of_missing(source: Source, policy: str, stacklevel: int) -> None:
-    """Warns as the caller's caller, so many calls up, of chunks that were never written, or raises, as the policy says."""
+    """Warns of chunks that were never written, or raises an error, as the policy says."""
     message = check_chunks(source, policy)
     warn_all([message] if message else [], stacklevel + 1)
 
 
 def warn_all(messages: list[str], stacklevel: int) -> None:
-    """Warns as the caller's caller, so many calls up."""
+    """Issues warnings; `stacklevel` as in `warnings.warn`, counted from the caller."""
     for message in messages:
         warnings.warn(message, UserWarning, stacklevel=stacklevel)

@@ -1,4 +1,4 @@
-"""Parts of sources: small values that travel to a worker and are loaded there."""
+"""Parts of sources: small values that are sent to a worker and loaded there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from distboost.data.memory import returned_when_freed
 from distboost.errors import StoreError
 from distboost.io.retry import is_damage, retried, said
 
-PIECE_BYTES = 2**22  # that one read takes at most, unless a single chunk is larger
+PIECE_BYTES = 2**22  # of one read at most, unless a single chunk is larger
 log = logging.getLogger("distboost")
 Spans = tuple[tuple[int, int], ...]  # along each axis
 
@@ -62,9 +62,9 @@ class ZarrPart:
         return tuple(b - a for a, b in self._bounds)
 
     def pieces(self) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-        """The values, a chunk at a time (or a few small ones), each with its position within the part.
+        """Yields the values of one chunk (or a few small ones) at a time, with their position within the part.
 
-        zarr decodes many chunks at once where a selection covers many: so none does.
+        zarr decodes all chunks of a selection at once, so each selection covers few.
         """
         array = held_to(self.array, self._first_chunk, self.sizes)
         for piece in _cut(array, self._bounds, _piece_shape(array)):
@@ -74,7 +74,7 @@ class ZarrPart:
                 del values  # before the next one is read
 
     def _read(self, array: zarr.Array[Any], piece: Spans) -> np.ndarray:
-        """The values of some chunks: together, or one by one where one of them cannot be read."""
+        """The values of some chunks: read together, or one by one if that fails."""
         chunks = list(_cut(array, piece, [1] * len(piece)))
         if len(chunks) == 1:
             return self._read_chunk(array, piece)
@@ -114,7 +114,7 @@ class ZarrPart:
             ) from error
 
     def probe(self) -> Probe | None:
-        """A chunk that was listed; None if the part has none."""
+        """The address of a chunk that was listed; None if there is none."""
         listed = np.argwhere(self.sizes != ABSENT)[:1]
         if not len(listed):
             return None
@@ -166,7 +166,7 @@ def axes_of(array: zarr.Array[Any]) -> tuple[Axis, ...]:
 
 
 def _piece_shape(array: zarr.Array[Any]) -> list[int]:
-    """As many whole chunks as PIECE_BYTES hold, at least one; along the last axis first."""
+    """The shape of as many whole chunks as PIECE_BYTES hold, at least one; the last axis grows first."""
     chunks = array.shards or array.chunks
     left, sizes = max(PIECE_BYTES // (math.prod(chunks) * array.dtype.itemsize), 1), []
     for length, chunk in zip(array.shape[::-1], chunks[::-1], strict=True):
@@ -177,7 +177,7 @@ def _piece_shape(array: zarr.Array[Any]) -> list[int]:
 
 
 def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    """The values of a part, piece by piece, each with its position within the part."""
+    """Yields the values of a part piece by piece, with their position within the part."""
     if isinstance(part, ZarrPart):
         yield from part.pieces()
     else:
@@ -186,10 +186,10 @@ def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
 
 
 def load(part: Any) -> np.ndarray:
-    """The values of a part. What is computed by a cluster has been computed before it gets here, or is computed now."""
+    """The values of a part. A dask array that no cluster has computed is computed now."""
     if isinstance(part, ZarrPart):
         return part.load()
     if hasattr(part, "compute"):
-        # In this thread: how many parts are computed at once is the caller's choice.
+        # In this thread: the caller decides how many parts are computed at once.
         part = part.compute(scheduler="synchronous")
     return np.asarray(part)

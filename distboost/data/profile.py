@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ClassScan:
-    """The rows of one class, those of weight 0 left out."""
+    """The rows of one class, except those of weight 0."""
 
     n_rows: int
     largest_weight: float

@@ -14,7 +14,7 @@ from distboost.rows.scales import WEIGHT_BITS
 
 
 def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
-    """The weight of each class, shape (n_classes,)."""
+    """The weight of each class, shape (n_classes,), float64."""
     n = np.array([scan.n_rows for scan in profile.class_scans])
     if class_weight is None:
         return np.ones(len(n))
@@ -36,8 +36,8 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
 class WeightRule:
     """The weight of a training row: its sample weight times its class's weight times a power of two.
 
-    Whole weights up to 2^WEIGHT_BITS stay whole, so that a row of weight 2 is the row twice; others are scaled to between half of
-    that and all of it, where they keep the most digits.
+    Whole weights up to 2^WEIGHT_BITS stay as they are, so that a row of weight 2 counts as two rows. Otherwise the largest weight
+    is scaled to between 2^(WEIGHT_BITS - 1) and 2^WEIGHT_BITS, where weights keep the most digits.
     """
 
     class_weight: np.ndarray  # (n_classes,) float64
@@ -57,19 +57,20 @@ class WeightRule:
             )
         if whole and exponent <= WEIGHT_BITS + 1 and math.ldexp(mantissa, exponent) <= 2**WEIGHT_BITS:
             return cls(class_weight)
-        beyond = 0 if -1021 <= exponent <= 1024 else exponent  # what a float holds
+        beyond = 0 if -1021 <= exponent <= 1024 else exponent  # outside the range of a float64
         largest = math.ldexp(mantissa, exponent - beyond)
         return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond)
 
     def apply(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        # A product of two weights may be beyond what a float holds, where the scaled one is not.
+        """The weights of rows, (n,) float64, from their class indices, (n,) int32, and their sample weights, (n,) float64."""
+        # The product of two weights may overflow where the scaled product does not.
         (m, e), (n, f) = np.frexp(weights), np.frexp(self.class_weight[labels])
         scaled: np.ndarray = np.ldexp(m * n, e + f + self.exponent)
         return scaled
 
 
 def _product(a: float, b: float) -> tuple[int, float]:
-    """The exponent and the mantissa (0.5 to 1) of a product, which may be beyond what a float holds."""
+    """The exponent and the mantissa (0.5 to 1) of a product that may overflow."""
     (m, e), (n, f) = math.frexp(a), math.frexp(b)
     mantissa, more = math.frexp(m * n)
     return (e + f + more if mantissa else -(2**16)), mantissa

@@ -1,7 +1,7 @@
 """The first pass over the raw data: its classes, its weights, and the edges of its bins.
 
-Labels are scanned by spans of rows, features by cells: some rows of some features. In any order and anywhere: what was found is
-merged, one band of features after another.
+Labels are scanned in spans of rows, features in cells (some rows of some features), in any order and in any process. The results
+are merged, one band of features after another.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from distboost.kernels import binning, random
 
 SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
-SCAN_ROWS = 2**18  # labels and weights that are looked at together
+SCAN_ROWS = 2**18  # labels and weights that are scanned together
 MAX_CLASSES = 2**16
-LARGEST_EXPONENT = 900  # of weights that are added up
+LARGEST_EXPONENT = 900  # (base 2) of weights that are added, so that their sums are finite
 # 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
 
@@ -41,7 +41,7 @@ class ScanOptions:
 
 @returned_when_freed()
 def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[Any, ClassScan]:
-    """The classes in two parts (`weights` may be None) whose first row has the global number `first`."""
+    """The classes in parts of the labels and the weights (or None) whose first row has the global number `first`."""
     labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     classes: dict[Any, ClassScan] = {}
@@ -68,8 +68,8 @@ def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[An
 def merged_classes(
     a: dict[Any, ClassScan], b: dict[Any, ClassScan], options: ScanOptions
 ) -> dict[Any, ClassScan]:
-    """The classes of the rows of both."""
-    if a and b:  # 1 and 1.0 would be the same key, whichever came first
+    """The classes of two sets of rows together."""
+    if a and b:  # 1 and 1.0 are the same key of a dict
         check_same_type(next(iter(a)), next(iter(b)), options.y_place)
     merged = dict(a)
     for label, scan in b.items():
@@ -78,20 +78,24 @@ def merged_classes(
 
 
 class FeatureScan(NamedTuple):
-    """What is known of some rows of some features."""
+    """The scan of some rows of some features."""
 
-    first_row: int
-    counts: np.ndarray  # (c,): distinct values of each feature; max_bins + 1: too many
-    values: np.ndarray  # those of the features that do not have too many, one after another, ascending
-    sample: np.ndarray  # (m, c)
-    weights: np.ndarray  # (m,): of the sampled rows
+    first_row: int  # its global number
+    counts: (
+        np.ndarray
+    )  # (n_columns,) int64: distinct values of each feature; max_bins + 1: more than max_bins
+    values: (
+        np.ndarray
+    )  # (sum of counts <= max_bins,) float64: the distinct values, feature by feature, ascending
+    sample: np.ndarray  # (n_sampled, n_columns) float32 or float64: the sampled rows
+    weights: np.ndarray  # (n_sampled,) float64: their sample weights
 
 
 @returned_when_freed()
 def scan_features(
     x: Any, weights: Any, first_row: int, first_column: int, options: ScanOptions
 ) -> FeatureScan:
-    """Scans some rows of some features: a part, the part of these rows' weights (or None), and where they begin."""
+    """Scans a part, given the part of its rows' weights (or None) and the global numbers of its first row and column."""
     n, n_features = x.shape
     w = None if weights is None else load_weights(weights, n, options.weight_place, first_row)
     sampled = _sampled(first_row, n, w, options)
@@ -115,7 +119,7 @@ def scan_features(
         at = np.count_nonzero(sampled[:row])
         chosen = X[sampled[rows]]
         sample[at : at + len(chosen), columns] = chosen
-        del X  # it may be a view of a chunk, which goes before the next one is read
+        del X  # a view may keep a chunk in memory: it must go before the next one is read
     values = [np.sort(table[d, used[d]]) for d in np.flatnonzero(counts <= options.max_bins)]
     return FeatureScan(
         first_row, counts, np.concatenate([np.empty(0), *values]), sample,
@@ -124,7 +128,7 @@ def scan_features(
 
 
 def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> np.ndarray:
-    """Which of the rows first .. first + n - 1 are in the sample: their numbers decide."""
+    """Which of the rows first .. first + n - 1 are in the sample: (n,) bool. A hash of the row number decides."""
     sampled = np.ones(n, bool) if w is None else w > 0
     if options.fraction < 1.0:
         key = random.key(options.seed, random.BIN_SAMPLE)
@@ -134,7 +138,7 @@ def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> 
 
 
 class FeatureBand:
-    """What is found of some features, scan by scan, until all rows are scanned."""
+    """Merges the scans of some features until all rows are scanned."""
 
     def __init__(self, n_features: int, max_bins: int):
         self.max_bins = max_bins
@@ -147,10 +151,10 @@ class FeatureBand:
             self.sample.append((scan.first_row, scan.sample, scan.weights))
 
     def edges(self) -> list[np.ndarray]:
-        """Midpoints between a feature's distinct values if there are few, else between sample quantiles."""
+        """The edges of each feature, (n_edges,) float64: midpoints between few distinct values, else sample quantiles."""
         self.sample.sort(key=lambda piece: piece[0])
         w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
-        # Their sums are to be finite; no quantile depends on a power of two.
+        # Keeps their sums finite; quantiles do not depend on a common power of two.
         w = np.ldexp(w, min(LARGEST_EXPONENT - int(np.frexp(w.max(initial=0.0))[1]), 0))
         equal = bool((w == w[:1]).all())
         x, totals, out = np.empty(len(w)), np.empty(len(w)), np.empty(self.max_bins - 1)  # for all features
@@ -187,7 +191,7 @@ def sample_fraction(n_rows: int, n_features: int) -> float:
 
 
 def check_rows(n_rows: int, place: str) -> None:
-    """Raises unless so many rows can be trained on."""
+    """Raises an error if there are no rows, or more than the integer sums can hold."""
     if n_rows == 0:
         raise DataError(f"{place} has 0 rows: at least 1 row of each of 2 classes is needed.")
     if n_rows > MAX_ROWS:
@@ -199,7 +203,7 @@ def check_rows(n_rows: int, place: str) -> None:
 def sorted_classes(
     scans: dict[Any, ClassScan], dtype: np.dtype, n_rows: int, options: ScanOptions
 ) -> np.ndarray:
-    """The classes in ascending order, if they can be trained on."""
+    """The classes in ascending order, (n_classes,); raises an error if no classifier can be trained on them."""
     if not scans:
         raise DataError(f"every row of {options.weight_place} has weight 0: nothing is left to train on.")
     labels = sorted(scans)

@@ -1,7 +1,7 @@
-"""Where rows come from: an array in memory, a zarr array, or a dask array, read a span of rows at a time.
+"""Sources of rows: arrays in memory, zarr arrays and dask arrays, read a span of rows at a time.
 
-A source hands out *parts*: small values that travel to a worker and are loaded there. The part of an array in memory is the
-slice itself, that of a zarr array is its address, that of a dask array is computed by the cluster.
+A source makes *parts*: small values that are sent to a worker and loaded there. The part of an array in memory is the slice
+itself, that of a zarr array is its address, and that of a dask array is computed by the cluster.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Source(ABC):
     place : str
         What to call the array in a message.
     axes : tuple of Axis
-        Reads that begin and end at cuts of all axes are the cheapest.
+        How the array is cut into chunks. Reads that begin and end at cuts are the cheapest.
     chunk_bytes : int
         Bytes of the largest chunk that a read has to decode; 0 if nothing is decoded.
     copies : int
-        How often a part is in memory, all of it, while it is used; 0 if it is read piece by piece.
+        How many copies of a whole part are in memory while it is used; 0 if it is read piece by piece.
     """
 
     shape: tuple[int, ...]
@@ -62,10 +62,10 @@ class Source(ABC):
 
     @abstractmethod
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        """What a worker needs to load rows start .. stop - 1, of all columns or of columns[0] .. columns[1] - 1."""
+        """What a worker needs to load rows start .. stop - 1 of all columns, or of columns[0] .. columns[1] - 1."""
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Rows start .. stop - 1, here and now."""
+        """Rows start .. stop - 1, (stop - start, ...), read in this thread."""
         return load(self.part(start, stop))
 
 
@@ -82,7 +82,7 @@ class ArraySource(Source):
 
 
 class ZarrSource(Source):
-    """A zarr array, read by whoever needs it, as it was listed here."""
+    """A zarr array. Each process that reads a part compares the chunks with the listing that was taken here."""
 
     def __init__(self, array: zarr.Array[Any], name: str):
         self.array = with_absolute_path(array)
@@ -90,13 +90,13 @@ class ZarrSource(Source):
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
         self.axes = axes_of(array)
         self.chunk_bytes = _chunk_bytes(self)
-        # A store in memory exists in this process only: its parts are loaded before they travel.
+        # A store in memory exists in this process only: its parts are loaded before they are sent.
         self.is_near = is_in_memory(innermost(array.store))
         self.copies = int(self.is_near)
 
     @cached_property
     def inventory(self) -> Inventory:
-        """What the store lists of the array: taken when it is first wanted."""
+        """What the store lists of the array, taken at the first access."""
         return Inventory(self.array, self.place)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
@@ -110,11 +110,11 @@ class ZarrSource(Source):
         return part.load() if self.is_near else part
 
     def missing_chunks(self) -> list[str]:
-        """Keys of the chunks that were never written: zarr reads them as the fill value without a word."""
+        """Keys of the chunks that were never written: zarr silently reads them as the fill value."""
         return self.inventory.missing()
 
     def is_unchanged(self) -> bool:
-        """Whether the store lists what it listed before; asked anew."""
+        """Whether a new listing of the store equals the first one."""
         return Inventory(self.array, self.place).digest == self.inventory.digest
 
 
@@ -126,14 +126,14 @@ def _url(array: zarr.Array[Any]) -> str:
 
 
 class DaskSource(Source):
-    """A dask array: its rows are computed where they are needed, never all at once.
+    """A dask array, whose rows are computed where they are needed, never all at once.
 
     Parameters
     ----------
     array : dask.array.Array
     place : str
     given : dask.array.Array
-        What `array` was set apart from. As long as it is here, Dask keeps what was persisted of it.
+        The array from which `array` was made. As long as it is referenced, Dask keeps the chunks that were persisted.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class DaskSource(Source):
         The same for equal arrays.
     """
 
-    copies = 3  # its chunks, their slices, and what is made of them
+    copies = 3  # its chunks, their slices, and the result
 
     def __init__(self, array: Any, place: str, given: Any):
         self.array, self.place = array, place
@@ -164,7 +164,7 @@ def _chunk_bytes(source: Source) -> int:
 
 
 def is_lazy(data: Any) -> bool:
-    """Whether the data should not be loaded whole: a zarr array, a path or URL of one, or a dask collection."""
+    """Whether data is not in memory: a zarr array, a path or URL of one, or a dask collection."""
     return isinstance(data, (str, os.PathLike, zarr.Array)) or is_dask(data)
 
 
@@ -205,7 +205,7 @@ def as_source(data: Any, name: str) -> Source:
 
 
 def as_sources(named: Mapping[str, Any]) -> list[Source]:
-    """Sources of arrays that are read together: what dask arrays among them have in common is computed once."""
+    """Sources of arrays that are read together. What the dask arrays among them have in common is computed once."""
     lazy = {name: _as_array(data) for name, data in named.items() if is_dask(data)}
     apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy), strict=True))
     return [
@@ -225,10 +225,10 @@ def _source(data: Any, name: str) -> Source:
 
 
 def rows_at_once(source: Source, limit: int) -> int:
-    """How many rows to hold at once where rows are needed whole: those of a chunk, unless that takes much more than a chunk does.
+    """How many rows to hold at once where all columns are needed: those of a chunk, unless they take far more memory than it.
 
-    Chunks of a few columns may be so tall that all columns of their rows would be most of the array. Then each is decoded many
-    times, for some of its rows each time.
+    Chunks of few columns may be so tall that all columns of their rows are most of the array. Such chunks are decoded many times,
+    each time for some of their rows.
     """
     row = max(source.shape[1], 1) * 8
     most = max(limit, 2 * source.chunk_bytes)
