@@ -35,6 +35,7 @@ lint: $(VENV)/.with-dev
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
 
 clean:
 	rm -rf $(VENV) demo-data build dist .pytest_cache .mypy_cache .ruff_cache
