@@ -36,9 +36,9 @@ from distboost.algorithms.base import (
     softmax,
 )
 from distboost.errors import DataError
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.base import Weighting
 from distboost.weights.margin import MarginWeights, Residuals

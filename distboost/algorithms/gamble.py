@@ -20,9 +20,9 @@ from typing import ClassVar
 import numpy as np
 
 from distboost.algorithms.base import Algorithm, Learner, Round, size, softmax
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_precise, normalised
 

@@ -22,9 +22,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import Algorithm, parameter, signs, softmax
 from distboost.algorithms.tables import side_table
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals
 

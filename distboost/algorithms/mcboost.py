@@ -35,9 +35,9 @@ from distboost.algorithms.base import (
 )
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
 from distboost.algorithms.tables import LARGEST_TABLE, side_table
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import (
     ClassPairs,

@@ -35,8 +35,8 @@ from distboost.algorithms.solvers.coefficients import (
     logistic_coefficients,
 )
 from distboost.algorithms.tables import side_table
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
-from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import LogisticSlopes, ProjectedResiduals
 

@@ -78,7 +78,7 @@ def _same(a: Any, b: Any) -> bool:
 class SplitRules(NamedTuple):
     """Which splits a tree may have, and how they are compared."""
 
-    gain: int  # see `splits.gains`
+    gain: int  # see `kernels.gains`
     min_rows: int  # on either side
     min_weight_fraction: float  # of the weight of all rows in the tree, on either side
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from distboost.kernels.gains import NO_CONTEXT
+from distboost.kernels.split_search import subtract
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules
-from distboost.splits.gains import NO_CONTEXT
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import search, subtract
+from distboost.splits.search import search
 from distboost.threads import Threads
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distboost.splits import gains
+from distboost.kernels import gains
 from distboost.trees.grower import Node, Tree, TreeGrower, take
 from distboost.weights.base import Statistic
 

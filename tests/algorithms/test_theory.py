@@ -32,7 +32,7 @@ from distboost.baselines import (
     SAMMEClassifier,
 )
 from distboost.estimators.factory import classifier
-from distboost.splits import gains
+from distboost.kernels import gains
 from distboost.weights.margin import HitsAndMisses, Residuals
 
 DATA = Path(__file__).parents[2] / "examples" / "data"

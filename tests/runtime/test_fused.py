@@ -10,11 +10,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from distboost import registry
+from distboost.kernels import gains
 from distboost.model.create import new_ensemble
 from distboost.rows.messages import SplitRules
 from distboost.rows.scales import ENOUGH_BITS, LOST_BITS
 from distboost.runtime.local import LocalRuntime
-from distboost.splits import gains
 from distboost.training import loop as training
 from distboost.training.loop import train
 from distboost.trees.grower import GrowthLimits, TreeGrower

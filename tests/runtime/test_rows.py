@@ -14,12 +14,12 @@ from distboost import registry
 from distboost.algorithms import mcboost, tables
 from distboost.algorithms.solvers import linesearch
 from distboost.data.dataset import RawDataset
+from distboost.kernels import gains
 from distboost.model.create import new_ensemble
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.reduced import Best, Reduced
 from distboost.runtime.shard import Layout
-from distboost.splits import gains
 from distboost.threads import Threads
 from distboost.training.loop import train
 from distboost.trees.grower import GrowthLimits, TreeGrower

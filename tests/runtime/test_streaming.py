@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
+from distboost.kernels import gains
 from distboost.rows.messages import Splits
 from distboost.runtime import shard as shards
 from distboost.runtime.block import Block, ParkedBlock
@@ -23,7 +24,6 @@ from distboost.runtime.local import LocalRows
 from distboost.runtime.shard import Allotment, Layout, Reading, Shard
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
-from distboost.splits import gains
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import MarginWeights, Residuals

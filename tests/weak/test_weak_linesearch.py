@@ -6,9 +6,9 @@ from scipy.optimize import minimize_scalar
 
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
 from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.kernels import gains
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
-from distboost.splits import gains
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
 

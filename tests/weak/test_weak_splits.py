@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distboost.splits import gains
+from distboost.kernels import gains
 from distboost.splits.histograms import Histograms
 from distboost.splits.search import Candidates, search
 from distboost.threads import Threads

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from distboost.data.blocks import BinnedRows, BinnedSet
-from distboost.kernels import partition, random
+from distboost.kernels import gains, partition, random
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.scales import LEAF_WEIGHT_UNIT
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
-from distboost.splits import gains
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree

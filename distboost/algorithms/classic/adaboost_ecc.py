@@ -31,10 +31,9 @@ from distboost.algorithms.base import (
 )
 from distboost.algorithms.tables import side_table
 from distboost.errors import DataError
-from distboost.kernels import random
+from distboost.kernels import gains, random
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import MarginWeights, ProjectedResiduals
 

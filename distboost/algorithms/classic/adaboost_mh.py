@@ -28,9 +28,9 @@ from distboost.algorithms.base import (
     signs,
     size,
 )
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 

@@ -29,9 +29,9 @@ from distboost.algorithms.base import (
     size,
     softmax,
 )
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, is_precise
 

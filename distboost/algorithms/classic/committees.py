@@ -25,9 +25,9 @@ from distboost.algorithms.base import (
     tree_signs,
 )
 from distboost.errors import LimitError
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
 from distboost.weights.response import add_windows, is_precise, normalised

@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, softmax
+from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.splits import gains
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 
