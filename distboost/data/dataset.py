@@ -1,4 +1,4 @@
-"""Labelled rows that a model can be trained on: raw arrays, or a binned store."""
+"""Labelled rows to train on: raw arrays, or a binned store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TALL = 4  # blocks to a chunk
 
 
 class Dataset(Protocol):
-    """What training asks of labelled rows."""
+    """The interface of labelled rows that training uses."""
 
     @property
     def n_rows(self) -> int: ...
@@ -31,36 +31,36 @@ class Dataset(Protocol):
 
     @property
     def n_classes(self) -> int | None:
-        """The most classes that there may be, if that is known before the labels are read."""
+        """An upper bound of the number of classes, if one is known before the labels are read."""
 
     @property
     def weighted(self) -> bool:
-        """Whether rows may weigh other than 1."""
+        """Whether rows may have weights other than 1."""
 
     @property
     def is_stored(self) -> bool:
-        """Whether any worker can read the rows by itself."""
+        """Whether each worker can read the rows from storage."""
 
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
-        """Classes, weights and bin edges, found in so many bytes of each process."""
+        """Classes, weights and bin edges, found within `memory` bytes of each process."""
 
     def missing_chunks(self, policy: str) -> list[str]:
-        """Warnings about chunks that were never written; raises if the policy says so."""
+        """Warnings about chunks that were never written; the policy "error" raises MissingChunkError instead."""
 
     def check_unchanged(self) -> None:
-        """Raises if the data were written to while they were read."""
+        """Raises DataError if the data were written to while they were read."""
 
     def binned(
         self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
     ) -> BinnedSet:
-        """The rows, binned by the profile's edges, with their raw values if these are to be kept.
+        """The rows, binned by the edges of the profile, with their raw values if these are to be kept.
 
-        Without class weights, all rows weigh as they were given.
+        `class_weight` is (n_classes,) float64. Without it, rows keep their sample weights.
         """
 
 
 class RawDataset:
-    """Arrays of features, labels and weights, wherever they are."""
+    """Arrays of features, labels and weights from any source."""
 
     def __init__(self, sources: Labelled):
         sources.check()
@@ -88,18 +88,18 @@ class RawDataset:
 
     @property
     def is_tall(self) -> bool:
-        """Whether each chunk of a stored array holds rows of many blocks: read block by block, it would be decoded for each."""
+        """Whether each chunk of a stored array holds rows of many blocks, and would be decoded once for each of them."""
         return isinstance(self.sources.x, ZarrSource) and self.sources.x.chunk_rows > TALL * block_rows(
             self.n_features
         )
 
     def binning_bytes(self, n_threads: int) -> int:
-        """Bytes that so many threads take while they bin, a block each."""
+        """Bytes that `n_threads` threads take while each bins a block."""
         rows = min(block_rows(self.n_features), self.n_rows)
         return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
 
     def least_ingest(self, max_bins: int, work: TaskRunner, keep_values: bool) -> int:
-        """The smallest limit, in bytes of each process, that these rows can be scanned and binned within."""
+        """The smallest limit, in bytes of each process, within which these rows can be scanned and binned."""
         if not self.n_rows:  # which the scan refuses
             return 0
         return least_memory(
@@ -108,7 +108,7 @@ class RawDataset:
 
     @property
     def n_classes(self) -> int | None:
-        """The most classes that there may be; None where the labels are not in memory."""
+        """An upper bound of the number of classes; None if the labels are not in memory."""
         y = self.sources.y
         if not isinstance(y, ArraySource) or y.dtype.kind not in "biufSUMm":  # objects may be of any kind
             return None
@@ -122,7 +122,7 @@ class RawDataset:
         return [message for message in found if message]
 
     def check_unchanged(self) -> None:
-        """Raises if an array was written to since it was listed: it has been read in two passes."""
+        """Raises DataError if an array was written to since it was listed, as it is read in two passes."""
         for place in changed(self.sources):
             raise DataError(
                 f"{place} was written to, or removed, while it was being read. Start again when the data no longer change "

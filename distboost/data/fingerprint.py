@@ -1,4 +1,4 @@
-"""Telling whether arrays are those that a store was made from, without reading them where that can be avoided."""
+"""Tells whether arrays are those that a store was made from, if possible without reading them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from distboost.data.parts import pieces
 from distboost.data.sources import ArraySource, DaskSource, Source, ZarrSource
 from distboost.errors import StoreError
 
-_ROWS = 2**16  # that are added to a checksum at once
+_ROWS = 2**16  # in each update of a checksum
 
 
 def fingerprint(sources: Iterable[Source | None]) -> str:
-    """A digest of arrays: equal ones have one, and an array that was written again has another.
+    """The SHA-256 of arrays. It changes when an array is written again.
 
-    Of zarr arrays in files: names, sizes and times of the files; in object stores: names, sizes and ETags; of arrays in
-    memory, and in stores that tell names alone: a checksum; of dask arrays: their tokens.
+    It covers names, sizes and times of the files of zarr arrays; names, sizes and ETags in object stores; a checksum of values of
+    arrays in memory and in stores that list names only; the tokens of dask arrays.
     """
     digest = hashlib.sha256()
     for source in sources:
@@ -31,7 +31,7 @@ def fingerprint(sources: Iterable[Source | None]) -> str:
 
 
 def changed(sources: Iterable[Source | None]) -> list[str]:
-    """Those of the arrays that were written to since they were listed; raises StoreError if one is gone."""
+    """The arrays that were written to since they were listed; raises StoreError if one is gone."""
     return [source.place for source in sources if _is_listed(source) and not _is_unchanged(source)]
 
 

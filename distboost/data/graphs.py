@@ -1,8 +1,8 @@
 """Dask arrays whose parts are computed one by one.
 
-A scheduler knows a task by its name. What several parts of an array share, optimised for each of them, or for what its owner
-computes beside, is different tasks of one name: the scheduler fails at them, and goes on failing. So a graph is optimised once,
-and its tasks get names that nobody else has.
+A scheduler identifies a task by its name. If each part of an array is optimised separately, the tasks that parts share differ but
+have one name, and the scheduler fails. The same happens with other computations of the array's owner. So a graph is optimised
+once, and its tasks get unique names.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from distboost.errors import ClusterError, DataError, DistboostError
 
 
 def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
-    """The same arrays, with chunks of known sizes, in one graph of their own: what they have in common is there once.
+    """The same arrays, with chunks of known sizes, in one separate graph that has each common task once.
 
-    Futures among the tasks keep their names: whoever holds the arrays as they were has the data kept.
+    Futures among the tasks keep their names: their data stay as long as the caller holds the original arrays.
     """
     if not arrays:
         return []
@@ -40,7 +40,7 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
     mark = uuid.uuid4().hex
     tasks = _renamed(graph, mark)
     for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
-        tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: persisted before
+        tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: a chunk that was persisted
     apart = [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
     try:
         return _measured(apart)
@@ -53,7 +53,7 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
 
 
 def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
-    """Some of an array that was set apart, with those tasks alone that it takes."""
+    """A part of an array that was set apart, with only the tasks that it needs."""
     part = array[index]
     graph, todo = part.__dask_graph__(), list(flatten(part.__dask_keys__()))
     tasks: dict[Any, GraphNode] = {}
@@ -66,7 +66,7 @@ def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
 
 
 def renamed(part: da.Array, mark: str) -> da.Array:
-    """The same part, whose tasks are shared with parts of the same mark alone."""
+    """The same part, with tasks that it shares only with parts of the same mark."""
     if not mark:
         return part
     tasks = _renamed(part.__dask_graph__(), mark)
@@ -83,7 +83,7 @@ def _named(key: Any, mark: str) -> Any:
 
 
 def _measured(arrays: list[da.Array]) -> list[da.Array]:
-    """The arrays, those whose chunks are of unknown sizes with known ones: all are computed at once."""
+    """The arrays with known chunk sizes. All unknown sizes are computed at once."""
     unknown = [array for array in arrays if np.isnan(array.shape).any()]
     shapes = [
         da.map_blocks(
@@ -106,7 +106,7 @@ def _shape_of_chunk(chunk: Any) -> np.ndarray:
 
 
 def _along(shapes: da.Array, axis: int) -> da.Array:
-    """The lengths, along an axis, of those chunks that are the first along the others."""
+    """The lengths along an axis of the chunks that are first along the other axes."""
     index = [0] * (shapes.ndim - 1)
     lengths: da.Array = shapes[(*index[:axis], slice(None), *index[axis + 1 :], axis)]
     return lengths

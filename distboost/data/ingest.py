@@ -1,4 +1,4 @@
-"""From sources to binned blocks. What runs where is the caller's: `TaskRunner` is all that is asked of it."""
+"""Scans sources and bins them into blocks, on any `TaskRunner`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BLOCK_BYTES = 2**23  # of bins in a block, between these bounds
 
 
 def block_rows(n_features: int) -> int:
-    """The most rows of a block: about BLOCK_BYTES of bins."""
+    """The largest number of rows in a block: about BLOCK_BYTES of bins."""
     return min(BLOCK_ROWS, max(LEAST_BLOCK_ROWS, BLOCK_BYTES // max(n_features, 1)))
 
 
@@ -50,7 +50,7 @@ class Labelled(NamedTuple):
     weights: Source | None
 
     def check(self) -> None:
-        """Raises unless the shapes agree."""
+        """Raises DataError unless the shapes agree."""
         if len(self.x.shape) != 2:
             raise DataError(
                 f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features). Reshape your data."
@@ -74,22 +74,22 @@ class Labelled(NamedTuple):
         return self.y.part(start, stop), None if self.weights is None else self.weights.part(start, stop)
 
     def near(self, rows: int) -> Labelled:
-        """The same, with labels and weights that spans of so many rows are cheap to read from.
+        """The same rows, with labels and weights that are cheap to read in spans of `rows` rows.
 
-        Chunks that are longer would be decoded once for each span: such an array is loaded now, once.
+        A longer chunk would be decoded once for each span. An array with such chunks is loaded now.
         """
         weights = None if self.weights is None else _near(self.weights, rows)
         return Labelled(self.x, _near(self.y, rows), weights)
 
     def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Spans of rows that end where chunks of labels and weights do: of those that are longer."""
+        """Spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
         axes = [source.axes[0] for source in (self.y, self.weights) if source is not None]
         return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
 
     def plan(
         self, max_bins: int, work: TaskRunner, memory: int | None = None, keep_values: bool = False
     ) -> IngestPlan:
-        """How these rows are scanned and binned in `memory` bytes of each process; raises LimitError if they can't be."""
+        """How to scan and bin these rows within `memory` bytes of each process; raises LimitError if that is too little."""
         return plan_ingest(
             *self, max_bins, block_rows(self.x.shape[1]), n_parallel=work.n_parallel, n_processes=work.n_processes,
             memory=memory, keep_values=keep_values, caller_apart=work.on_cluster,
@@ -103,7 +103,7 @@ def _near(source: Source, rows: int) -> Source:
 
 
 def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
-    """The rows of each block: enough blocks to keep everyone busy, cut between chunks where that is cheap."""
+    """First and last (exclusive) row of each block: at least `n_parallel` blocks if possible, cut between small chunks."""
     n = source.n_rows
     size = min(block_rows(source.shape[1]), max(1, -(-n // max(n_parallel, 1))))
     chunk = source.chunk_rows
@@ -123,7 +123,7 @@ def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
 def take_profile(
     data: Labelled, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None
 ) -> Profile:
-    """Scans all rows once."""
+    """Scans all rows once: classes, weights and bin edges."""
     options = scan_options(data, max_bins, seed)
     plan = data.plan(max_bins, work, memory)
     classes, scans = scan_classes(data, options, work, plan)
@@ -135,7 +135,7 @@ def take_profile(
 def scan_classes(
     data: Labelled, options: ScanOptions, work: TaskRunner, plan: IngestPlan
 ) -> tuple[np.ndarray, list[ClassScan]]:
-    """The classes in ascending order, and what is known of each."""
+    """The classes in ascending order, (n_classes,), and the scan of each."""
     calls = ((*data.labels(a, b), a, options) for a, b in data.label_spans(plan.labels.rows))
     found: dict[Any, ClassScan] = {}
     for scan in work.each(scan_labels, calls, plan.at_once(plan.labels)):
@@ -148,7 +148,7 @@ def scan_classes(
 def scan_edges(
     x: Source, weights: Source | None, options: ScanOptions, work: TaskRunner, plan: IngestPlan
 ) -> list[np.ndarray]:
-    """The thresholds between the bins of each feature: features are scanned band by band, each by spans of rows."""
+    """The edges of each feature, (n_edges,) float64. Features are scanned in bands, each band in spans of rows."""
     rows, columns = x.axes
     bands = list(columns.spans(0, columns.length, plan.scan.columns))
     row_spans = list(rows.spans(0, rows.length, plan.scan.rows))
@@ -171,9 +171,9 @@ def scan_edges(
 class BinOptions:
     """How raw rows become binned rows."""
 
-    edges: np.ndarray  # of all features, one after another
-    edge_offsets: np.ndarray
-    classes: np.ndarray
+    edges: np.ndarray  # (n_edges,) float64: of all features, one after another
+    edge_offsets: np.ndarray  # (n_features + 1,) int64: where the edges of each feature begin and end
+    classes: np.ndarray  # (n_classes,): sorted
     weight_rule: WeightRule
     x_place: str
     y_place: str
@@ -190,7 +190,7 @@ class BinOptions:
 
 
 def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The edges of all features one after another, and where each feature's begin and end."""
+    """The edges of all features one after another, float64, and where those of each begin and end, (n_features + 1,) int64."""
     offsets = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
     return np.concatenate([np.empty(0), *edges]), offsets
 
@@ -209,7 +209,7 @@ def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> B
 def bin_features(
     x: Any, first_row: int, first_column: int, options: BinOptions
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The bins of some rows of some features, and their values if these are kept."""
+    """The bins of some rows of some features, (n, m) uint8, and their values, (n, m) float64, if these are kept."""
     bins = np.empty(x.shape, np.uint8)
     values = np.empty(x.shape) if options.keep_values else None
     for row, column, X in numbers(x, options.x_place):
@@ -225,12 +225,12 @@ def bin_features(
         bins[at] = out
         if values is not None:
             values[at] = X
-        del X  # it may be a view of a chunk, which goes before the next one is read
+        del X  # a view may keep a chunk in memory: it must go before the next one is read
     return bins, values
 
 
 def bin_labels(y: Any, weights: Any, first: int, options: BinOptions) -> tuple[np.ndarray, np.ndarray]:
-    """The class index and the weight of each row, as they were given."""
+    """The class index, (n,) int32, and the sample weight, (n,) float64, of each row."""
     labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     return encode_labels(labels, w, options.classes, options.y_place, first), w

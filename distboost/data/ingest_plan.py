@@ -1,6 +1,6 @@
-"""How much memory ingest takes, reckoned before the first row is read, and how much it reads at once.
+"""Estimates the memory of ingest before the first row is read, and decides how much is read at once.
 
-All figures are bytes of one process, for this work alone: libraries and arrays that the caller holds are not counted.
+All figures are bytes of one process, for this work alone. Libraries and arrays that the caller holds are not counted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from distboost.errors import LimitError
 
 CALL_BYTES = 2**26  # of raw data that one call reads, where memory and chunks allow
 BAND_BYTES = 2**24  # of a chunk of the intermediate array
-CALL_MEMORY = 2**28  # that one call may take where no limit is given
-_FIXED = 4 * 8 * SCAN_NUMBERS  # a piece as it is converted, looked at and binned
+CALL_MEMORY = 2**28  # of one call if no limit is given
+_FIXED = 4 * 8 * SCAN_NUMBERS  # a piece while it is converted, checked and binned
 
 
 class Cell(NamedTuple):
-    """What one call works on, and the memory that it takes."""
+    """The rows and columns of one call, and the bytes of memory that it takes."""
 
     rows: int
     columns: int
@@ -40,12 +40,12 @@ class IngestPlan:
     n_threads : int
         Calls that a process can run at once.
     held : int
-        What the caller holds all the while: a sample of one band of features, edges.
+        Bytes that the caller holds throughout: the sample of one band of features, and the edges.
     labels, scan, bins : Cell
-        What one call reads of the labels and weights, of the features to scan, of the features to bin.
+        What one call reads: labels and weights; features to scan; features to bin.
     merge : Cell or None
-        Where `bins` has fewer columns than there are features, bins go through an intermediate array; what one call then reads
-        of that.
+        If `bins` has fewer columns than there are features, bins are written to an intermediate array first. Then this is what
+        one call reads of that array.
     """
 
     memory: int
@@ -58,16 +58,16 @@ class IngestPlan:
 
     @property
     def least(self) -> int:
-        """The memory taken by one call at a time."""
+        """Bytes taken if one call runs at a time."""
         return self.held + max(cell.memory for cell in self._cells())
 
     @property
     def takes(self) -> int:
-        """The memory taken, at most."""
+        """Bytes taken at most."""
         return self.held + max(self.at_once(cell) * cell.memory for cell in self._cells())
 
     def at_once(self, cell: Cell) -> int:
-        """How many calls fit the limit at once."""
+        """How many calls may run at once within the limit."""
         return max(1, min(self.n_threads, (self.memory - self.held) // cell.memory))
 
     def _cells(self) -> list[Cell]:
@@ -92,7 +92,7 @@ def plan_ingest(
     Raises
     ------
     LimitError
-        If that is not possible; the message says what it takes at the least.
+        If the limit is too small; the message says how much is needed.
     """
     n_threads = max(1, n_parallel // n_processes)
     planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values, caller_apart)
@@ -101,7 +101,7 @@ def plan_ingest(
         memory = least.least + n_threads * CALL_MEMORY
     if least.least > memory:
         raise _too_little(memory, least.least, [s for s in (x, y, weights) if s is not None])
-    # The first plan that fits: larger cells mean fewer calls, one at a time need not be enough.
+    # The first plan that fits. Larger cells mean fewer calls, so cells come before calls at once.
     allowances = (memory >> halvings for halvings in range(memory.bit_length()))
     plan = next((p for p in map(planner.plan, allowances) if p.least <= memory), least)
     return IngestPlan(memory, n_threads, plan.held, plan.labels, plan.scan, plan.bins, plan.merge)
@@ -144,10 +144,10 @@ class _Planner:
     n_parallel: int
     n_threads: int
     keep_values: bool
-    caller_apart: bool = False  # what the caller holds is in another process
+    caller_apart: bool = False  # the caller is another process
 
     def plan(self, allowance: int) -> IngestPlan:
-        """The plan for an allowance: for none, the one that takes the least."""
+        """The plan for an allowance in bytes. An allowance of 0 gives the plan that takes the least memory."""
         scan = self._scan(allowance)
         held = 0 if self.caller_apart else self._held(scan.columns)
         bins, merge = self._bins(max(allowance - held, 0))
@@ -160,7 +160,7 @@ class _Planner:
         return sample * 5 // 4 + columns * self.max_bins * 8 + 2 * edges + 32 * sample_rows(n, n_features)
 
     def _labels(self) -> Cell:
-        """Labels and weights, by whichever chunks are longer."""
+        """Labels and weights: rows of the longer chunks."""
         sources = [s for s in (self.y, self.weights) if s is not None]
         n = self.y.n_rows
         rows = min(n, max(SCAN_ROWS, *(s.chunk_rows for s in sources)))
@@ -185,7 +185,7 @@ class _Planner:
         return Cell(rows, columns, _reading(self.x) + _FIXED + table + 2 * sample + flags + raw)
 
     def _bins(self, allowance: int) -> tuple[Cell, Cell | None]:
-        """Whole blocks at once if they fit, else the bins of some features and then those of all."""
+        """Whole blocks at once if they fit, else bands of features that are merged afterwards."""
         n, n_features = self.x.shape
         block = min(self.block, n)
         tall = -(-min(self.x.chunk_rows, n) // block)  # blocks of the tallest chunk
@@ -254,5 +254,5 @@ def _whole_chunks(axis: Axis, size: int) -> int:
 
 
 def _reading(source: Source) -> int:
-    """What a read takes: an encoded piece, decoded ones, and the copy that is returned (as measured)."""
+    """Bytes of a read, as measured: an encoded piece, decoded ones, and the copy that is returned."""
     return 0 if source.chunk_bytes == 0 else 4 * max(source.chunk_bytes, PIECE_BYTES)

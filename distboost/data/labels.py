@@ -1,7 +1,7 @@
-"""Class labels as files keep them: a list of JSON values, and the type of the array that it was.
+"""Class labels as files keep them: a list of JSON values, and the type of their array.
 
-Whole numbers, floats, flags and text are their own JSON values. Dates and durations are kept as whole numbers of their unit,
-bytes as text of as many characters. What could not be read back is refused before anything is learned from it.
+Integers, floats, booleans and text are JSON values already. Dates and durations are kept as integers of their unit, bytes as text
+of as many characters. Labels that could not be read back are refused before training.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from distboost.errors import DataError
 
 SCALARS = (bool, int, float, str)
-MOST_BITS = 2048  # of a whole number: texts of longer ones need not be readable everywhere
+MOST_BITS = 2048  # of an integer: not every JSON reader accepts longer ones
 
 _DTYPE = re.compile(
     r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>|][US]\d{1,9}|\|O|[<>][mM]8\[\d{0,9}[a-zA-Zμ]{1,2}\]"
 )
 _TICKS, _BYTES = "mM", "latin-1"
 
-# Labels of fixed length take as much as the longest, each: so much more than their letters, and so many bytes, they may take.
+# Each label of fixed length takes as much as the longest: they may take _FREE_BYTES, and _PADDING bytes for each letter.
 _PADDING, _FREE_BYTES = 64, 2**24
 
 _REMEDY = "Give whole numbers, flags, text, bytes, or dates or durations of NumPy, such as y.astype(str)."
@@ -41,7 +41,7 @@ def plain(labels: np.ndarray) -> list[Any]:
 
 
 def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
-    """The labels of these JSON values; text and bytes are as long as the longest of them."""
+    """The labels of these JSON values, (n,) of `dtype`; text and bytes get the length of the longest."""
     if dtype.kind in _TICKS:
         return np.array(values, np.int64).view(dtype.newbyteorder("=")).astype(dtype)
     if dtype.kind == "S":
@@ -54,7 +54,7 @@ def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
 
 
 def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
-    """The labels that a file keeps; raises an error of this kind unless it can have been written so."""
+    """The labels that a file keeps; raises an error of type `kind` unless a file could have been written so."""
     if type(values) is not list or any(type(value) not in SCALARS for value in values):
         raise kind("its classes are not a list of labels.")
     if type(dtype) is not str or not _DTYPE.fullmatch(dtype):
@@ -76,7 +76,7 @@ def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
 
 
 def check_type(labels: np.ndarray, place: str) -> None:
-    """Raises DataError unless labels of this type can be kept. Those of an array of objects must be of one type."""
+    """Raises DataError unless files can keep labels of this type. In an array of objects, all must be of one type."""
     dtype = labels.dtype
     if dtype.kind != "O":
         if not _DTYPE.fullmatch(dtype.str) or dtype.fields or dtype.subdtype:
@@ -103,7 +103,7 @@ def check_same_type(one: Any, other: Any, place: str) -> None:
 
 
 def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Exception] = DataError) -> None:
-    """Raises an error of this kind unless a file can keep these JSON values of labels."""
+    """Raises an error of type `kind` unless a file can keep these JSON values of labels."""
     for value in values:
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise kind(
@@ -126,12 +126,12 @@ def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Excepti
 
 
 def _unit(dtype: np.dtype) -> int:
-    """Bytes of a letter where all labels take as much as the longest."""
+    """Bytes of a letter in labels of fixed length; 0 for other types."""
     return {"U": 4, "T": 4, "S": 1}.get(dtype.kind, 0)
 
 
 def is_unicode(text: str) -> bool:
-    """Whether JSON gives it back: of two surrogates it would make one character."""
+    """Whether JSON returns this text unchanged: it would join two surrogates into one character."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""The array that predictions are written to. Nobody can open it before it is complete.
+"""The zarr array that predictions are written to. It cannot be opened before it is complete.
 
-Chunks are written under their final keys, and the array's metadata last: without it, zarr sees no array. Until then a file beside
-the chunks says what they are made from, so that an interrupted prediction goes on, and only from chunks of its own.
+Chunks are written under their final keys, and the metadata of the array last: without these, zarr sees no array. Until then, a
+file beside the chunks says what they are made from, so that an interrupted prediction continues, and only from its own chunks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Array: TypeAlias = zarr.Array[Any]
 _METADATA = "zarr.json"
 _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 
-# Of what chunks are made from: what an unfinished result has instead.
+# For each entry of what chunks are made from: how an unfinished result with another value differs.
 _OTHER = {
     "model": "of another model",
     "x": "of other rows, or of rows that were written to since",
@@ -51,13 +51,13 @@ _OTHER = {
 
 @dataclass(frozen=True)
 class Result:
-    """An array under way; it travels to the workers, which write its chunks.
+    """An array that is being written. It is sent to the workers, which write its chunks.
 
     Attributes
     ----------
     url : str
     array : zarr.Array
-        At its place, where only its metadata are missing.
+        At its final place, where only the metadata are missing.
     state : bytes
         The content of the file beside the chunks: what these are made from.
     """
@@ -68,10 +68,10 @@ class Result:
 
     @classmethod
     def of(cls, url: str, made_from: dict[str, Any], **array: Any) -> Result:
-        """The result at a path or URL, of nothing but whole chunks; the keywords are those of `zarr.create_array`."""
+        """The result at a path or URL, in whole chunks. Keywords are those of `zarr.create_array`."""
         unplaced = zarr.create_array(
             MemoryStore(),
-            config={"write_empty_chunks": True},  # so that a chunk that is not there was not written
+            config={"write_empty_chunks": True},  # a missing chunk is then one that was not written
             **array,
         )
         metadata: Any = unplaced.metadata
@@ -85,9 +85,9 @@ class Result:
 
     @contextmanager
     def under_way(self, overwrite: bool) -> Iterator[set[str]]:
-        """Makes room, or finds what an interrupted prediction left: the keys of the chunks that are there.
+        """Prepares the place, or continues an interrupted prediction. Yields the keys of the chunks that exist.
 
-        Afterwards, if nothing was raised, publishes the array.
+        At the end of the context, publishes the array unless an error was raised.
         """
         with only_writer(self.url):
             with writing(self.url, self.array.nbytes):
@@ -97,11 +97,11 @@ class Result:
                 self._publish()
 
     def key(self, start: int) -> str:
-        """Of the chunk that begins with this row."""
+        """The key of the chunk that begins with row `start`."""
         return chunk_key(self.array, start // self.array.chunks[0])
 
     def check_seen(self) -> None:
-        """Raises if this process does not see the folder: it would make one of its own."""
+        """Raises StoreError if this process does not see the prepared folder, as it would make another one."""
         folder = local_path(self.url)
         if folder is None or _content(self.store) == self.state:
             return
@@ -116,7 +116,7 @@ class Result:
             self.array[start : start + len(values)] = values
 
     def _keys(self) -> set[str]:
-        """Of all chunks."""
+        """The keys of all chunks."""
         return {self.key(start) for start in range(0, self.array.shape[0], self.array.chunks[0])}
 
     def _begin(self, overwrite: bool) -> None:
@@ -140,7 +140,7 @@ class Result:
                     f"there is a zarr array at {self.url!r} already: give another place with --out, or add --overwrite."
                 )
         if remove:
-            _put(self.store, UNFINISHED, _state({}))  # whoever comes next knows that the rest may go
+            _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
             sync(self.store.delete(_METADATA))
             remove_all(self.store, keep={UNFINISHED})
         _put(self.store, UNFINISHED, self.state)
@@ -172,7 +172,7 @@ def _encoded(array: zarr.Array[Any]) -> bytes:
 
 
 def _content(store: Store) -> bytes | None:
-    """Of the file that says what chunks are made from."""
+    """The content of the file that says what chunks are made from; None if it is missing."""
     found = sync(store.get(UNFINISHED, default_buffer_prototype()))
     return None if found is None else found.to_bytes()
 
@@ -182,7 +182,7 @@ def _put(store: Store, key: str, content: bytes) -> None:
 
 
 def _difference(url: str, found: bytes | None, ours: bytes) -> str:
-    """What an unfinished result is instead; raises if that is not known."""
+    """How an unfinished result differs from ours; raises DataError if that is unknown."""
     try:
         state = json.loads(found or b"")
         theirs = dict(state.pop("made_from"))
@@ -200,7 +200,7 @@ def _difference(url: str, found: bytes | None, ours: bytes) -> str:
 
 
 def _check_is_array(url: str) -> None:
-    """Raises unless an array is there: nothing else is ever removed."""
+    """Raises DataError unless the place holds an array: nothing else is ever removed."""
     try:
         zarr.open_array(open_store(url), mode="r")
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Folders for what does not fit in memory: gone when they are no longer needed, or when their owner is.
+"""Temporary folders for data that do not fit in memory. They are removed after use, or when their owner has ended.
 
-The owner of a local folder holds a lock on a file beside it, which the system drops when the process ends, however that ends.
-What a process that was killed has left is removed by the next one that makes such a folder at the same place.
+The owner of a local folder holds a lock on a file beside it, which the system drops when the process ends for any reason. The
+next process that makes such a folder at the same place removes the folders of killed processes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ except ImportError:  # Windows
 _OWNER = ".owner"
 _OWNED = re.compile(r"distboost(-\w+)?-[0-9a-f]{12}\.owner")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-PATIENCE = 5.0  # seconds: for those who still write to a folder that is to go
+PATIENCE = 5.0  # seconds, while other threads may still write to a folder that is removed
 
-_owned: dict[Path, int] = {}  # the folders of this process, and what holds their locks
+_owned: dict[Path, int] = {}  # the folders of this process, and the descriptors of their locks
 
 
 def temporary_url(base: str, name: str = "distboost") -> str:
-    """A path or URL that nobody else has."""
+    """A unique path or URL."""
     return f"{base.rstrip('/')}/{name}-{uuid.uuid4().hex[:12]}"
 
 
@@ -57,7 +57,7 @@ def temporary_folder(base: str) -> Iterator[str]:
             own(path)
         yield url
     except KeyboardInterrupt:
-        remove(url)  # but it stays ours: threads that go on for a while may make it again, until our end
+        remove(url)  # it stays ours until we end: threads that still run may make it again
         raise
     except BaseException:
         release(url)
@@ -66,7 +66,7 @@ def temporary_folder(base: str) -> Iterator[str]:
 
 
 def own(folder: Path) -> None:
-    """Makes a folder, which is removed at the end of this process at the latest; removes those of processes that have ended."""
+    """Makes a folder, removed when this process ends at the latest, and removes those of processes that have ended."""
     folder = folder.absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def own(folder: Path) -> None:
 
 
 def remove(url: str) -> None:
-    """Removes a folder at a path or URL, with all that is in it. An interrupt meanwhile comes when that is done."""
+    """Removes a folder at a path or URL with its content. An interrupt is raised after that."""
     path = local_path(url)
     if path is None:
         filesystem, place = fsspec.core.url_to_fs(url)
@@ -101,7 +101,7 @@ def remove(url: str) -> None:
 
 
 def release(url: str | os.PathLike[str]) -> None:
-    """Removes a folder that is needed no longer, if it is this process's; one at a URL is."""
+    """Removes a folder that is no longer needed: a local one if this process owns it, or any at a URL."""
     path = local_path(url)
     if path is None:
         remove(os.fspath(url))
@@ -115,7 +115,7 @@ def release(url: str | os.PathLike[str]) -> None:
 
 def _release(folder: Path) -> None:
     if folder not in _owned or not _removed(folder):
-        return  # if others still write to it, our end or the next one to come here finds it
+        return  # others still write to it: our end or a later process removes it
     _owner_file(folder).unlink(missing_ok=True)
     descriptor = _owned.pop(folder)
     if descriptor >= 0:
@@ -124,7 +124,7 @@ def _release(folder: Path) -> None:
 
 
 def _removed(folder: Path, patience: float = PATIENCE) -> bool:
-    """Whether a folder is gone; it is removed again and again while others write to it."""
+    """Removes a folder, repeatedly while others write to it, and returns whether it is gone."""
     until = time.monotonic() + patience
     while folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -135,7 +135,7 @@ def _removed(folder: Path, patience: float = PATIENCE) -> bool:
     return True
 
 
-# Whose it is.
+# Owners.
 
 
 def _owner_file(folder: Path) -> Path:
@@ -143,7 +143,7 @@ def _owner_file(folder: Path) -> Path:
 
 
 def _kernel() -> str:
-    """This running system, of which locks tell; empty if that is not known."""
+    """The boot of this system, within which locks are valid; empty if unknown."""
     try:
         return _BOOT.read_text().strip()
     except OSError:
@@ -151,35 +151,35 @@ def _kernel() -> str:
 
 
 def _locked(owner: Path) -> int:
-    """A new file that says whose a folder is, locked before it says so."""
+    """Makes and locks the file that names the owner of a folder; the lock precedes the content."""
     descriptor = os.open(owner, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     kernel = _kernel()
     try:
         if fcntl is None:
             raise OSError
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError:  # a file system without locks: nobody can tell whether we live
+    except OSError:  # a file system without locks: others cannot tell whether we live
         kernel = ""
     os.write(descriptor, json.dumps({"boot": kernel, "host": platform.node(), "pid": os.getpid()}).encode())
     return descriptor
 
 
 def _reclaim(base: Path) -> None:
-    """Removes the folders here whose owners are dead; where there is any doubt, they stay."""
+    """Removes the folders in `base` whose owners have certainly ended."""
     if fcntl is None:
         return
     with os.scandir(base) as entries:
         owners = [Path(entry.path) for entry in entries if _OWNED.fullmatch(entry.name)]
     for owner in owners:
         folder = owner.with_suffix("")
-        # Not our own; another's may have gone meanwhile, or is not ours to touch.
+        # Another process's folder may be gone by now, or may not be ours to change.
         with suppress(OSError, ValueError):
             if folder not in _owned and _is_dead(owner) and _removed(folder, 0):
                 owner.unlink(missing_ok=True)
 
 
 def _is_dead(owner: Path) -> bool:
-    """Whether the owner has ended: it ran on this system, which locks reach, and holds its lock no longer."""
+    """Whether the owner has ended: it ran since the last boot of this system and no longer holds its lock."""
     descriptor = os.open(owner, os.O_RDWR | os.O_NOFOLLOW)
     try:
         boot = json.loads(os.read(descriptor, 4096))["boot"]
@@ -202,14 +202,14 @@ def _release_all() -> None:
 
 
 def _terminated(number: int, frame: Any) -> None:
-    """Ends the process as the signal does that nobody handles."""
+    """Ends the process as the unhandled signal would."""
     _release_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 def _arm() -> None:
-    """From now on SIGTERM removes our folders; a handler of the user's own ends the process in its own way, if it does."""
+    """Makes SIGTERM remove our folders, unless the user has installed a handler."""
     if _in_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminated)
 

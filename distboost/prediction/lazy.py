@@ -1,4 +1,4 @@
-"""Prediction on arrays that are not in memory: a dask array in, a dask array out, chunk by chunk."""
+"""Lazy prediction on arrays that are not in memory: the result is a dask array."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from distboost.data.parts import load
 from distboost.data.sources import ZarrSource, as_source, is_dask, is_lazy, rows_at_once
 from distboost.errors import DataError
 
-BLOCK_BYTES = 2**26  # of the rows of a chunk, unless a chunk of the array is larger
-KEPT = 0.25  # of the memory: an array of chunks of columns that is larger is not kept while its rows are put together
+BLOCK_BYTES = 2**26  # of whole rows at once, unless a chunk of the array is larger
+KEPT = 0.25  # of the memory: larger arrays in chunks of columns are not kept in memory to assemble rows
 
 
 def map_rows(
@@ -29,7 +29,7 @@ def map_rows(
     shape: tuple[int, ...],
     dtype: Any,
 ) -> da.Array:
-    """function(rows, argument) for the rows of each chunk: a dask array of shape (n, *shape)."""
+    """A dask array (n, *shape) of `dtype`: function(rows, argument) for the rows, (m, n_features), of each chunk."""
     array = as_dask(X)
     if array.ndim != 2 or array.shape[1] != n_features:
         raise DataError(
@@ -67,10 +67,10 @@ def as_dask(X: Any) -> da.Array:
 
 
 class _Chunkwise:
-    """A zarr array of which blocks of whole rows are read chunk by chunk: zarr itself decodes many chunks at once."""
+    """A zarr array that reads blocks of rows chunk by chunk. (zarr itself decodes all chunks of a block at once.)"""
 
     def __init__(self, source: ZarrSource):
-        source.inventory  # noqa: B018 (listed here, not by each who reads)
+        source.inventory  # noqa: B018 (lists the array here, not in each process that reads)
         self.source = source
         self.shape, self.dtype, self.ndim = source.shape, source.dtype, len(source.shape)
 
@@ -83,10 +83,10 @@ class _Chunkwise:
 def _whole_rows(array: da.Array) -> Any:
     """The array in chunks of whole rows.
 
-    To make these of chunks of columns, Dask computes all of them beside each other and keeps them. Of an array that does not
-    fit in memory, they are computed once for each few rows instead, and no more than these is kept.
+    From chunks of columns, Dask makes these by computing all chunks and keeping them in memory. If they do not fit in memory, the
+    chunks are computed again for each block of rows instead, and only that block is kept.
     """
-    large = array.nbytes > MEMORY_LIMIT * KEPT  # False if its size is not known
+    large = array.nbytes > MEMORY_LIMIT * KEPT  # False if its size is unknown
     if len(array.chunks[1]) < 2 or not large or futures_of(array):
         return array.rechunk({1: -1})
     source = as_source(array, "X")
@@ -103,7 +103,7 @@ def _whole_rows(array: da.Array) -> Any:
 
 
 class _Slice:
-    """Some rows of a dask array, computed by one task: Dask does not see which chunks it shares with others."""
+    """Some rows of a dask array, computed by one task: Dask does not share its chunks with other tasks."""
 
     def __init__(self, rows: da.Array):
         self.rows = rows

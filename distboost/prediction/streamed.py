@@ -1,4 +1,4 @@
-"""Prediction and its errors over arrays of any length: a few chunks are in memory at a time, here or on workers."""
+"""Streamed prediction and evaluation of zarr arrays of any length: few chunks are in memory at a time."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from distboost.model.files import header_of
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
 
-TASK_BYTES = 2**26  # of the rows that one task holds, unless a single chunk is larger
-PIECE_ROWS = 2**14  # that are predicted together: an interruption is noticed after each
+TASK_BYTES = 2**26  # of the rows of one task, unless a single chunk is larger
+PIECE_ROWS = 2**14  # that are predicted together; interrupts are checked between pieces
 
 
 def write_predictions(
     model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any, verbose: int = 0
 ) -> Array:
-    """Predicts the rows of the zarr array `x` into a new one at `out`, each chunk written whole by one task.
+    """Predicts the rows of the zarr array `x` into a new zarr array at `out`. One task writes each chunk whole.
 
-    It can be opened when it is complete. Chunks that an interrupted call with the same model and rows has left are kept.
+    The array can be opened once it is complete. Chunks that an interrupted call with the same model and rows wrote are kept.
     """
     _check_apart(x, out)
     source = _rows(model, x)
@@ -69,7 +69,7 @@ def write_predictions(
 
 
 def _check_apart(x: str, out: str) -> None:
-    """Raises if the array to write is the one to read, or would lie within it."""
+    """Raises DataError if one of the places to read and to write is the other or lies within it."""
     x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
     if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
         raise DataError(
@@ -78,7 +78,7 @@ def _check_apart(x: str, out: str) -> None:
 
 
 def _digest(model: Any) -> str:
-    """The SHA-256 of the model's file."""
+    """The SHA-256 of the model file."""
     learned = model._learned
     return sha256(encoded(header_of(model, learned), learned.arrays(0, learned.n_rounds))).hexdigest()
 
@@ -90,7 +90,7 @@ def _length(row_spans: Iterable[tuple[int, int]]) -> int:
 def _shown(
     title: str, answers: Iterable[Any], row_spans: list[tuple[int, int]], n_rows: int, verbose: int
 ) -> Iterator[Any]:
-    """The answers for these spans, the last ones of so many rows, with a bar of the rows that are done."""
+    """Yields the answers for these spans, the last of `n_rows` rows, and shows a progress bar of the rows."""
     if not verbose:
         yield from answers
         return
@@ -110,7 +110,7 @@ class Confusion(NamedTuple):
     ----------
     classes : ndarray of shape (n_classes,)
     counts : sparse array of shape (n_classes + 1, n_classes)
-        Rows: true classes; the last one is for labels that the model does not know. Columns: predicted ones.
+        Rows are true classes, the last one for labels that the model does not know. Columns are predicted classes.
     """
 
     classes: np.ndarray
@@ -148,7 +148,7 @@ class Confusion(NamedTuple):
 
 
 def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Confusion:
-    """The confusion matrix of the model on all rows of two zarr arrays."""
+    """The confusion matrix of the model on all rows of the zarr arrays of features and labels."""
     source, labels = _rows(model, x), as_source(y, "y")
     warn_of_missing(labels, "warn", 2)
     if labels.n_rows != source.n_rows:
@@ -181,7 +181,7 @@ def _rows(model: Any, x: str) -> Source:
 
 
 def _rows_per_task(source: Source) -> int:
-    """A whole number of the source's chunks, so that each is read once, or fewer rows where chunks are too tall for that."""
+    """Rows of whole chunks of the source, so that each chunk is read once; fewer rows if chunks are too tall for that."""
     rows = rows_at_once(source, TASK_BYTES)
     strip = rows * max(source.shape[1], 1) * 8
     return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
@@ -190,7 +190,7 @@ def _rows_per_task(source: Source) -> int:
 def _each(
     function: Callable[..., Any], model: Any, calls: Iterator[tuple[Any, ...]], client: Any
 ) -> Generator[Any, None, None]:
-    """function(model, *call) for each call. The model travels to a cluster once; tasks take one thread each."""
+    """Yields function(model, *call) for each call. The model is sent to a cluster once; each task takes one thread."""
     model.set_params(n_jobs=1)
     with open_runtime(client, None) as runtime:
         sent = runtime.share(model)
@@ -222,24 +222,24 @@ def _count(model: Any, part: Any, labels: Any, place: str, first: int) -> csr_ar
 
 
 def _loaded(part: Any) -> np.ndarray:
-    """The rows of a part, unless nobody waits for them any more."""
+    """The rows of a part; raises UnwantedError if the caller is gone."""
     X = np.empty(part.shape, part.dtype)
     for position, values in pieces(part):
         check_wanted()
         X[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
-        del values  # it may be a view of a chunk, which goes before the next one is read
+        del values  # a view may keep a chunk in memory: it must go before the next one is read
     return X
 
 
 def _pieces(n_rows: int) -> Iterator[slice]:
-    """Rows that are predicted together, as long as anybody waits for them."""
+    """Yields the rows to predict together; raises UnwantedError if the caller is gone."""
     for start, stop in spans(0, n_rows, PIECE_ROWS):
         check_wanted()
         yield slice(start, stop)
 
 
 def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
-    """The number of each label's class; n_classes for a label that is none."""
+    """The class index of each label, (n,); n_classes for a label that the model does not know."""
     if labels.dtype.kind in "US" and classes.dtype.kind not in "USO":
         raise DataError(
             f"{place} holds text labels, but the classes of the model are numbers ({classes[0]}, ...)."
@@ -254,5 +254,5 @@ def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
 
 
 def _storable(dtype: np.dtype) -> np.dtype:
-    """The type to store labels as: zarr 3 specifies text of any length, not NumPy's texts of a fixed length."""
+    """The type to store labels with: zarr 3 specifies text of variable length, not the fixed length of NumPy."""
     return np.dtypes.StringDType() if dtype.kind in "UO" else dtype

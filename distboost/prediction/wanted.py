@@ -1,4 +1,4 @@
-"""Whether anybody still waits for what a thread works on. Long calls ask between their pieces, as nobody can stop a thread."""
+"""Cooperative cancellation: long calls check between pieces whether anybody waits for them, as threads cannot be stopped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class UnwantedError(Exception):
 
 
 def check_wanted() -> None:
-    """Raises UnwantedError if the caller of this thread's call was interrupted, or the Dask task was cancelled."""
+    """Raises UnwantedError if the caller that this thread works for was interrupted, or if its Dask task was cancelled."""
     if threads.is_given_up() or _is_cancelled():
         raise UnwantedError
 
 
 def ends_if_unwanted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A call that ends quietly where `check_wanted` raises: Dask would log an error."""
+    """Wraps a function so that it returns None if `check_wanted` raises, as Dask would log an error."""
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
@@ -36,7 +36,7 @@ def ends_if_unwanted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_cancelled() -> bool:
-    """Whether this thread runs a task that Dask has no use for any more."""
+    """Whether this thread runs a Dask task that was cancelled."""
     try:
         worker = get_worker()
     except ValueError:

@@ -1,4 +1,4 @@
-"""The arrays of a binned store, cut into blocks of rows: each block of each array is one chunk, written once by one writer."""
+"""The arrays of a binned store, in blocks of rows. Each block of each array is one chunk, which one writer writes once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from distboost.io.storage import listed, writing
 
 log = logging.getLogger("distboost.data")
 
-# The fill values are ones that a chunk does not consist of: a chunk that is gone is noticed.
+# No chunk consists of these fill values, so a missing chunk is noticed.
 _KINDS: dict[str, tuple[str, Any]] = {
     "bins": ("uint8", 255),
     "labels": ("int32", -1),
@@ -31,7 +31,7 @@ _KINDS: dict[str, tuple[str, Any]] = {
 
 
 class Written(NamedTuple):
-    """A block of an array that is in the store."""
+    """A block of an array that has been written, and its CRC-32."""
 
     name: str
     block: int
@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredBlocks:
-    """Arrays with the same rows, in blocks. It travels to whoever reads or writes.
+    """Arrays with the same rows, in blocks. It is sent to the workers that read or write them.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class StoredBlocks:
         return slice(block * self.rows, min((block + 1) * self.rows, self.n_rows))
 
     def write(self, first: int, values: dict[str, np.ndarray]) -> list[Written]:
-        """Writes rows, which begin with a block and are whole blocks (the last one of the store aside)."""
+        """Writes whole blocks of rows; only the last block of the store may be shorter."""
         written = []
         length = len(next(iter(values.values())))
         for block in self.of(first, first + length):
@@ -85,7 +85,7 @@ class StoredBlocks:
         return written
 
     def place(self, name: str, block: int) -> str:
-        """What to call a block of an array in a message."""
+        """The name of a block of an array in a message."""
         span, key = self.span(block), chunk_key(self.arrays[name], block)
         return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.url}"
 
@@ -96,7 +96,7 @@ class StoredBlocks:
         return np.asarray(self.arrays[name][self.span(block)])
 
     def candidates(self, names: Iterable[str]) -> list[int]:
-        """The blocks that all of these arrays have a chunk of."""
+        """The blocks for which all of these arrays have a chunk."""
         found = None
         for name in names:
             array = self.arrays[name]
@@ -108,7 +108,7 @@ class StoredBlocks:
 
 @returned_when_freed()
 def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[Written]:
-    """What is in the store of a block; nothing if any of it cannot be read, as each chunk's own checksum tells."""
+    """The arrays of a block that are in the store; none if any of them cannot be read or fails its checksum."""
     written = []
     for name in names:
         what = blocks.place(name, block)
@@ -131,12 +131,12 @@ def checksum(*arrays: np.ndarray) -> int:
 
 
 def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array[Any]:
-    """One of the store's arrays: as it is there already, else new. Quantile bins do not compress: nothing is compressed."""
+    """An array of the store, existing or new. It is not compressed, as quantile bins do not compress."""
     return chunked_array(group, name, name, shape, _block_chunks(shape, rows))
 
 
 def is_block_array(array: Any, name: str, shape: tuple[int, ...], rows: int) -> bool:
-    """Whether something is the array of this name that the store should have."""
+    """Whether `array` has the type, shape and chunks of the array of this name in a store."""
     return _is_of(array, name, shape, _block_chunks(shape, rows))
 
 
@@ -147,7 +147,7 @@ def _block_chunks(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
 def chunked_array(
     group: zarr.Group, name: str, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]
 ) -> zarr.Array[Any]:
-    """An array of the type of `kind` whose chunks carry checksums; kept if it is there in these chunks, else made anew."""
+    """An array of type `kind` whose chunks carry checksums. An existing one with these chunks is kept, another one replaced."""
     present: zarr.Array[Any] = _present(group, name)
     if _is_of(present, kind, shape, chunks):
         return present
@@ -159,7 +159,7 @@ def chunked_array(
 
 
 def _present(group: zarr.Group, name: str) -> Any:
-    """What a group has by a name; None if that is damaged."""
+    """The member of a group; None if it does not exist or is damaged."""
     what = f"array {name} of {group.store_path}"
     try:
         return retried(lambda: group.get(name), what)
@@ -171,7 +171,7 @@ def _present(group: zarr.Group, name: str) -> Any:
 
 
 def _is_of(array: Any, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> bool:
-    """Whether something is an array of these chunks, and of the type of `kind`."""
+    """Whether `array` is a zarr array of this shape, these chunks, and the type of `kind`."""
     dtype = np.dtype(_KINDS[kind][0])
     return isinstance(array, zarr.Array) and (array.shape, array.chunks, array.dtype) == (
         shape,
@@ -181,11 +181,11 @@ def _is_of(array: Any, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...
 
 
 def plain_array(group: zarr.Group, name: str, values: np.ndarray) -> None:
-    """A small array, written at once."""
+    """Writes a small array at once."""
     group.create_array(name, data=values, compressors=[Crc32cCodec()], overwrite=True)
 
 
 def store_bytes(n_rows: int, n_features: int, rows: int, max_bins: int, keep_values: bool) -> int:
-    """About how large a store becomes: its last block is as large as the others."""
+    """About how many bytes a store takes: its last block takes as many as the others."""
     stored = -(-n_rows // rows) * min(rows, n_rows)
     return stored * (n_features * (9 if keep_values else 1) + 12) + 8 * max_bins * n_features + 2**16

@@ -1,4 +1,4 @@
-"""The manifest of a binned store: what it says, its checksum, and the profile that it holds."""
+"""The manifest of a binned store: its entries, its checksum, and the profile that it holds."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _REMEDY = "Bin the data again, after removing this store."
 
 
 def array_shapes(made_from: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Of the arrays that are cut into blocks."""
+    """The shapes of the arrays that are cut into blocks."""
     n, n_features = made_from["n_rows"], made_from["n_features"]
     shapes: dict[str, tuple[int, ...]] = {"bins": (n, n_features), "labels": (n,), "weights": (n,)}
     return {**shapes, "values": (n, n_features)} if made_from["keep_values"] else shapes
 
 
 def profile_entries(profile: Profile) -> dict[str, Any]:
-    """What the manifest says of a profile."""
+    """The entries of a profile in the manifest."""
     classes = profile.classes
     return {
         "class_dtype": classes.dtype.str,
@@ -49,7 +49,7 @@ def sealed(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal(entries: dict[str, Any]) -> int:
-    """The checksum of what a manifest says, but for what is compared with the data: the checksums of the blocks, the source."""
+    """The CRC-32 of a manifest, except the entries that are compared with the data: checksums of blocks, source."""
     covered = {name: value for name, value in entries.items() if name not in _COMPARED}
     return zlib.crc32(json.dumps(covered, sort_keys=True).encode())
 
@@ -65,7 +65,7 @@ def damaged(url: str, what: str) -> BinnedStoreError:
 
 
 def opened(url: str) -> tuple[zarr.Group | None, Any]:
-    """The group at a path or URL, if there is one, and the manifest, if it has one."""
+    """The group at a path or URL and its manifest; None for what does not exist."""
     try:
         store = open_store(url)
         group = retried(lambda: zarr.open_group(store, mode="r"), f"zarr.json of the binned store {url}")

@@ -1,6 +1,6 @@
-"""The passes that fill a binned store: each in calls that read cells of raw arrays and write whole blocks, here or on workers.
+"""The passes that fill a binned store. Each consists of calls that read cells of raw arrays and write whole blocks.
 
-What is in the store already is not done again: that is how an interrupted binning is taken up.
+Blocks that are in the store already are not written again: so an interrupted binning continues.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _BANDS = "bands"  # the group of the intermediate arrays
 
 @dataclass
 class Progress:
-    """What of a store has been written: the checksums of each array, block by block."""
+    """The blocks of a store that have been written, with their checksums: {array: {block: CRC-32}}."""
 
     blocks: StoredBlocks
     work: TaskRunner
     checksums: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def take_up(self, names: tuple[str, ...], at_once: int) -> None:
-        """Finds the blocks that are there and intact."""
+        """Finds the blocks that are in the store and intact."""
         calls = ((self.blocks, names, block) for block in self.blocks.candidates(names))
         for written in self.work.each(verified, calls, at_once):
             self.add(written)
@@ -50,7 +50,7 @@ class Progress:
             self.checksums.setdefault(name, {})[block] = checksum
 
     def lacking(self, name: str, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """The rows among first .. stop - 1 whose blocks are still to be written, by stretches."""
+        """Yields the stretches of rows among first .. stop - 1 whose blocks are not written yet."""
         done = self.checksums.get(name, {})
         for there, blocks in groupby(self.blocks.of(first, stop), key=lambda block: block in done):
             if not there:
@@ -103,7 +103,7 @@ def write_bins(
 
 
 def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Progress) -> None:
-    """Whole blocks fit in memory."""
+    """Writes whole blocks, which fit in memory."""
     shared = progress.work.share((options, progress.blocks))
     calls = (
         (x.part(a, b), a, shared)
@@ -126,7 +126,7 @@ class _Bands:
     """Intermediate arrays of bins (and values): chunks are strips of rows by bands of features."""
 
     arrays: dict[str, zarr.Array[Any]]
-    blocks: StoredBlocks  # that they become
+    blocks: StoredBlocks  # made of them
 
     @property
     def rows(self) -> int:
@@ -175,7 +175,7 @@ def _write_through_bands(
 def _cells(
     bands: _Bands, strips: list[tuple[int, int]], a: int, b: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """The cells of rows a .. b - 1 some of whose chunks are not there yet."""
+    """Yields the cells of rows a .. b - 1 that lack some chunk."""
     n_features = bands.arrays["bins"].shape[1]
     present = [listed(array.store, f"{array.path}/") for array in bands.arrays.values()]
     for band, first in enumerate(range(0, n_features, bands.columns)):
@@ -202,7 +202,7 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
 
 @returned_when_freed()
 def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> list[Written]:
-    """The blocks of a strip of rows; its intermediate chunks are deleted."""
+    """Writes the blocks of a strip of rows, and deletes its intermediate chunks."""
     _, bands = shared
     written = []
     for name, array in bands.arrays.items():
@@ -236,7 +236,7 @@ def _band_chunk(
         raise
     except Exception as error:
         with suppress(OSError):
-            delete_chunk(array, strip, band)  # so that it is made again
+            delete_chunk(array, strip, band)  # so that it is written again
         raise BinnedStoreError(
             f"{what} is gone or damaged: {said(error)}. Does another process write there? "
             "Bin again: what is in the store is kept."

@@ -1,4 +1,4 @@
-"""Reading the blocks of a store, again and again."""
+"""Reads blocks of a binned store, many times each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is not what it was."""
+    """The identity of a file's content: another one means that the file was changed or replaced."""
 
     inode: int
     size: int
     modified: int  # ns
-    changed: int  # ns: also where the time of modification was set back
+    changed: int  # ns: changes even if the time of modification is set back
 
     @classmethod
     def of(cls, file: Path | int) -> Stamp:
@@ -33,19 +33,19 @@ class Stamp(NamedTuple):
         return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-# Files of this process's stores as they were when their content was found to be what was written.
+# Stamps of the files whose content this process has found intact.
 _intact: dict[Path, Stamp] = {}
 
 
 def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
-    """A block of an array, whose checksum is `expected`.
+    """A block of an array, (rows, ...), compared with the checksum `expected`.
 
     Raises
     ------
     BinnedStoreError
-        If that is not what is there.
+        If the block is damaged or missing.
     StoreError
-        If it cannot be got at.
+        If it cannot be read.
     """
     return intact(
         lambda: _read(blocks, name, block, expected),
@@ -55,7 +55,7 @@ def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np
 
 
 def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T:
-    """read(), which raises if something of a binned store is damaged or gone: BinnedStoreError, with `more` on what was found."""
+    """Returns read(). If that part of a store is damaged or missing, raises BinnedStoreError, with `more()` in the message."""
     try:
         return retried(read, what, reread=True)
     except Exception as error:
@@ -67,10 +67,10 @@ def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T
 
 
 def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
-    """The same, with errors as they come.
+    """Reads a block, with unchanged errors.
 
-    A chunk on a local disk is checked once. As long as its file is not touched, it is then read straight into its place: the
-    store compresses nothing, and zarr's copies and checks would take longer than a histogram of few classes.
+    A chunk on a local disk is verified once. As long as its file does not change, it is then read directly into the array: the
+    store does not compress, and zarr's copies and checks would take longer than a histogram of few classes.
     """
     path = _file(blocks.arrays[name], block)
     if path is not None and path in _intact:
@@ -95,7 +95,7 @@ def _file(array: zarr.Array[Any], block: int) -> Path | None:
 
 
 def _read_intact(blocks: StoredBlocks, name: str, block: int, path: Path) -> np.ndarray | None:
-    """The numbers at the head of the chunk's file; None if it is another file than it was."""
+    """The block, which is at the head of its file; None if the file has changed."""
     array, span = blocks.arrays[name], blocks.span(block)
     content = empty((span.stop - span.start, *array.shape[1:]), array.dtype)
     with open(path, "rb", buffering=0) as file:

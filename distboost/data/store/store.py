@@ -1,11 +1,11 @@
-"""The binned store: rows binned once, to be trained on many times.
+"""The binned store: rows that are binned once and trained on many times.
 
-A zarr group of `bins` (n, D) uint8, `labels` (n,) and `weights` (n,), perhaps `values` (n, D), with the bin edges beside them.
-Every chunk is written whole, by one writer, with a checksum. The manifest, an attribute of the group, is written last: a store
-without one is incomplete. It has a checksum of its own, and holds a second one per block: zarr reads a chunk that is not there as
-the fill value.
+A store is a zarr group of `bins` (n, D) uint8, `labels` (n,) int32, `weights` (n,) float64, optionally `values` (n, D) float64,
+and the bin edges. One writer writes each chunk whole, with a checksum. The manifest, an attribute of the group, is written last:
+a store without it is incomplete. It has its own checksum, and holds a second checksum of each block, as zarr silently reads a
+missing chunk as the fill value.
 
-Until then another attribute says what the store is made from and how far that is, so that an interrupted binning can go on.
+An incomplete store has another attribute, which says what it is made from, so that an interrupted binning can continue.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from distboost.io.storage import open_store
 
 
 def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule) -> BinnedRows:
-    """One block of a store, checked."""
+    """One block of a store, compared with its checksums."""
     found = {name: read_block(blocks, name, block, expected) for name, expected in checksums.items()}
     labels = found["labels"]
     return BinnedRows(
@@ -60,10 +60,10 @@ class BinnedStore:
 
     @staticmethod
     def is_at(url: Any) -> bool:
-        """Whether a path or URL leads to a zarr group, as a binned store is (and not an array), or to what is left of a store."""
+        """Whether a path or URL leads to a zarr group (a binned store is one, an array is not) or to a damaged store."""
         if not isinstance(url, (str, os.PathLike)):
             return False
-        with suppress(BinnedStoreError):  # zarr.json is damaged, that of a store or that of an array
+        with suppress(BinnedStoreError):  # a damaged zarr.json: of a store or of an array
             if opened(os.fspath(url))[0] is not None:
                 return True
         with suppress(Exception):
@@ -72,7 +72,7 @@ class BinnedStore:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BinnedStore:
-        """The store at a path or URL; raises BinnedStoreError unless it is complete and of a known version."""
+        """The store at a path or URL. Raises BinnedStoreError unless it is complete and of a known version."""
         url = os.fspath(url)
         group, manifest = opened(url)
         if group is None or not isinstance(manifest, dict):
@@ -116,10 +116,10 @@ class BinnedStore:
         return found
 
     def check_unchanged(self) -> None:
-        """Each block has a checksum."""
+        """Does nothing: reads compare each block with its checksum."""
 
     def missing_chunks(self, policy: str) -> list[str]:
-        """None to warn of: a chunk that is missing here is an error when it is read."""
+        """Returns no warnings: reading a missing chunk of a binned store is an error."""
         return []
 
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:

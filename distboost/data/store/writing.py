@@ -1,4 +1,4 @@
-"""Binning rows into a store, or going on with a binning that was interrupted."""
+"""Bins rows into a store, or continues an interrupted binning."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def write_store(
 ) -> BinnedStore:
     """Bins the rows into a store at a path or URL.
 
-    A store of the same rows that is there already is used as it is; one that was interrupted is gone on with.
+    An existing store of the same rows is used as it is. An interrupted one is continued.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def write_store(
     keep_values : bool, default=False
         Store the values beside the bins, for the algorithms that measure distances.
     profile : Profile or None, default=None
-        What to bin by, if it is known already (of other rows perhaps); None: found by a scan.
+        The edges to bin by, perhaps of other rows; None: a scan finds them.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def write_store(
     if complete is not None:
         return complete
     needed = store_bytes(data.n_rows, data.n_features, rows, max_bins, keep_values)
-    if plan.merge is not None:  # the bands of one stretch of rows beside the blocks
+    if plan.merge is not None:  # the bands of one stretch of rows exist beside the blocks
         needed += min(plan.bins.rows, data.n_rows) * data.n_features * (9 if keep_values else 1)
     check_space(url, needed)
     log.info(
@@ -114,7 +114,7 @@ def write_store(
         mebibytes(needed),
     )
     with only_writer(url):
-        complete = _complete(url, made_from)  # written by another process until a moment ago
+        complete = _complete(url, made_from)  # another process may have completed it meanwhile
         return complete or _write(data, url, made_from, options, plan, work, needed, profile)
 
 
@@ -128,7 +128,7 @@ def _write(
     needed: int,
     profile: Profile | None,
 ) -> BinnedStore:
-    """What is still to be done of a store."""
+    """Writes what a store still lacks."""
     remove_partial_files(url)
     with writing(url, needed):
         group = _begun(url, made_from)
@@ -152,10 +152,10 @@ def _write(
 
 
 def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
-    """A complete store that is there, if it is the one that would be written; raises if it is another."""
+    """The complete store at this place; None if there is none. Raises DataError if it is of other data or parameters."""
     group, manifest = opened(url)
     if group is None or manifest is None:
-        return None  # what is there instead will be seen
+        return None  # `_begun` checks what else is there
     if any(manifest.get(name) != value for name, value in made_from.items()):
         raise _occupied(url, "a binned store of other data or parameters")
     check_seal(url, manifest)
@@ -164,7 +164,7 @@ def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
 
 
 def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
-    """The group of a store that was begun earlier, or of a new one."""
+    """The group of an interrupted store, or of a new one."""
     store = open_store(url, read_only=False)
     path, present = local_path(url), False
     try:
@@ -212,10 +212,10 @@ def _scanned(
     progress: Progress,
     profile: Profile | None,
 ) -> Profile:
-    """What the scan found, which the store keeps until it is complete.
+    """The profile of the rows. The store keeps it, so that a continued binning does not scan again.
 
-    Where there are weights, labels and weights are written first: the scan of the features reads them from the store, whose
-    chunks are small.
+    If there are weights, labels and weights are written first: the scan of the features reads them from the store, whose chunks
+    are small.
     """
     unfinished = cast(dict[str, Any], group.attrs[UNFINISHED])
     if "classes" in unfinished:
@@ -244,13 +244,13 @@ def _found(
             weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
         edges = ingest.scan_edges(sources.x, weights, options, work, plan)
     except (DataError, LimitError):
-        remove_all(group.store)  # these data will not do, whoever reads them again
+        remove_all(group.store)  # the data are at fault: nothing to continue
         raise
     return Profile(data.n_rows, classes, scans, edges)
 
 
 def _check_written(blocks: StoredBlocks) -> None:
-    """Raises unless this process sees what workers say they have written."""
+    """Raises StoreError unless this process sees all blocks that workers have written."""
     lacking = blocks.n_blocks - len(blocks.candidates(blocks.arrays))
     if lacking:
         raise StoreError(
