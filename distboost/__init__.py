@@ -15,7 +15,7 @@ _PLACES = {
     "bin": "training.binning",
     "classifier": "estimators.factory",
     "load": "estimators.factory",
-    "plan": "training.staging",
+    "plan": "estimators.plan",
     **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators.factory"),
 }
 _MODULES = ("baselines", "errors")

@@ -1,5 +1,7 @@
 """The systems that the papers compare with, on the same engine."""
 
+from typing import Any
+
 from distboost import registry
 
 _NAMES = registry.estimator_names(registry.BASELINES)
@@ -7,7 +9,7 @@ _NAMES = registry.estimator_names(registry.BASELINES)
 __all__ = sorted(_NAMES)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from distboost.estimators.factory import estimator

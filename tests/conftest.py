@@ -60,7 +60,7 @@ def assert_same_model():
 
     def compare(a, b) -> None:
         np.testing.assert_array_equal(a.classes_, b.classes_)
-        ours, theirs = a._ensemble.arrays(), b._ensemble.arrays()
+        ours, theirs = a.learned_.ensemble.arrays(), b.learned_.ensemble.arrays()
         assert ours.keys() == theirs.keys()
         for name in ours:
             np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)

@@ -21,6 +21,7 @@ from distboost.cli import main
 from distboost.data import ingest
 from distboost.data.parts import ZarrPart
 from distboost.errors import LimitError, StoreError
+from distboost.estimators.parameters import algorithm_of
 from distboost.io.units import megabytes
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.training import memory_plan as reckoning
@@ -86,7 +87,7 @@ def named(refused) -> str:
 def test_the_limit_that_is_named_will_do(
     n_rows, n_features, n_classes, max_bins, depth, weighted, n_bins, ingest, processes, threads
 ):
-    algorithm = GDMCBoostClassifier()._algorithm(n_classes)
+    algorithm = algorithm_of(GDMCBoostClassifier(), n_classes)
     task = reckoning.Task(
         algorithm, GrowthLimits(max_depth=depth), n_rows, n_features, max_bins, 8, weighted, n_bins, ingest
     )

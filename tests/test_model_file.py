@@ -181,7 +181,7 @@ def test_gains_past_the_largest_number(algorithm, tmp_path, monkeypatch):
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)
     with np.errstate(invalid="ignore"):
         model = estimator(algorithm)(n_estimators=20, learning_rate=50.0, n_jobs=1).fit(X, y)
-    assert model._ensemble.arrays()["gain"].max() == np.finfo(np.float64).max
+    assert model.learned_.ensemble.arrays()["gain"].max() == np.finfo(np.float64).max
     model.save(tmp_path / "model")
     again = distboost.load(tmp_path / "model")
     assert again.feature_importances_.tolist() == model.feature_importances_.tolist()

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.fitting import learn_more
 from distboost.runtime.choose import IN_PROCESS
 
 # Limits on the number of values (rows times features) of the taught rows. Up to the first, one thread trains: more threads would
@@ -94,8 +95,8 @@ class CommitteeTrainer:
             verbose=0 if quiet else estimator.verbose,
         )
         if more:
-            committee._learn_more(X, y)
-            committee.set_params(n_estimators=len(committee._ensemble))
+            learn_more(committee, X, y)
+            committee.set_params(n_estimators=len(committee.learned_.ensemble))
         else:
             committee.fit(X, y)
         committee.client = estimator.client

@@ -9,6 +9,7 @@ from distboost.active.ledger import Ledger
 from distboost.active.query import QueryByCommittee
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
+from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.io.storage import local_path
 
 # Of a log's header: what are no settings of QueryByCommittee, but of what it is made of.
@@ -98,7 +99,7 @@ def resume(
 
 def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.PathLike) -> None:
     """How the estimator runs, as the log says; raises DataError if it cannot."""
-    unknown = told.keys() - estimator._RUN_PARAMETERS
+    unknown = told.keys() - RUN_PARAMETERS
     if unknown:
         raise DataError(
             f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which does not say how to run. Begin a new log."
@@ -117,7 +118,7 @@ def _note(learner: QueryByCommittee, pool: str) -> None:
     told = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name in estimator._RUN_PARAMETERS
+        if name in RUN_PARAMETERS
         and value != getattr(type(estimator), name)
         and isinstance(value, (int, float, str))  # others are Python's, not JSON's
     }

@@ -33,9 +33,9 @@ from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.data.missing import warn_of_missing
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.parameters import deciding_parameters
 from distboost.io.publishing import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
-from distboost.model.files import deciding_parameters
 
 
 class QueryByCommittee:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import entr
 
 from distboost.algorithms.base import Algorithm
+from distboost.estimators.parameters import algorithm_of
 from distboost.model.ensemble import Ensemble
 from distboost.threads import Threads
 
@@ -29,7 +30,7 @@ class Committee(NamedTuple):
     @classmethod
     def from_estimator(cls, estimator: Any) -> Committee:
         """That of a fitted estimator."""
-        return cls(estimator._algorithm(estimator.n_classes_), estimator._ensemble)
+        return cls(algorithm_of(estimator, estimator.n_classes_), estimator.learned_.ensemble)
 
     def add_scores(self, X: np.ndarray, G: np.ndarray, first: int = 0, last: int | None = None) -> None:
         """Adds those of rounds first .. last - 1 to G (n, n_scores), in this thread."""

@@ -212,7 +212,8 @@ def plan(
     """Show what memory a training would take, and what would stream from disk."""
     from distboost.cli.show import print_plan
     from distboost.estimators.factory import estimator
-    from distboost.training.staging import plan, sizes
+    from distboost.estimators.plan import plan
+    from distboost.training.staging import sizes
 
     if x is not None:
         if rows is not None or features is not None:

@@ -10,6 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from distboost.cli.text import console, visible
+from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.io.files import read
 from distboost.io.units import megabytes
 from distboost.model.checkpoint import is_checkpoint, manifest_url
@@ -70,7 +71,7 @@ def print_model(model: Any, url: str) -> None:
 
 def _facts(model: Any, url: str) -> list[tuple[str, str]]:
     parameters = model.get_params(deep=False)
-    kept = {name: value for name, value in parameters.items() if name not in model._RUN_PARAMETERS}
+    kept = {name: value for name, value in parameters.items() if name not in RUN_PARAMETERS}
     rounds = str(model.n_iter_)
     if model.best_iteration_ != model.n_iter_:
         rounds += f", the first {model.best_iteration_} kept"
@@ -91,7 +92,7 @@ def _facts(model: Any, url: str) -> list[tuple[str, str]]:
 
 def _top_features(model: Any) -> str:
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    features, gains = model._ensemble.gains()
+    features, gains = model.learned_.ensemble.gains()
     first = [i for i in np.argsort(-gains, kind="stable")[:10] if gains[i] > 0]
     return ", ".join(f"{names[features[i]]} ({gains[i] / gains.sum():.1%})" for i in first) or "none"
 

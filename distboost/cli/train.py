@@ -110,13 +110,14 @@ def _estimator(
 def _earlier(algorithm: str | None, model: str, checkpoint: str | None, parameters: dict[str, Any]) -> Any:
     """What a checkpoint holds, or else the model file; raises if it is of other work."""
     from distboost.estimators.factory import load
+    from distboost.estimators.resuming import changed_parameter
     from distboost.model.checkpoint import is_checkpoint
 
     place = checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
     estimator = load(place)
     if algorithm not in (None, estimator.algorithm_name):
         raise click.UsageError(f"{place} is a model of {estimator.algorithm_name}, not of {algorithm}.")
-    changed = with_parameters(estimator, parameters)._changed_since(estimator)
+    changed = changed_parameter(with_parameters(estimator, parameters), estimator.learned_)
     if changed is not None:
         name, theirs, mine = changed
         raise click.ClickException(

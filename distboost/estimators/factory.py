@@ -15,7 +15,9 @@ from distboost import registry
 from distboost.algorithms.base import Algorithm
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.model.files import damage_told, estimator_of, load_into
+from distboost.estimators.keeping import estimator_of, load_estimator
+from distboost.estimators.parameters import CommonParameters
+from distboost.model.files import damage_reported
 
 _made: dict[str, type[BoostingClassifier]] = {}
 
@@ -57,7 +59,7 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
         "algorithm_name": algorithm.name,
         **{name: field(default=f.default, metadata=f.metadata) for name, f in own.items()},
     }
-    shared = {f.name: f for f in fields(BoostingClassifier)}
+    shared = {f.name: f for f in fields(CommonParameters)}
     namespace["_parameter_constraints"] = {
         name: f.metadata.get("allowed", "no_validation") for name, f in (shared | own).items()
     }
@@ -100,7 +102,7 @@ def _documentation(algorithm: type[Algorithm]) -> str:
     """The algorithm's own text and parameters, then what all estimators share."""
     text = (algorithm.__doc__ or "").rstrip()
     common = _without(
-        algorithm.parameters(), (BoostingClassifier.__doc__ or "").partition("----------\n")[2], text
+        algorithm.parameters(), (CommonParameters.__doc__ or "").partition("----------\n")[2], text
     )
     if "Parameters\n" not in text:
         text += "\n\n    Parameters\n    ----------"
@@ -158,12 +160,12 @@ def load(url: str) -> BoostingClassifier:
     >>> bool(model.score(X, y) > 0.9)
     True
     """
-    return load_into(os.fspath(url), _known)
+    return load_estimator(os.fspath(url), _known)
 
 
 def described(header: dict[str, Any], place: str) -> BoostingClassifier:
     """The estimator, not fitted, of the algorithm and the deciding parameters that are kept in a header at a place."""
-    with damage_told(place):
+    with damage_reported(place):
         return estimator_of(header, _known)
 
 

@@ -130,7 +130,8 @@ def is_checkpoint(url: str) -> bool:
 def rounds_at(url: str) -> int | None:
     """The rounds of the checkpoint that was completed there; None if there is none that can be gone on from."""
     with suppress(FileNotFoundError, NotADirectoryError, ModelFormatError):
-        return Manifest.decoded(read(manifest_url(url)), manifest_url(url)).header["rounds"]
+        rounds: int = Manifest.decoded(read(manifest_url(url)), manifest_url(url)).header["rounds"]
+        return rounds
     return None
 
 
@@ -176,7 +177,7 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
 
 
 @contextmanager
-def opened(url: str | os.PathLike | None, every: int | str) -> Iterator[Checkpoint | None]:
+def opened(url: str | os.PathLike[str] | None, every: int | str) -> Iterator[Checkpoint | None]:
     """The checkpoint to write to, which no other process of this machine writes to meanwhile; None: nothing is kept."""
     interval = Interval.of(every)
     if url is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,9 @@ class Learned(NamedTuple):
     best : Ensemble or None
         As it was after the best round, if later rounds have rewritten it.
     data : str or None
-        Which rows it was learned from (see `data_digest`); None: not known, as of files of earlier versions.
+        The digest of the rows that it was learned from; None: not known, as of files of earlier versions.
+    parameters : mapping or None
+        The deciding parameters of the estimator that learned it, as JSON values.
     """
 
     classes: np.ndarray
@@ -35,6 +38,7 @@ class Learned(NamedTuple):
     history: History
     best: Ensemble | None = None
     data: str | None = None
+    parameters: Mapping[str, Any] | None = None
 
     @property
     def n_rounds(self) -> int:

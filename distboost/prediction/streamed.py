@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 import click
@@ -20,10 +19,8 @@ from distboost.data.parts import pieces
 from distboost.data.result import Array, Result
 from distboost.data.sources import Source, as_source, rows_at_once
 from distboost.errors import DataError
-from distboost.io.files import encoded
 from distboost.io.progress import bar
 from distboost.io.storage import local_path
-from distboost.model.files import header_of
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
 
@@ -42,7 +39,7 @@ def write_predictions(
     source = _rows(model, x)
     step = _rows_per_task(source)
     n_classes = len(model.classes_)
-    made_from = {"model": _digest(model), "x": fingerprint([source]), "proba": proba}
+    made_from = {"model": model.digest(), "x": fingerprint([source]), "proba": proba}
     result = Result.of(
         out,
         made_from,
@@ -75,12 +72,6 @@ def _check_apart(x: str, out: str) -> None:
         raise DataError(
             f"--out {out!r} and --x {x!r} are one place, or one is within the other. Give another place with --out."
         )
-
-
-def _digest(model: Any) -> str:
-    """The SHA-256 of the model file."""
-    learned = model._learned
-    return sha256(encoded(header_of(model, learned), learned.arrays(0, learned.n_rounds))).hexdigest()
 
 
 def _length(row_spans: Iterable[tuple[int, int]]) -> int:

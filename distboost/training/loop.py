@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,52 +17,93 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
 from distboost.trees.grower import GrowthLimits, TreeGrower
 
-LARGEST_LOSS = (
-    500.0  # its logarithm: a round may multiply weights by e^(10 LARGEST_RATIO), and numbers hold e^709
-)
-
+# The logarithm of the largest loss: a round may multiply weights by e^(10 LARGEST_RATIO), and numbers hold e^709.
+LARGEST_LOSS = 500.0
 
 Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a training goes on, and how large its steps and trees are.
+
+    Attributes
+    ----------
+    limits : GrowthLimits
+        Of the trees.
+    n_rounds : int
+        Rounds in all, earlier ones included.
+    learning_rate : float
+        Multiplies each step.
+    patience : int or None
+        Rounds without a smaller evaluation error after which training stops; None: any number.
+    callbacks : sequence of callables
+        Each is called with a `Progress` after each round; training stops if one returns True.
+    """
+
+    limits: GrowthLimits
+    n_rounds: int
+    learning_rate: float = 1.0
+    patience: int | None = None
+    callbacks: Sequence[Callback] = ()
+
+
+class Start(NamedTuple):
+    """Where a training begins.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        Gets the new rounds; it may have earlier ones.
+    history : History or None
+        Of the earlier rounds.
+    best : Ensemble or None
+        The earlier ensemble as it was after its best round, if later rounds have rewritten it.
+    outcome : str or None
+        How the earlier training ended, if it cannot go on.
+    scores : ndarray of shape (n_rows, n_scores), float64, or None
+        The ensemble's scores of the training rows, if it learned from other rows; None: its rounds are replayed.
+    """
+
+    ensemble: Ensemble
+    history: History | None = None
+    best: Ensemble | None = None
+    outcome: str | None = None
+    scores: np.ndarray | None = None
+
+
+def _keep_nothing(ensemble: Ensemble, history: History, best: Ensemble) -> None:
+    pass
 
 
 def train(
     algorithm: Algorithm,
     rows: Rows,
-    limits: GrowthLimits,
-    ensemble: Ensemble,
     edges: list[np.ndarray],
-    *,
-    n_rounds: int,
-    learning_rate: float,
-    patience: int | None,
-    callbacks: Sequence[Callback],
-    keep: Callable[[Ensemble, History, Ensemble], None] = lambda ensemble, history, best: None,
-    earlier: History | None = None,
-    best: Ensemble | None = None,
-    ended: str | None = None,
-    scores: np.ndarray | None = None,
+    start: Start,
+    schedule: Schedule,
+    keep: Callable[[Ensemble, History, Ensemble], None] = _keep_nothing,
 ) -> History:
-    """Adds rounds to the ensemble (after replaying those it has) until `n_rounds` or until there is a reason to stop.
+    """Adds rounds to the ensemble until all are done or there is a reason to stop.
 
-    `keep` is called after each round with what has been learned and what was best; `earlier` is the history of an ensemble that
-    has rounds, `best` what was best of one whose rounds were rewritten since, and `ended` the outcome of one that is not to be
-    gone on from. `scores` are the ensemble's of these rows, where it has learned from others.
+    `keep` is called after each round with the ensemble, its history and the best ensemble so far.
 
     The history's outcome names the reason: "rounds" (all were done), "early stopping" (`patience` rounds without a smaller
     evaluation error), "callback" (one returned True), "no split" (no weak learner improves on one that changes nothing), or one
     of the algorithm's own.
     """
+    ensemble, limits, patience = start.ensemble, schedule.limits, schedule.patience
     rows.begin(algorithm.weighting)
-    if scores is None:
-        history = _replayed(algorithm, rows, ensemble, edges, earlier)
+    if start.scores is None:
+        history = _replayed(algorithm, rows, ensemble, edges, start.history)
     else:
-        rows.continue_from(scores, len(ensemble))
-        history = copy.deepcopy(earlier) or History()
+        rows.continue_from(start.scores, len(ensemble))
+        history = copy.deepcopy(start.history) or History()
     grow = TreeGrower(rows, limits)
-    # A training that was stopped after a round, but before it was told so, ends here.
-    history.outcome = ended or ("early stopping" if history.has_stalled(patience) else "rounds")
-    best = ensemble.copy(history.best_round()) if best is None else best
-    while len(ensemble) < n_rounds and history.outcome == "rounds":
+    # An earlier training may have been stopped after its last round, before it noticed that it was the last.
+    history.outcome = start.outcome or ("early stopping" if history.has_stalled(patience) else "rounds")
+    best = ensemble.copy(history.best_round()) if start.best is None else start.best
+    while len(ensemble) < schedule.n_rounds and history.outcome == "rounds":
         found = algorithm.learn(rows, grow)
         changes = any(np.any(learner.values) for learner in found.learners)
         same = algorithm.same_every_round and limits.same_every_round
@@ -69,22 +112,23 @@ def train(
             break
         if not changes:
             found = found._replace(outcome="")  # there may be more to gain from other rows and features
-        steps = _take(ensemble, found, learning_rate, edges)
+        steps = _take(ensemble, found, schedule.learning_rate, edges)
         if found.rewritten is None:
-            ends = found.outcome or len(ensemble) == n_rounds
+            ends = found.outcome or len(ensemble) == schedule.n_rounds
             statistic = None if ends else algorithm.statistic(rows.round + 1)
             losses = rows.update(steps, next_root=grow.next_root(statistic) if statistic else None)
         else:
             losses = rows.update(steps, from_zero=True, growth=found.growth)
-        _check_growth(losses[0], len(ensemble), learning_rate)
+        _check_growth(losses[0], len(ensemble), schedule.learning_rate)
         algorithm.on_steps(steps)
         history.add(algorithm, losses, found.notes)
         history.outcome = found.outcome or "rounds"
         if patience is not None and history.best_round() == len(ensemble):
             best = ensemble.copy()
         keep(ensemble, history, best)
-        progress = history.progress(n_rounds)
-        stopped = any([callback(progress) is True for callback in callbacks])  # noqa: C419 (every callback is told)
+        progress = history.progress(schedule.n_rounds)
+        # A list: every callback is called, whatever an earlier one returns.
+        stopped = any([callback(progress) is True for callback in schedule.callbacks])  # noqa: C419
         if history.outcome == "rounds":
             stalled = history.has_stalled(patience)
             history.outcome = "callback" if stopped else "early stopping" if stalled else "rounds"

@@ -27,8 +27,7 @@ from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.shard import Layout
-from distboost.threads import available_cores
-from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, parse_limit, reckon
+from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, reckon
 from distboost.trees.grower import GrowthLimits
 
 log = logging.getLogger("distboost")
@@ -145,7 +144,14 @@ class Staging:
             yield rows, found
 
     def _binned(
-        self, stack: ExitStack, data: Dataset, name: str, found: MemoryPlan, profile, algorithm, class_weight
+        self,
+        stack: ExitStack,
+        data: Dataset,
+        name: str,
+        found: MemoryPlan,
+        profile: Profile,
+        algorithm: Algorithm,
+        class_weight: np.ndarray | None,
     ) -> BinnedSet:
         """The blocks of one set; of raw rows that are to stream, or that are costly to read, those of a binned store."""
         keep = algorithm.needs_values
@@ -182,64 +188,6 @@ def sizes(x: Any) -> tuple[int, int, int | None]:
         return store.n_rows, store.n_features, store.n_classes
     source = as_source(x, "X")
     return (*source.shape, None) if len(source.shape) == 2 else (source.n_rows, 1, None)
-
-
-def plan(
-    estimator: Any,
-    n_rows: int,
-    n_features: int,
-    n_classes: int,
-    *,
-    n_workers: int | None = None,
-    n_threads: int | None = None,
-    weighted: bool = False,
-) -> MemoryPlan:
-    """The memory that a training would take, part by part, and the rows that its `memory_limit` lets stay in memory.
-
-    Parameters
-    ----------
-    estimator : classifier
-        With its parameters: `memory_limit`, the size of its trees, `max_bins`, ..
-    n_rows, n_features, n_classes : int
-        Of the training rows; add the rows of an evaluation set.
-    n_workers : int or None, default=None
-        Dask workers; None: in one process.
-    n_threads : int or None, default=None
-        Of that process, or of each worker; None: the estimator's `n_jobs`, or one.
-    weighted : bool, default=False
-        Whether there are sample or class weights.
-
-    Returns
-    -------
-    MemoryPlan
-
-    Raises
-    ------
-    distboost.errors.LimitError
-        If `memory_limit` is too small to train at all; the message says what would do.
-
-    Examples
-    --------
-    >>> import distboost
-    >>> model = distboost.GDMCBoostClassifier(memory_limit="1GB")
-    >>> plan = distboost.plan(model, n_rows=4_200_000, n_features=256, n_classes=5, n_threads=2)
-    >>> plan.resident + plan.streamed, plan.n_bytes <= 10**9
-    (4200000, True)
-    """
-    estimator._validate_params()
-    task = Task(
-        estimator._algorithm(n_classes),
-        estimator._limits(),
-        n_rows,
-        n_features,
-        estimator.max_bins,
-        np.dtype(estimator.score_dtype).itemsize,
-        weighted or estimator.class_weight is not None,
-    )
-    on_cluster = n_workers is not None
-    jobs = None if estimator.n_jobs == -1 else estimator.n_jobs
-    threads = n_threads or (1 if on_cluster else jobs or available_cores())
-    return reckon(task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster)
 
 
 def _summary(found: MemoryPlan) -> str:

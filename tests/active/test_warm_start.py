@@ -14,6 +14,7 @@ from distboost.active.score_cache import CachedScores
 from distboost.baselines import GradBoostClassifier, MultiBoostClassifier
 from distboost.errors import DataError, StoreError
 from distboost.estimators.factory import estimator
+from distboost.estimators.parameters import algorithm_of
 from distboost.io import storage
 from distboost.registry import ALGORITHMS
 from tests.active.sessions import FORMS, asked, committee, learner, state
@@ -53,7 +54,7 @@ def test_rounds_are_kept_and_more_are_learned(name, problem, scratch):
     asked(found, y, 2)
     now = found.estimator_
     assert now is not first
-    assert now.n_iter_ == now.n_estimators == len(now._ensemble)
+    assert now.n_iter_ == now.n_estimators == len(now.learned_.ensemble)
     assert first.n_iter_ == 3 < now.n_iter_ <= 9  # fewer where few rows were separated
     np.testing.assert_array_equal(list(now.staged_scores(X))[:3], before)
     rows = found.labelled_
@@ -190,7 +191,7 @@ def test_those_that_remember_more_than_scores(cls, problem, scratch):
 
 def test_which_can():
     """The rest could, if they said what they remember."""
-    cannot = {name for name in ALGORITHMS if not estimator(name)()._algorithm(3).scores_suffice}
+    cannot = {name for name in ALGORITHMS if not algorithm_of(estimator(name)(), 3).scores_suffice}
     assert cannot == {"gradboost", "multiboost", "adaboost-mm"}
 
 

@@ -26,6 +26,7 @@ from distboost.cli import main
 from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
+from distboost.estimators.parameters import algorithm_of, growth_limits
 from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan as memory
 from distboost.trees.grower import TreeGrower
@@ -276,7 +277,7 @@ def test_probabilities_of_scores_of_any_size(subject, model):
         [[-2e3] * 4, [2e3] * 4, [-2e3, -1e3, -3e3, -1.5e3], [0.0, 1e3, -1e3, 500.0], [40.0, 50.0, -40.0, 0.0]]
     )
     F = np.abs(F) if subject.settings.get("strategy", "").startswith("os") else F  # numbers of votes
-    P = model._algorithm(4).probabilities(F)
+    P = algorithm_of(model, 4).probabilities(F)
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     assert_allclose(P[:2], 1 / 4)
     assert_array_equal(own(P, F.argmax(axis=1)), P.max(axis=1))
@@ -516,7 +517,9 @@ def little_memory(monkeypatch):
 
 def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
     size = np.dtype(model.score_dtype).itemsize
-    return memory.Task(model._algorithm(4), model._limits(), n_rows, 5, model.max_bins, size, weighted)
+    return memory.Task(
+        algorithm_of(model, 4), growth_limits(model), n_rows, 5, model.max_bins, size, weighted
+    )
 
 
 def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):

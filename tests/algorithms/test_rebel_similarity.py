@@ -183,7 +183,9 @@ def test_rows_of_weight_0_are_not_there(parameters, data):
     weights = np.random.default_rng(3).integers(0, 2, len(y)).astype(float)
     model = classifier(**parameters).fit(X, y, sample_weight=weights)
     without = classifier(**parameters).fit(X[weights > 0], y[weights > 0])
-    assert_array_equal(model._ensemble.arrays()["values"], without._ensemble.arrays()["values"])
+    assert_array_equal(
+        model.learned_.ensemble.arrays()["values"], without.learned_.ensemble.arrays()["values"]
+    )
     assert_array_equal(model.train_loss_, without.train_loss_)
 
 
@@ -197,10 +199,10 @@ def test_a_doubled_row_is_one_of_weight_2():
     rows = np.insert(np.arange(40), doubled, doubled)
     weighted = classifier(n_estimators=1).fit(X, y, sample_weight=weights)
     repeated = classifier(n_estimators=1).fit(X[rows], y[rows])
-    isolated = weighted._ensemble.arrays()["anchors"][0, 0]
+    isolated = weighted.learned_.ensemble.arrays()["anchors"][0, 0]
     if not np.array_equal(isolated, X[doubled]):
-        for name, array in weighted._ensemble.arrays().items():
-            assert_array_equal(array, repeated._ensemble.arrays()[name])
+        for name, array in weighted.learned_.ensemble.arrays().items():
+            assert_array_equal(array, repeated.learned_.ensemble.arrays()[name])
         assert_array_equal(weighted.train_loss_, repeated.train_loss_)
     else:
         pytest.fail("the doubled row was isolated: choose another seed")
@@ -223,7 +225,7 @@ def test_one_place_only():
     model = classifier().fit(X, y)
     assert model.n_iter_ == 1
     assert model.outcome_ == "no split"
-    assert model._ensemble.arrays()["kind"].tolist() == [CONSTANT]
+    assert model.learned_.ensemble.arrays()["kind"].tolist() == [CONSTANT]
     assert_allclose(model.scores(X)[0], np.log([7 / 3, 3 / 7]) / 2)
 
 

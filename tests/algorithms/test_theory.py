@@ -146,7 +146,7 @@ def test_stagewise_coefficients_of_two_classes_are_adaboosts():
     """w_1 - w_0 = 1/2 ln((1 - ε) / ε) of the stump that says +1 for class 1."""
     X, y = two_classes()
     model = StagewiseBoostClassifier(n_estimators=1, nu=0.0, learning_rate=1.0).fit(X, y)
-    values = model._ensemble.arrays()["values"]
+    values = model.learned_.ensemble.arrays()["values"]
     ε = (model.predict(X) != y).mean()
     assert_allclose(np.abs(values[:, 1] - values[:, 0]), np.log((1 - ε) / ε) / 2, rtol=1e-12)
     assert_array_equal(values.min(axis=0), -values.max(axis=0))
@@ -211,7 +211,7 @@ def test_adaboost_mm_takes_the_step_of_its_edge():
         Estimator(n_estimators=1, max_depth=3).fit(X, y)
         for Estimator in (AdaBoostMMClassifier, ExactMMClassifier)
     )
-    ours, theirs = mm._ensemble.arrays(), exact._ensemble.arrays()
+    ours, theirs = mm.learned_.ensemble.arrays(), exact.learned_.ensemble.arrays()
     for name in ("feature", "threshold", "missing_left"):
         assert_array_equal(ours[name], theirs[name])
     assert_allclose(ours["values"].max(), np.arctanh(mm.edge_[0]), rtol=1e-12)
@@ -366,7 +366,7 @@ def test_adaboost_mos_loss_falls(name):
 def test_gradboosts_loss_and_penalty_fall_together(penalty, problem):
     X, y = problem
     model = GradBoostClassifier(n_estimators=15, penalty=penalty).fit(X, y)
-    a = model._ensemble.arrays()
+    a = model.learned_.ensemble.arrays()
     w: dict[tuple, np.ndarray] = {}
     objective = []
     for t, loss in enumerate(model.train_loss_):
@@ -383,7 +383,7 @@ def test_multiboosts_loss_and_norm_fall_together(loss, nu):
     objective = []
     for n in range(1, 6):
         model = MultiBoostClassifier(n_estimators=n, loss=loss, nu=nu).fit(X, y)
-        W = model._ensemble.arrays()["values"][1::2]
+        W = model.learned_.ensemble.arrays()["values"][1::2]
         objective.append(model.train_loss_[-1] + nu * np.abs(W).sum())
     assert (np.diff(objective) < 0).all()
 

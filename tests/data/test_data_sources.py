@@ -145,7 +145,7 @@ def test_a_feature_without_a_value_has_no_edges():
     profile = profile_of(X, [0, 1] * 3, 255)
     assert [len(e) for e in profile.edges] == [0, 0, 5]
     model = GDMCBoostClassifier(n_estimators=2).fit(X, [0, 1] * 3)
-    assert (model._ensemble.arrays()["feature"] == 2).all()
+    assert (model.learned_.ensemble.arrays()["feature"] == 2).all()
 
 
 # Labels.

@@ -290,7 +290,7 @@ STAGES = {
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "score": Stage("distboost.active.scoring:best_of_block"),
-    "predict": Stage("distboost.estimators.base:BoostingClassifier._finished_scores"),
+    "predict": Stage("distboost.estimators.predicting:predict_chunk"),
     "predict into": Stage("distboost.prediction.streamed:_predict_into"),
     "count": Stage("distboost.prediction.streamed:_count"),
 }

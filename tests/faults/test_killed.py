@@ -42,7 +42,7 @@ STAGES = {
     "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", rows=EVALUATED),
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
-    "predict": Stage("distboost.estimators.base:BoostingClassifier._finished_scores"),
+    "predict": Stage("distboost.estimators.predicting:predict_chunk"),
     "predict into": Stage("distboost.prediction.streamed:_predict_into"),
 }
 OF_TASKS = {"scan", "sample", "write labels", "write block", "predict", "predict into"}

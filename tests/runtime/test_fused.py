@@ -16,7 +16,7 @@ from distboost.rows.messages import SplitRules
 from distboost.rows.scales import ENOUGH_BITS, LOST_BITS
 from distboost.runtime.local import LocalRuntime
 from distboost.training import loop as training
-from distboost.training.loop import train
+from distboost.training.loop import Schedule, Start, train
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, one_against_all
 from distboost.weights.margin import HitsAndMisses, MarginWeights, Residuals
@@ -37,8 +37,8 @@ def asked_in_each_round(runtime, X, y, name, limits, n_rounds, **parameters):
         seen.append((dict(rows.calls), rows.passes().get("streamed", 0)))
 
     train(
-        algorithm, rows, limits, new_ensemble(algorithm, X.shape[1]), profile.edges,
-        n_rounds=n_rounds, learning_rate=1.0, patience=None, callbacks=[look],
+        algorithm, rows, profile.edges, Start(new_ensemble(algorithm, X.shape[1])),
+        Schedule(limits, n_rounds, callbacks=[look]),
     )  # fmt: skip
     rows.close()
     return [
@@ -185,8 +185,8 @@ def test_no_slot_of_a_histogram_is_lost(monkeypatch, name, parameters, limits, m
     rows, profile = place(runtime, X, y)
     algorithm = registry.algorithm(name)(n_classes=3, **parameters)
     train(
-        algorithm, rows, limits, new_ensemble(algorithm, X.shape[1]), profile.edges,
-        n_rounds=8, learning_rate=1.0, patience=None, callbacks=[look],
+        algorithm, rows, profile.edges, Start(new_ensemble(algorithm, X.shape[1])),
+        Schedule(limits, n_rounds=8, callbacks=[look]),
     )  # fmt: skip
     assert len(taken) == 8
     if limits.max_depth == 1:

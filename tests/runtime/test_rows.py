@@ -21,7 +21,7 @@ from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.reduced import Best, Reduced
 from distboost.runtime.shard import Layout
 from distboost.threads import Threads
-from distboost.training.loop import train
+from distboost.training.loop import Schedule, Start, train
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights import response
 from distboost.weights.codes import (
@@ -369,9 +369,8 @@ def trained(runtime, problem, family, n_rounds):
     rows, profile = place(runtime, X, y, n_scores=n_scores, values=algorithm.needs_values)
     assert rows.n_classes == K
     history = train(
-        algorithm, rows, family.limits, new_ensemble(algorithm, 6), profile.edges,
-        n_rounds=n_rounds, learning_rate=1.0, patience=None, callbacks=[],
-    )  # fmt: skip
+        algorithm, rows, profile.edges, Start(new_ensemble(algorithm, 6)), Schedule(family.limits, n_rounds)
+    )
     assert len(history.train_loss) == n_rounds
     return rows, history
 

@@ -1,0 +1,114 @@
+"""How an estimator is fitted: its data, where it runs, the training."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import Any
+
+from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.row_weights import class_weights
+from distboost.errors import DataError
+from distboost.estimators.keeping import check_keepable, header_of, set_learned
+from distboost.estimators.parameters import (
+    CommonParameters,
+    algorithm_of,
+    growth_limits,
+    n_threads,
+    seed_of,
+)
+from distboost.estimators.validation import Given, checked_rows, evaluation_data, training_data
+from distboost.model.checkpoint import Checkpoint
+from distboost.runtime.base import Runtime
+from distboost.runtime.choose import open_runtime
+from distboost.threads import Threads
+from distboost.training.loop import Schedule
+from distboost.training.memory_plan import parse_limit
+from distboost.training.progress import progress_bar
+from distboost.training.resumption import Resumption
+from distboost.training.run import Keeper, run
+from distboost.training.staging import Staging
+
+
+def fit_to(
+    estimator: CommonParameters,
+    given: Given,
+    resumption: Resumption | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> None:
+    """Trains the estimator on what the caller's caller gave, from the beginning or from where an earlier training ended."""
+    if estimator.early_stopping_rounds is not None and given.eval_set is None:
+        raise DataError(
+            f"early_stopping_rounds={estimator.early_stopping_rounds} needs an eval_set to measure. "
+            "Call fit(..., eval_set=(X, y))."
+        )
+    data = training_data(estimator, given)
+    check_keepable(estimator)  # now, rather than after the training
+    evaluation = evaluation_data(estimator, given.eval_set)
+    with ExitStack() as stack:
+        runtime = stack.enter_context(
+            open_runtime(estimator.client, n_threads(estimator), estimator.worker_timeout)
+        )
+        staging = _staging(estimator, data, evaluation, runtime)
+        least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
+        profile = staging.profile(least)
+        if resumption is not None:
+            resumption.check_task(profile)
+        algorithm = algorithm_of(estimator, len(profile.classes))
+        algorithm.check()
+        weights = class_weights(estimator.class_weight, profile)
+        rows, estimator.memory_plan_ = stack.enter_context(staging.rows(profile, algorithm, weights))
+        schedule = _schedule(estimator, resumption, stack)
+        keeper = None
+        if checkpoint is not None:
+            keeper = Keeper(checkpoint, lambda learned: header_of(estimator, learned), algorithm.corrective)
+        learned = run(algorithm, rows, profile, schedule, resumption, keeper)
+        set_learned(estimator, learned)
+        if keeper is not None:
+            keeper.write(learned)
+
+
+def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
+    """Learns `n_estimators` more rounds from rows (n, n_features) in memory, which need not be those of the earlier rounds.
+
+    The scores that earlier rounds give to these rows are computed from values: bins of other rows would decide otherwise.
+    """
+    learned = estimator.learned_
+    if not algorithm_of(estimator, len(learned.classes)).scores_suffice:
+        raise DataError(
+            f"{type(estimator).__name__} cannot learn more from other rows: its rounds need to know more of the earlier ones "
+            "than the scores. Train it anew: warm_start=False."
+        )
+    with Threads(n_threads(estimator)) as threads:
+        scores = learned.ensemble.scores(checked_rows(estimator, X), threads)
+    fit_to(estimator, Given(X, y), Resumption(learned, scores))
+
+
+def _staging(
+    estimator: CommonParameters, data: Dataset, evaluation: RawDataset | None, runtime: Runtime
+) -> Staging:
+    return Staging(
+        runtime,
+        data,
+        evaluation,
+        growth_limits(estimator),
+        estimator.max_bins,
+        seed_of(estimator),
+        estimator.score_dtype,
+        data.weighted or estimator.class_weight is not None,
+        parse_limit(estimator.memory_limit),
+        None if estimator.scratch is None else os.fspath(estimator.scratch),
+    )
+
+
+def _schedule(estimator: CommonParameters, resumption: Resumption | None, stack: ExitStack) -> Schedule:
+    callbacks = list(estimator.callbacks or ())
+    if estimator.verbose:
+        callbacks.append(stack.enter_context(progress_bar(type(estimator).__name__)))
+    return Schedule(
+        growth_limits(estimator),
+        estimator.n_estimators + (0 if resumption is None else resumption.rounds_before),
+        estimator.learning_rate,
+        estimator.early_stopping_rounds,
+        callbacks,
+    )

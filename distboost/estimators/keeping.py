@@ -1,0 +1,111 @@
+"""Estimators to and from model files and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from distboost.data.labels import is_unicode, plain
+from distboost.errors import DataError, ModelFormatError
+from distboost.estimators.parameters import (
+    RUN_PARAMETERS,
+    CommonParameters,
+    algorithm_of,
+    deciding_parameters,
+)
+from distboost.io.files import encoded
+from distboost.model.files import damage_reported, feature_names_of, n_features_of, read_learned, read_model
+from distboost.model.learned import Learned
+
+
+def check_keepable(estimator: CommonParameters) -> None:
+    """Raises DataError if a model file cannot keep the parameters or the names of the features."""
+    deciding_parameters(estimator)
+    for name in getattr(estimator, "feature_names_in_", ()):
+        if not is_unicode(name):
+            raise DataError(
+                f"a feature has the name {name!r:.100}, which is no Unicode text: it has surrogates. Rename it."
+            )
+
+
+def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
+    """What a model is, beside its arrays: the parameters that decide it, and nothing of where or how it was trained."""
+    return {
+        "algorithm": estimator.algorithm_name,
+        "parameters": deciding_parameters(estimator),
+        "classes": plain(learned.classes),
+        "class_dtype": learned.classes.dtype.str,
+        "n_features": estimator.n_features_in_,
+        "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
+        "outcome": learned.history.outcome,
+        "data": learned.data,
+    }
+
+
+def file_content(estimator: CommonParameters) -> bytes:
+    """The model file of a fitted estimator."""
+    learned = estimator.learned_
+    return encoded(header_of(estimator, learned), learned.arrays(0, learned.n_rounds))
+
+
+def set_learned(estimator: CommonParameters, learned: Learned) -> None:
+    """Makes the estimator a fitted one."""
+    learned = learned._replace(parameters=deciding_parameters(estimator))
+    history = learned.history
+    estimator.learned_ = learned
+    estimator.classes_ = learned.classes
+    estimator.n_classes_ = len(learned.classes)
+    estimator.train_loss_ = np.array(history.train_loss)
+    estimator.train_error_ = np.array(history.train_error)
+    estimator.n_iter_ = learned.n_rounds
+    estimator.best_iteration_ = len(learned.ensemble)
+    estimator.outcome_ = history.outcome
+    for name, values in history.notes.items():
+        setattr(estimator, f"{name}_", np.array(values, np.float64))
+    for name in ("eval_loss", "eval_error"):
+        if getattr(history, name):
+            setattr(estimator, f"{name}_", np.array(getattr(history, name)))
+        elif hasattr(estimator, f"{name}_"):
+            delattr(estimator, f"{name}_")
+
+
+def load_estimator(url: str, find: Callable[[str], type[CommonParameters]]) -> CommonParameters:
+    """The estimator in a model file or a checkpoint.
+
+    `find` returns the class of estimators by the name of their algorithm, or raises KeyError.
+    """
+    stored = read_model(url)
+    with damage_reported(url):
+        estimator = estimator_of(stored.header, find)
+        names = feature_names_of(stored.header)
+        if names is not None:
+            estimator.feature_names_in_ = names
+        estimator.n_features_in_ = n_features_of(stored.header)
+        set_learned(estimator, read_learned(stored, lambda n_classes: algorithm_of(estimator, n_classes)))
+    return estimator
+
+
+def estimator_of(header: dict[str, Any], find: Callable[[str], type[CommonParameters]]) -> CommonParameters:
+    """An estimator, not fitted, with the parameters that a header gives."""
+    made = _class_of(str(header["algorithm"]), find)
+    parameters = dict(header["parameters"])
+    of_runs = parameters.keys() & RUN_PARAMETERS
+    if of_runs:  # where to write, say
+        raise ModelFormatError(f"it sets {', '.join(sorted(of_runs))}, which are not a model's to set.")
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    estimator = made(**parameters)
+    estimator._validate_params()
+    return estimator
+
+
+def _class_of(algorithm: str, find: Callable[[str], type[CommonParameters]]) -> type[CommonParameters]:
+    try:
+        return find(algorithm)
+    except KeyError as error:
+        raise ModelFormatError(
+            f"it is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If it is your own, "
+            "import the module where distboost.classifier makes it an estimator, then load the model again."
+        ) from error

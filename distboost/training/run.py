@@ -1,0 +1,69 @@
+"""One training: the loop over rounds, its checkpoint, and what it learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.profile import Profile
+from distboost.model.checkpoint import Checkpoint
+from distboost.model.create import new_ensemble
+from distboost.model.ensemble import Ensemble
+from distboost.model.history import History
+from distboost.model.learned import Learned
+from distboost.rows.interface import Rows
+from distboost.threads import single_blas
+from distboost.training.loop import Schedule, Start, train
+from distboost.training.resumption import Resumption, data_digest
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Writes what was learned to a checkpoint.
+
+    Attributes
+    ----------
+    checkpoint : Checkpoint
+    header : callable
+        The model's header, for what was learned.
+    whole : bool
+        Every write replaces all rounds.
+    """
+
+    checkpoint: Checkpoint
+    header: Callable[[Learned], dict[str, Any]]
+    whole: bool
+
+    def write(self, learned: Learned) -> None:
+        header = {**self.header(learned), "rounds": len(learned.ensemble)}
+        self.checkpoint.write(header, learned, self.whole)
+
+
+def run(
+    algorithm: Algorithm,
+    rows: Rows,
+    profile: Profile,
+    schedule: Schedule,
+    resumption: Resumption | None,
+    keeper: Keeper | None,
+) -> Learned:
+    """Trains on rows that are in place, from the beginning or from where an earlier training ended."""
+    data = data_digest(profile, rows.counts[0], by_number=schedule.limits.subsample < 1)
+    if resumption is None:
+        start = Start(new_ensemble(algorithm, profile.n_features))
+    else:
+        data, start = resumption.joined_digest(data), resumption.start()
+        if keeper is not None:
+            keeper.checkpoint.go_on_from(resumption.earlier)
+
+    def keep(ensemble: Ensemble, history: History, best: Ensemble) -> None:
+        if keeper is not None and keeper.checkpoint.is_due(len(ensemble)):
+            rewritten = algorithm.corrective and schedule.patience is not None
+            keeper.write(Learned(profile.classes, ensemble, history, best if rewritten else None, data))
+
+    # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
+    with single_blas():
+        history = train(algorithm, rows, profile.edges, start, schedule, keep)
+    return Learned(profile.classes, start.ensemble, history, data=data)
