@@ -127,13 +127,11 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
                 f"the model has {self.n_features_in_} features, and feature_importances_ has a number for each; the limit is "
                 f"{MOST_IMPORTANCES}. 'distboost inspect' shows the most important ones."
             )
-        importances = np.zeros(self.n_features_in_)
+        importances: np.ndarray = np.zeros(self.n_features_in_)
         features, gains = ensemble.gains()
         importances[features] = gains
-        total = importances.sum()
-        if total > 0:
-            importances /= total
-        return importances
+        total = float(importances.sum())
+        return importances / total if total > 0 else importances
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Writes the fitted model to a path or URL; `distboost.load` reads it. Equal models are equal files."""
