@@ -20,7 +20,7 @@ from distboost.active.records import check_kind, checked_labels
 from distboost.errors import DataError, StoreError
 from distboost.io.files import read_local
 from distboost.io.publishing import force_names
-from distboost.io.retry import said
+from distboost.io.retry import quoted
 from distboost.io.storage import local_path
 
 try:
@@ -259,7 +259,7 @@ class LabelLog:
             if isinstance(error, StoreError):
                 raise
             raise StoreError(
-                f"the log {self.path} cannot be written: {said(error)}. Nothing of this was kept; put that right and try again."
+                f"the log {self.path} cannot be written: {quoted(error)}. Nothing of this was kept; put that right and try again."
             ) from error
 
 
@@ -281,7 +281,7 @@ def _content(path: Path) -> tuple[bytes, int]:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(f"the log {path} cannot be read: {said(error)}. Give a file.") from error
+        raise StoreError(f"the log {path} cannot be read: {quoted(error)}. Give a file.") from error
     return content, content.rfind(b"\n") + 1
 
 

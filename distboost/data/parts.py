@@ -17,7 +17,7 @@ from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.inventory import ABSENT, Probe, UnlikeListingError, held_to
 from distboost.data.memory import returned_when_freed
 from distboost.errors import StoreError
-from distboost.io.retry import is_damage, retried, said
+from distboost.io.retry import is_damage, quoted, retried
 
 PIECE_BYTES = 2**22  # of one read at most, unless a single chunk is larger
 log = logging.getLogger("distboost")
@@ -86,7 +86,7 @@ class ZarrPart:
             log.warning(
                 "%s cannot be read (%s): its %d chunks are read one by one",
                 self._rows(piece),
-                said(error),
+                quoted(error),
                 len(chunks),
             )
         out = np.empty([b - a for a, b in piece], array.dtype)
@@ -109,7 +109,7 @@ class ZarrPart:
             if not (is_damage(error) or isinstance(error, FileNotFoundError)):
                 raise
             raise StoreError(
-                f"{what} cannot be read: {said(error)} ({found_and_expected(self.array, *position)}). "
+                f"{what} cannot be read: {quoted(error)} ({found_and_expected(self.array, *position)}). "
                 "Write the damaged chunk again, or restore it from a copy."
             ) from error
 

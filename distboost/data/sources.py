@@ -23,7 +23,7 @@ from distboost.data.graphs import part_of, set_apart
 from distboost.data.inventory import Inventory, innermost, with_absolute_path
 from distboost.data.parts import ZarrPart, axes_of, load
 from distboost.errors import DataError, StoreError
-from distboost.io.retry import is_damage, retried, said
+from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import is_binned, is_in_memory, open_store
 
 
@@ -187,14 +187,14 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
                 "takes it alone, as X; all else takes the arrays that it was made from."
             ) from error
         raise DataError(
-            f"{name}: there is no zarr array at {place} ({said(error)}). "
+            f"{name}: there is no zarr array at {place} ({quoted(error)}). "
             "Give the path or URL of an array, such as data.zarr/x."
         ) from error
     except Exception as error:
         if not is_damage(error):
             raise
         raise StoreError(
-            f"{name}: the metadata of the zarr array at {place} cannot be used ({said(error)}). Write its zarr.json again, or "
+            f"{name}: the metadata of the zarr array at {place} cannot be used ({quoted(error)}). Write its zarr.json again, or "
             "restore it from a copy; where it names a codec that is not known here, install the library that has it."
         ) from error
 

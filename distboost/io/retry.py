@@ -119,7 +119,7 @@ def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
     return attempt
 
 
-def said(error: BaseException) -> str:
+def quoted(error: BaseException) -> str:
     """An error as text, to quote in the message of another error."""
     return f"{type(error).__name__}: {error}"
 
@@ -140,7 +140,7 @@ def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
     def say(state: RetryCallState) -> None:
         assert state.outcome is not None
         assert state.next_action is not None
-        cause = said(state.outcome.exception() or AssertionError())
+        cause = quoted(state.outcome.exception() or AssertionError())
         log.warning(
             "%s cannot be %s (%s): attempt %d of %d in %.1f s",
             what, doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
@@ -180,4 +180,4 @@ def _inaccessible(what: str, doing: str, error: Exception) -> StoreError:
         remedy = "Give this process the right to do that."
     else:
         remedy = "Put that right, and start again."
-    return StoreError(f"{what} cannot be {doing}: {said(error)}. {remedy}")
+    return StoreError(f"{what} cannot be {doing}: {quoted(error)}. {remedy}")

@@ -26,7 +26,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from distboost.errors import DataError, DistboostError, StoreError
 from distboost.io.publishing import force_names, write_durably
-from distboost.io.retry import retried, retried_async, said
+from distboost.io.retry import quoted, retried, retried_async
 
 try:
     import fcntl
@@ -160,7 +160,7 @@ def read_array(url: str) -> np.ndarray:
             raise FileNotFoundError(f"it has no chunk {key}")
     except FileNotFoundError as error:
         raise StoreError(
-            f"{url}, which was written before, is not there for {here()}: {said(error)}. Give a place that all workers share: "
+            f"{url}, which was written before, is not there for {here()}: {quoted(error)}. Give a place that all workers share: "
             "scratch=..."
         ) from error
     return retried(lambda: np.asarray(array[:]), url)
@@ -283,8 +283,8 @@ def writing(url: str, needed: int) -> Iterator[None]:
         if isinstance(error, DistboostError) or not isinstance(error, OSError):
             raise
         raise StoreError(
-            f"the store {url!r} cannot be written: {said(error)}. Put that right and give the same command again, which goes on "
-            "from what has been written; or give another place."
+            f"the store {url!r} cannot be written: {quoted(error)}. Put that right and give the same command again, which goes "
+            "on from what has been written; or give another place."
         ) from error
 
 

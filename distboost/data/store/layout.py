@@ -16,7 +16,7 @@ from zarr.codecs import Crc32cCodec
 from distboost.data.chunks import chunk_key
 from distboost.data.inventory import Probe
 from distboost.data.memory import returned_when_freed
-from distboost.io.retry import is_damage, retried, said
+from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import listed, writing
 
 log = logging.getLogger("distboost.data")
@@ -117,7 +117,7 @@ def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[W
         except MemoryError:
             raise
         except Exception as error:
-            log.warning("%s cannot be used (%s): it is made again", what, said(error))
+            log.warning("%s cannot be used (%s): it is made again", what, quoted(error))
             return []
         written.append(Written(name, block, checksum(content)))
     return written
@@ -166,7 +166,7 @@ def _present(group: zarr.Group, name: str) -> Any:
     except Exception as error:
         if not is_damage(error):
             raise
-        log.warning("the metadata of %s are damaged (%s): it is made anew", what, said(error))
+        log.warning("the metadata of %s are damaged (%s): it is made anew", what, quoted(error))
         return None
 
 

@@ -16,7 +16,7 @@ from distboost.data.profile import ClassScan, Profile
 from distboost.data.store.layout import checksum
 from distboost.data.store.reading import intact
 from distboost.errors import BinnedStoreError
-from distboost.io.retry import is_damage, retried, said
+from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import MANIFEST, open_store
 
 STORE_VERSION = 3
@@ -74,7 +74,7 @@ def opened(url: str) -> tuple[zarr.Group | None, Any]:
     except Exception as error:
         if not is_damage(error):
             raise
-        raise damaged(url, said(error)) from error
+        raise damaged(url, quoted(error)) from error
     return group, group.attrs.get(MANIFEST)
 
 

@@ -25,7 +25,7 @@ from distboost.data.sources import Source
 from distboost.data.store.layout import StoredBlocks, Written, chunked_array, verified
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError
-from distboost.io.retry import retried, said
+from distboost.io.retry import quoted, retried
 from distboost.io.storage import listed, writing
 
 _BANDS = "bands"  # the group of the intermediate arrays
@@ -238,7 +238,7 @@ def _band_chunk(
         with suppress(OSError):
             delete_chunk(array, strip, band)  # so that it is written again
         raise BinnedStoreError(
-            f"{what} is gone or damaged: {said(error)}. Does another process write there? "
+            f"{what} is gone or damaged: {quoted(error)}. Does another process write there? "
             "Bin again: what is in the store is kept."
         ) from error
 

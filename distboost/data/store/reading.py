@@ -14,7 +14,7 @@ from distboost.data.chunks import chunk_key, found_and_expected, has_chunk
 from distboost.data.memory import empty
 from distboost.data.store.layout import StoredBlocks, checksum
 from distboost.errors import BinnedStoreError
-from distboost.io.retry import is_damage, retried, said
+from distboost.io.retry import is_damage, quoted, retried
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T
         if not (is_damage(error) or isinstance(error, FileNotFoundError)):
             raise
         raise BinnedStoreError(
-            f"{what}: not what was written: {said(error)}{more()}. Bin the data again, after removing this store."
+            f"{what}: not what was written: {quoted(error)}{more()}. Bin the data again, after removing this store."
         ) from error
 
 
