@@ -34,7 +34,7 @@ MODELS = [
 ]
 
 ASKED = ("counts", "histogram", "sums", "update")
-MOVED = ("recall", "take", "drop")
+MOVED = ("set_replay_log", "take", "drop")
 LOSSES = {
     f"{fate}: {method}"
     for fate in ("killed", "frozen", "request lost", "answer lost")
