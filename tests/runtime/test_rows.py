@@ -19,6 +19,7 @@ from distboost.model.create import new_ensemble
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.reduced import Best, Reduced
+from distboost.runtime.local import LocalRuntime
 from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.training.loop import Schedule, Start, train
@@ -506,3 +507,28 @@ def test_sides_of_a_large_table_take_one_more_question(runtime, problem, monkeyp
         assert rows.calls == {"histogram": 1, "sums": 3 * sums, "update": 3}
         rows.close()
     assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_sums_take_an_accumulator_per_thread(n_threads, problem, monkeypatch):
+    """However many blocks there are: a table of sums may have megabytes."""
+    X, y, weights = problem
+    runtime = LocalRuntime(n_threads)
+    rows, _ = place(runtime, X, y, weights)
+    rows.begin(WEIGHTING)
+    grow = TreeGrower(rows, STUMPS)
+    tree = grow(Residuals(WEIGHTING), gains.CODEWORD)
+    made, nothing = [], ClassPairs.nothing
+
+    def counted(self, n_leaves, n_classes):
+        made.append(nothing(self, n_leaves, n_classes))
+        return made[-1]
+
+    monkeypatch.setattr(ClassPairs, "nothing", counted)
+    T = rows.sums(ClassPairs(WEIGHTING), tree.leaves)
+    assert len(rows.shard.blocks) == 7
+    assert 1 <= len(made) <= n_threads
+    hits, misses = np.moveaxis(rows.sums(HitsAndMisses(WEIGHTING), tree.leaves), 1, 0)
+    np.testing.assert_allclose(T.sum(axis=2), hits, rtol=1e-12)
+    np.testing.assert_allclose(T.sum(axis=1), misses, rtol=1e-12)
+    runtime.close()
