@@ -1,0 +1,891 @@
+# Written by `python -m distboost.estimators.stubs`: do not edit.
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from distboost.estimators.base import BoostingClassifier
+from distboost.training.loop import Callback
+from distboost import baselines as baselines
+from distboost import errors as errors
+from distboost.algorithms.base import Algorithm as Algorithm
+from distboost.estimators.factory import classifier as classifier
+from distboost.estimators.factory import load as load
+from distboost.estimators.plan import plan as plan
+from distboost.model.history import Progress as Progress
+from distboost.training.binning import bin as bin
+
+__version__: str
+
+class AdaBoostMMClassifier(BoostingClassifier):
+    """AdaBoost.MM and the optimal strategies of the boosting game.
+
+    Mukherjee & Schapire, *A theory of multiclass boosting*, NIPS 2010.
+
+    Parameters
+    ----------
+    strategy : {"adaptive", "fixed", "os-exponential", "os-zero-one"}, default="adaptive"
+        "adaptive" is AdaBoost.MM (eq. 7): it measures each round's edge. "fixed" (eq. 6) assumes the edges that `edge` gives.
+        The OS strategies play the game optimally against weak learners of one given edge: "os-exponential" for the exponential
+        loss with a step `eta`, "os-zero-one" for the 0-1 loss after exactly `n_estimators` rounds.
+    edge : float or sequence of float, default=0.1
+        Edge over random of the weak learners, 0 < edge < 1; "fixed" also takes one for each round. Not used by "adaptive".
+    alphas : float, sequence of float or None, default=None
+        Steps of "fixed"; None: the best steps for the edges.
+    eta : float, default=0.1
+        Step of "os-exponential".
+    max_depth : int or None, default=6
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+    edge_ : ndarray of shape (n_iter_,)
+        The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
+        meets the edge-over-random condition of a strategy if this is at least `edge`.
+    loss_bound_ : ndarray of shape (n_iter_,)
+        The theory's upper bound of the loss, if every round sees all rows. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
+        where steps are shrunk or cut off. "fixed" and "os-exponential": (K - 1) prod kappa, with each round's edge and step,
+        while the edges are met. "os-zero-one": the potential before the first round, which bounds the last loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import AdaBoostMMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostMMClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    strategy: Literal['adaptive', 'fixed', 'os-exponential', 'os-zero-one']
+    edge: Any
+    alphas: Any
+    eta: float
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        strategy: Literal['adaptive', 'fixed', 'os-exponential', 'os-zero-one'] = 'adaptive',
+        edge: Any = 0.1,
+        alphas: Any = None,
+        eta: float = 0.1,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class CDMCBoostClassifier(BoostingClassifier):
+    """CD-MCBoost: multiclass boosting by coordinate descent over the coordinates of the simplex codewords.
+
+    Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (left). Round t moves
+    coordinate t mod (K - 1) of the predictor by a weak learner of -1 and +1, with an exact line search. Use a multiple of
+    (K - 1) rounds, so that all coordinates are moved equally often.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import CDMCBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = CDMCBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class GAMBLEClassifier(BoostingClassifier):
+    """GAMBLE: gentle adaptive multiclass boosting.
+
+    Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, Algorithm 2. Weak learners
+    are least-squares trees grown best first. With 7 or more classes the loss may rise in a round; with more than 2 it does not
+    bound the error. With 2 classes, `learning_rate=0.5` is Gentle AdaBoost.
+
+    Parameters
+    ----------
+    max_leaf_nodes : int or None, default=15
+        None: trees grow level by level down to `max_depth`.
+    max_depth : int or None, default=None
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import GAMBLEClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GAMBLEClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_leaf_nodes: int | None
+    max_depth: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_leaf_nodes: int | None = 15,
+        max_depth: int | None = None,
+    ) -> None: ...
+
+class GDMCBoostClassifier(BoostingClassifier):
+    """GD-MCBoost: multiclass boosting by functional gradient descent in margin space.
+
+    Saberian & Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011, Algorithm 1 (right).
+
+    Parameters
+    ----------
+    leaf : {"direction", "codeword"}, default="direction"
+        Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
+        paper (use `max_depth=2`).
+    max_depth : int or None, default=6
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import GDMCBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GDMCBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    leaf: Literal['codeword', 'direction']
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        leaf: Literal['codeword', 'direction'] = 'direction',
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class REBELClassifier(BoostingClassifier):
+    """REBEL: multiclass boosting with one vector of votes per weak learner.
+
+    Appel & Perona, *A simple multi-class boosting framework with theoretical guarantees and empirical proficiency*, ICML 2017.
+    A weak learner is a tree of -1 and +1, or a similarity to one or two rows. It votes for or against every class, with the best
+    step for each.
+
+    The paper's procedure (section 5.2) finds a round's similarity: it splits the rows into two groups, chooses the row that is
+    easiest to separate from all others, and tries its nearest neighbours in the other group one by one. This takes 4 passes over
+    the rows and one more for each two-point similarity tried. A coordinate that is missing in either row adds nothing to their
+    distance. Training keeps the rows' raw values: 8 bytes for each feature and 8 for each class. `max_features` and the limits
+    of trees do not apply to similarities.
+
+    Parameters
+    ----------
+    weak_learner : {"tree", "similarity"}, default="tree"
+        "tree": each split is the one that lowers the loss of the whole tree most. "similarity": localized similarities
+        (section 5). They measure Euclidean distances: scale the features comparably.
+    max_depth : int or None, default=1
+        Depth of trees; 1 is a stump.
+    similarity : {"two-point", "one-point"}, default="two-point"
+    output : {"real", "sign"}, default="real"
+        Output of similarities: their value, with steps by exact line searches, or its sign.
+    max_candidates : int or None, default=None
+        Upper limit of the two-point similarities tried in a round; each costs a pass over the rows. None: no limit, as in the
+        paper.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+    passes_ : ndarray of shape (n_iter_,)
+        Passes over the rows in each round; on a cluster, each is a round trip. The pass for a tree's root does not count: the
+        update of the round before usually computes it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import REBELClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = REBELClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    weak_learner: Literal['similarity', 'tree']
+    max_depth: int | None
+    similarity: Literal['one-point', 'two-point']
+    output: Literal['real', 'sign']
+    max_candidates: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        weak_learner: Literal['similarity', 'tree'] = 'tree',
+        max_depth: int | None = 1,
+        similarity: Literal['one-point', 'two-point'] = 'two-point',
+        output: Literal['real', 'sign'] = 'real',
+        max_candidates: int | None = None,
+    ) -> None: ...
+
+class StagewiseBoostClassifier(BoostingClassifier):
+    """Stage-wise large-margin multiclass boosting.
+
+    Paisitkriangkrai, Shen & van den Hengel, *A scalable stage-wise approach to large-margin multi-class loss based boosting*,
+    Algorithm 1. Each round adds a weak learner of -1 and +1 with one non-negative coefficient per class. The coefficients
+    minimise the loss exactly. Training ends as "converged" when no weak learner has a slope above `nu`.
+
+    Parameters
+    ----------
+    loss : {"exponential", "logistic"}, default="exponential"
+    nu : float, default=1e-9
+        Weight of the l1 norm of the coefficients.
+    max_step : float or None, default=None
+        The largest coefficient; None: no limit.
+    max_depth : int or None, default=1
+        1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have the signs that suit that class.
+    learning_rate : float, default=0.5
+        Shrinkage: each coefficient is multiplied by it.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+    coefficient_passes_ : ndarray of shape (n_iter_,)
+        Passes over the rows that each round's coefficients needed, besides the pass that every round makes: none with the
+        exponential loss, usually one with the logistic.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import StagewiseBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = StagewiseBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    loss: Literal['exponential', 'logistic']
+    nu: float
+    max_step: float | None
+    max_depth: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.5,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        loss: Literal['exponential', 'logistic'] = 'exponential',
+        nu: float = 1e-09,
+        max_step: float | None = None,
+        max_depth: int | None = 1,
+    ) -> None: ...

@@ -1,0 +1,1229 @@
+# Written by `python -m distboost.estimators.stubs`: do not edit.
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from distboost.estimators.base import BoostingClassifier
+from distboost.training.loop import Callback
+
+class AdaBoostECCClassifier(BoostingClassifier):
+    """AdaBoost.ECC: in each round, half of the classes against the other half.
+
+    Guruswami & Sahai, *Multiclass learning, boosting, and error-correcting codes*, COLT 1999, with colorings drawn at random
+    ("random-half").
+
+    Parameters
+    ----------
+    colorings : sequence of sequences of -1 and +1, or None, default=None
+        Which classes are +1, one row per round. None: half of the classes (rounded down), drawn at random from `random_state` and
+        the round.
+    max_depth : int or None, default=1
+        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import AdaBoostECCClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostECCClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    colorings: Any
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        colorings: Any = None,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class AdaBoostM1Classifier(BoostingClassifier):
+    """AdaBoost.M1: each tree predicts classes, and must be right about more than half of the weight.
+
+    Freund & Schapire, *Experiments with a new boosting algorithm*, ICML 1996. Training ends as "no better than chance" before
+    a tree that errs on half of the weight.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=6
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import AdaBoostM1Classifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostM1Classifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class AdaBoostMHClassifier(BoostingClassifier):
+    """AdaBoost.MH: one tree for all the questions "is it this class?".
+
+    Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, Machine Learning, 1999.
+
+    Parameters
+    ----------
+    vote : {"sign", "real"}, default="sign"
+        Each leaf votes -1 or +1 for each class, and one step holds for all; or each leaf votes with a real number for each class.
+    max_depth : int or None, default=1
+        With sign votes, the two sides of a stump have opposite votes (the factorised weak learner). Each leaf of a deeper tree
+        has its own votes.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import AdaBoostMHClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostMHClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    vote: Literal['real', 'sign']
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        vote: Literal['real', 'sign'] = 'sign',
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class AdaBoostMOClassifier(BoostingClassifier):
+    """AdaBoost.MO: AdaBoost.MH over all ways to split the classes into two groups, for few classes.
+
+    Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, 1999, with the exhaustive code of
+    2^(K-1) - 1 columns. A round adds a tree for every column, all of them with one step.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import AdaBoostMOClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostMOClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class GentleAdaBoostClassifier(BoostingClassifier):
+    """Gentle AdaBoost.MH: least-squares trees of -1 and +1, a committee for each class.
+
+    Friedman, Hastie & Tibshirani, *Additive logistic regression: a statistical view of boosting*, 2000. With 2 classes, the
+    two committees have opposite scores, each of which is Gentle AdaBoost.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import GentleAdaBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GentleAdaBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class GradBoostClassifier(BoostingClassifier):
+    """GradBoost: stumps with one coefficient per class, moved by bounded gradient steps under a mixed-norm penalty.
+
+    Duchi & Singer, *Boosting with structural sparsity*, ICML 2009. Training ends as "converged" when the penalty
+    leaves the best stump's coefficients unchanged.
+
+    Parameters
+    ----------
+    penalty : float, default=1e-4
+        Weight of the sum of the Euclidean norms of the stumps' coefficients.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import GradBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GradBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    penalty: float
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        penalty: float = 0.0001,
+    ) -> None: ...
+
+class MultiBoostClassifier(BoostingClassifier):
+    """MultiBoost: totally corrective boosting with direct multiclass margins.
+
+    Shen & Hao, *A direct formulation for totally-corrective multi-class boosting*, CVPR 2011. Weak learners are stumps. Every
+    round computes the coefficients of all stumps again, in many passes over the rows. `staged_scores` returns partial sums with
+    the final coefficients. Training ends as "converged" when no stump has a slope above `nu`.
+
+    Parameters
+    ----------
+    loss : {"exponential", "logistic"}, default="exponential"
+    nu : float, default=1e-4
+        Weight of the l1 norm of the coefficients.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+    coefficient_passes_ : ndarray of shape (n_iter_,)
+        Passes over the rows that each round's coefficients needed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import MultiBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultiBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    loss: Literal['exponential', 'logistic']
+    nu: float
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        loss: Literal['exponential', 'logistic'] = 'exponential',
+        nu: float = 0.0001,
+    ) -> None: ...
+
+class OneVsAllAdaBoostClassifier(BoostingClassifier):
+    """One-vs-all AdaBoost: a committee for each class, against all others.
+
+    Freund & Schapire, *A decision-theoretic generalization of on-line learning and an application to boosting*, 1997, for each
+    class. A round adds a tree to every committee.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=1
+        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import OneVsAllAdaBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneVsAllAdaBoostClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_depth: int | None = 1,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...
+
+class SAMMEClassifier(BoostingClassifier):
+    """SAMME: AdaBoost.M1 for weak learners that need only be better than a random guess among all classes.
+
+    Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface, 2009. Training ends as "no better than
+    chance" before a tree whose error is 1 - 1/K or more.
+
+    Parameters
+    ----------
+    max_depth : int or None, default=6
+    max_leaf_nodes : int or None, default=None
+        Trees grow best first up to this number of leaves; None: level by level.
+    n_estimators : int, default=100
+        Rounds: weak learners. Early stopping may use fewer.
+    learning_rate : float, default=1.0
+        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+    max_bins : int, default=255
+        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+    min_samples_leaf : int, default=1
+        The fewest rows (of weight above 0) on either side of a split.
+    min_weight_fraction_leaf : float, default=0.0
+        The least fraction of the total sample weight on either side of a split.
+    subsample : float, default=1.0
+        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+    max_features : float or int, default=1.0
+        The fraction, or the number, of features each round may split on.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+    early_stopping_rounds : int or None, default=None
+        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+    score_dtype : {"float64", "float32"}, default="float64"
+        Type of the scores kept per row while training.
+    missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
+        fill value.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
+        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
+        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
+        lazy ones as Dask's chunks.
+    scratch : str, path or None, default=None
+        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
+        and for scores the workers' own.
+    checkpoint : str or None, default=None
+        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
+        and `distboost.load` reads it.
+    checkpoint_every : int or str, default=10
+        Rounds from one time to the next, or seconds as a text such as "30s".
+    worker_timeout : float, default=30.0
+        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+    n_jobs : int or None, default=None
+        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
+        is lazy, Dask has its own number.
+    random_state : int, RandomState instance or None, default=0
+        The seed; None is 0: equal inputs always give equal models.
+    verbose : int, default=0
+        1: a progress bar.
+    callbacks : list of callables or None, default=None
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Rounds done.
+    best_iteration_ : int
+        Rounds kept: fewer than `n_iter_` only after early stopping.
+    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+        The algorithm's own loss and the error rate on the training rows after each round.
+    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+        The same on the eval_set, if one was given.
+    feature_importances_ : ndarray of shape (n_features,)
+    outcome_ : str
+        Why training ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost.baselines import SAMMEClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SAMMEClassifier(n_estimators=20).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int
+    min_samples_leaf: int
+    min_weight_fraction_leaf: float
+    subsample: float
+    max_features: float | int
+    class_weight: dict[Any, float] | Literal['balanced'] | None
+    early_stopping_rounds: int | None
+    score_dtype: Literal['float32', 'float64']
+    missing_chunks: Literal['error', 'ignore', 'warn']
+    memory_limit: int | str | None
+    scratch: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: int | str
+    worker_timeout: float
+    n_jobs: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+    callbacks: Sequence[Callback] | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        subsample: float = 1.0,
+        max_features: float | int = 1.0,
+        class_weight: dict[Any, float] | Literal['balanced'] | None = None,
+        early_stopping_rounds: int | None = None,
+        score_dtype: Literal['float32', 'float64'] = 'float64',
+        missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
+        memory_limit: int | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | str = 10,
+        worker_timeout: float = 30.0,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+        callbacks: Sequence[Callback] | None = None,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+    ) -> None: ...

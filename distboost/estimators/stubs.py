@@ -1,0 +1,79 @@
+"""Writes the stubs in which editors and type checkers find the estimators: `python -m distboost.estimators.stubs`.
+
+The estimators are made when they are first asked for, so that no source file has their parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils._param_validation import StrOptions
+
+import distboost
+from distboost import registry
+from distboost.estimators.factory import estimator
+
+_HEAD = """# Written by `python -m distboost.estimators.stubs`: do not edit.
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from distboost.estimators.base import BoostingClassifier
+from distboost.training.loop import Callback
+"""
+
+_FUNCTIONS = """from distboost import baselines as baselines
+from distboost import errors as errors
+from distboost.algorithms.base import Algorithm as Algorithm
+from distboost.estimators.factory import classifier as classifier
+from distboost.estimators.factory import load as load
+from distboost.estimators.plan import plan as plan
+from distboost.model.history import Progress as Progress
+from distboost.training.binning import bin as bin
+
+__version__: str
+"""
+
+
+def stubs() -> dict[Path, str]:
+    """The text of each stub, by its path."""
+    package = Path(distboost.__file__).parent
+    return {
+        package / "__init__.pyi": _HEAD + _FUNCTIONS + _classes(registry.PAPERS),
+        package / "baselines.pyi": _HEAD + _classes(registry.BASELINES),
+    }
+
+
+def _classes(places: dict[str, str]) -> str:
+    return "".join(_class(estimator(name)) for name in sorted(places))
+
+
+def _class(made: type[Any]) -> str:
+    given = [(f.name, _type(f), f.default) for f in fields(made)]
+    attributes = "".join(f"    {name}: {kind}\n" for name, kind, _ in given)
+    parameters = "".join(f"        {name}: {kind} = {default!r},\n" for name, kind, default in given)
+    documentation = (made.__doc__ or "").replace("\\", "\\\\")
+    return (
+        f'\nclass {made.__name__}(BoostingClassifier):\n    """{documentation}"""\n\n{attributes}\n'
+        f"    def __init__(\n        self,\n        *,\n{parameters}    ) -> None: ...\n"
+    )
+
+
+def _type(parameter: Any) -> str:
+    """The type of a parameter; of one of a few texts, these."""
+    for allowed in parameter.metadata.get("allowed", ()):
+        if isinstance(allowed, StrOptions):
+            options = ", ".join(map(repr, sorted(allowed.options)))
+            return re.sub(r"\bstr\b", f"Literal[{options}]", parameter.type)
+    return str(parameter.type)
+
+
+if __name__ == "__main__":
+    for path, text in stubs().items():
+        path.write_text(text)
