@@ -131,7 +131,7 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         features, gains = ensemble.gains()
         importances[features] = gains
         total = float(importances.sum())
-        return importances / total if total > 0 else importances
+        return np.divide(importances, total) if total > 0 else importances
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Writes the fitted model to a path or URL; `distboost.load` reads it. Equal models are equal files."""
