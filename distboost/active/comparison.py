@@ -26,7 +26,7 @@ def learning_curves(
     verbose: int = 0,
     **parameters: Any,
 ) -> dict[str, list[LearningCurve]]:
-    """How the error falls with the number of labels, by strategy: that of a committee that chooses beside one that does not.
+    """Measure how the error falls with the number of labels, for each strategy.
 
     Parameters
     ----------
@@ -36,14 +36,16 @@ def learning_curves(
         As for `QueryByCommittee.run`.
     strategies : sequence of str, default=("margin", "random")
     n_repeats : int, default=10
-        Of each strategy; repeat i has the seed random_state + i, and so the same initial rows for each strategy.
+        Runs of each strategy. Run i has the seed random_state + i, so its initial rows are the same for all strategies.
     random_state : int, default=0
+        Seed of the first run.
     verbose : int, default=0
-        1: a progress bar over the repeats.
+        1: a progress bar over the runs.
 
     Returns
     -------
     curves : dict of str to list of LearningCurve
+        One curve per run, by strategy.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Learning curves: the error against the number of labels, as numbers and as a picture."""
+"""Learning curves: the error against the number of labels."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 
 class Point(NamedTuple):
-    """The committee after a training.
+    """A point of a learning curve: the committee after one training.
 
     Attributes
     ----------
     n_labelled : int
-        Rows it was trained on.
+        Rows that the committee was trained on.
     error : float or None
-        On the evaluation rows, as a fraction.
+        Error on the evaluation rows, a fraction; None without such rows.
     seconds : float
-        That the training took.
+        Duration of the training.
     """
 
     n_labelled: int
@@ -29,15 +29,15 @@ class Point(NamedTuple):
 
 @dataclass
 class LearningCurve:
-    """What `QueryByCommittee.run` measured.
+    """The result of `QueryByCommittee.run`.
 
     Attributes
     ----------
     strategy : str
     points : list of Point
-        After each training.
+        One point per training.
     outcome : str
-        Why it ended; empty while it runs.
+        Why the loop stopped; empty while it runs.
     """
 
     strategy: str
@@ -46,26 +46,29 @@ class LearningCurve:
 
     @property
     def n_labelled(self) -> np.ndarray:
-        """Rows taught, (n_points,)."""
+        """Number of rows taught, (n_points,), int64."""
         return np.array([point.n_labelled for point in self.points], np.int64)
 
     @property
     def error(self) -> np.ndarray:
-        """Errors on the evaluation rows as fractions, (n_points,); NaN where none were given."""
+        """Errors on the evaluation rows as fractions, (n_points,), float64; NaN without such rows."""
         return np.array([math.nan if point.error is None else point.error for point in self.points])
 
     @property
     def seconds(self) -> np.ndarray:
-        """That each training took, (n_points,)."""
+        """Duration of each training in seconds, (n_points,), float64."""
         return np.array([point.seconds for point in self.points])
 
     def labels_to(self, error: float) -> int | None:
-        """The least number of labels with which the error was at most this; None if it never was."""
+        """Return the smallest number of labels with which the error was at most `error`; None if it never was."""
         reached = np.flatnonzero(self.error <= error)
         return int(self.n_labelled[reached[0]]) if len(reached) else None
 
     def error_at(self, n_labels: np.ndarray) -> np.ndarray:
-        """The error of the last committee with at most so many labels, as `n_labels`; NaN before the first and after the last."""
+        """Return the error of the last committee with at most `n_labels` labels; NaN before the first and after the last.
+
+        `n_labels` is an array (n,) of integers, and so is the shape of the result.
+        """
         place = np.searchsorted(self.n_labelled, n_labels, side="right") - 1
         known = (place >= 0) & (n_labels <= self.n_labelled.max(initial=-1))
         return np.where(known, np.append(self.error, math.nan)[place], math.nan)

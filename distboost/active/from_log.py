@@ -1,4 +1,4 @@
-"""Work that goes on from its log: the log says what was asked and taught, with what settings, and where the pool is."""
+"""Begin work that keeps a log, and resume work from its log."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.io.storage import local_path
 
-# Of a log's header: what are no settings of QueryByCommittee, but of what it is made of.
+# Entries of a log's header that are no parameters of QueryByCommittee.
 NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters"}
 
 
-def begin(estimator: Any, pool: str, log: str | os.PathLike, **settings: Any) -> QueryByCommittee:
-    """A learner whose log knows all that `resume` needs.
+def begin(estimator: Any, pool: str, log: str | os.PathLike[str], **settings: Any) -> QueryByCommittee:
+    """Return a new learner, with a log that holds all that `resume` needs.
 
     Parameters
     ----------
@@ -32,26 +32,26 @@ def begin(estimator: Any, pool: str, log: str | os.PathLike, **settings: Any) ->
 
 
 def resume(
-    log: str | os.PathLike,
+    log: str | os.PathLike[str],
     pool: Any = None,
     *,
     client: Any = None,
     parameters: dict[str, Any] | None = None,
     **settings: Any,
 ) -> QueryByCommittee:
-    """The learner of a log, as it was when the process that wrote the log ended.
+    """Return the learner of a log, in the state that the last process left.
 
     Parameters
     ----------
     log : str or path
     pool : as for `QueryByCommittee`, default=None
-        The same rows, wherever they are by now. None: where the log says they are, as logs of the command line do.
+        The same rows, wherever they are now. None: at the place that the log names. Logs of the command line name one.
     client : distributed.Client or None, default=None
-        Where the pool is scored.
+        The cluster that scores the pool.
     parameters : dict or None, default=None
-        Of the estimator. Those that do not change what is learned may be others than before, such as n_jobs.
+        Parameters of the estimator. Those that do not decide what is learned, such as n_jobs, may differ from before.
     **settings
-        Of `QueryByCommittee`, to be sure of them: none may be another than the log's. `verbose` may.
+        Parameters of `QueryByCommittee`, to check them: all but `verbose` must equal those of the log.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def resume(
     Raises
     ------
     distboost.errors.DataError
-        If there is no log, the log is of other work, or it does not say where the pool is.
+        If there is no log, the log belongs to other work, or it does not say where the pool is.
     distboost.errors.StoreError
         If the log is damaged.
 
@@ -97,30 +97,30 @@ def resume(
     return learner
 
 
-def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.PathLike) -> None:
-    """How the estimator runs, as the log says; raises DataError if it cannot."""
+def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.PathLike[str]) -> None:
+    """Set the parameters that say how the estimator runs, as the log notes them; raise DataError if they are invalid."""
     unknown = told.keys() - RUN_PARAMETERS
     if unknown:
         raise DataError(
-            f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which does not say how to run. Begin a new log."
+            f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which is no parameter of how to run. Begin a new log."
         )
     try:
         estimator.set_params(**told)._validate_params()
     except ValueError as error:
         raise DataError(
-            f"the log {os.fspath(log)} notes parameters that cannot be: {error} Begin a new log."
+            f"the log {os.fspath(log)} notes invalid parameters: {error} Begin a new log."
         ) from error
 
 
 def _note(learner: QueryByCommittee, pool: str) -> None:
-    """Keeps in the log what its header has not: where the pool is, and how the estimator runs."""
+    """Note in the log what its header does not hold: where the pool is, and how the estimator runs."""
     estimator = learner.estimator
     told = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
         if name in RUN_PARAMETERS
         and value != getattr(type(estimator), name)
-        and isinstance(value, (int, float, str))  # others are Python's, not JSON's
+        and isinstance(value, (int, float, str))  # JSON has no other scalars
     }
     learner.ledger.note("parameters", told)
     path = local_path(pool)

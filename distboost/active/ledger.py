@@ -1,7 +1,8 @@
-"""Which rows were asked for and which were taught, in memory and in a log that outlives the process.
+"""The record of queries and lessons, in memory and in a log that outlives the process.
 
-A log is a text file to which a line is added for whatever happens, forced to disk before anybody is told of it: a checksum and a
-JSON object. The first line says what the log belongs to. Whoever reads it again is where its writer was.
+A log is a text file. Each event adds a line, a checksum and a JSON object, which is on disk before the call that caused it
+returns. The first line, the header, says what work the log belongs to. A process that reads the log resumes in the state of the one
+that wrote it.
 """
 
 from __future__ import annotations
@@ -30,31 +31,31 @@ except ImportError:  # Windows
 
 
 class Ledger:
-    """What has happened to the rows of a pool.
+    """Which rows of a pool were asked for and which were taught.
 
     Parameters
     ----------
     n_rows : int
-        Of the pool.
+        Number of rows of the pool.
     header : dict
-        What the log belongs to, as JSON has it.
+        The settings of the work, as JSON values.
     log : str, path or None
-        File on a local disk; None: nothing outlives the process. One that is there is gone on with.
+        File on a local disk; if it exists, the work resumes from it. None: nothing outlives the process.
 
     Attributes
     ----------
     rows, labels : list
-        Taught so far, in that order.
+        Rows taught so far and their labels, in the order taught.
     asked : list of int
-        Rows that were asked for and not taught yet, in that order.
+        Rows that were asked for and not taught yet, in the order asked.
     n_queries : int
     trained : list of int
-        With how many of the rows the committee was trained, each time.
+        For each training of a committee that grows: how many of the rows it learned from.
     notes : dict
-        Whatever else is to be known by who goes on, as JSON has it; the latest of each name.
+        What else is needed to resume, as JSON values; the latest of each name.
     """
 
-    def __init__(self, n_rows: int, header: dict[str, Any], log: str | os.PathLike | None):
+    def __init__(self, n_rows: int, header: dict[str, Any], log: str | os.PathLike[str] | None):
         self.n_rows = n_rows
         self.header = {"distboost": "labels", "version": records.VERSION, **header}
         self.rows: list[int] = []
@@ -73,8 +74,8 @@ class Ledger:
                 self._apply(record)
 
     @classmethod
-    def from_log(cls, log: str | os.PathLike) -> Ledger:
-        """That of a log that was begun, whatever it belongs to."""
+    def from_log(cls, log: str | os.PathLike[str]) -> Ledger:
+        """Return the ledger of an existing log, whatever work it belongs to."""
         header = read_header(log)
         if header is None:
             raise DataError(
@@ -84,25 +85,26 @@ class Ledger:
 
     @property
     def classes(self) -> np.ndarray | None:
-        """The labels that there are; None: whatever is taught."""
+        """The valid labels (n_classes,); None if any label is valid."""
         declared = self.header["classes"]
         return None if declared is None else np.array(declared)
 
     def excluded(self) -> np.ndarray:
-        """The rows that are not to be asked for any more, ascending."""
+        """Return the rows that were asked for or taught, ascending: no query returns them again."""
         return np.sort(np.array([*self.rows, *self.asked], np.int64))
 
     def ask(self, rows: np.ndarray) -> None:
+        """Record a query that returned these rows."""
         self._add({"asked": rows.tolist()})
 
     def teach(self, rows: Any, labels: Any) -> None:
-        """Keeps labels; raises DataError, and keeps none, if one cannot be right."""
+        """Record labels; raise DataError and record none if one is invalid."""
         checked, known = self._checked(rows, labels)
         if len(checked):
             self._add({"taught": {"rows": checked, "labels": known.tolist()}})
 
     def _checked(self, rows: Any, labels: Any) -> tuple[list[int], np.ndarray]:
-        """Rows and their labels, if they can be taught now."""
+        """Return rows and labels (n,) if they can be taught now; raise DataError if not."""
         checked, known, classes = self._checked_rows(rows), checked_labels(labels), self.classes
         if len(checked) != len(known):
             raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
@@ -117,16 +119,16 @@ class Ledger:
         return checked, known
 
     def train(self) -> None:
-        """The committee is trained with all rows taught so far."""
+        """Record that the committee was trained on all rows taught so far."""
         self._add({"trained": len(self.rows)})
 
     def note(self, name: str, value: Any) -> None:
-        """Keeps a note, unless it is there already."""
+        """Record a note, unless it says nothing new."""
         if name not in self.notes or self.notes[name] != value:
             self._add({"note": {name: value}})
 
     def text(self) -> str:
-        """What a log says by now."""
+        """Return the content of a log of all that happened so far."""
         return "".join(map(records.to_line, [self.header, *self._records]))
 
     def _add(self, record: dict[str, Any]) -> None:
@@ -135,7 +137,7 @@ class Ledger:
         self._apply(record)
 
     def _check(self, record: dict[str, Any]) -> None:
-        """Raises ValueError unless this can have happened now."""
+        """Raise ValueError unless this event is possible after those before."""
         records.check_record(record)
         if "asked" in record:
             rows = self._checked_rows(record["asked"])
@@ -174,7 +176,7 @@ class Ledger:
             raise DataError(
                 f"rows are an array of type {found.dtype} and shape {found.shape}: give a list of row numbers."
             )
-        listed = found.tolist()
+        listed: list[int] = found.tolist()
         for row in listed:
             if not 0 <= row < self.n_rows:
                 raise DataError(f"row {row} is not in the pool, which has rows 0 to {self.n_rows - 1}.")
@@ -194,23 +196,23 @@ class LabelLog:
     Parameters
     ----------
     url : str or path
-        Of a local disk. An object store cannot add to a file.
+        On a local disk: an object store cannot append to a file.
     header : dict
-        What the log belongs to, as JSON has it; one that is there must belong to the same.
+        The settings of the work, as JSON values. An existing log must have the same.
     """
 
-    def __init__(self, url: str | os.PathLike, header: dict[str, Any]):
+    def __init__(self, url: str | os.PathLike[str], header: dict[str, Any]):
         path = local_path(url)
         if path is None:
             raise DataError(
-                f"the log {os.fspath(url)!r} is not on a local disk, as it must be: lines are added to it. Keep it in a "
-                "folder, and copy it where you like."
+                f"the log {os.fspath(url)!r} is not on a local disk, as it must be: each event appends a line. Keep it in a "
+                "local folder, and copy it to other places."
             )
         self.path, self.header = path, header
-        self._end = 0  # of what we know of
+        self._end = 0  # where the lines that this object knows end
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """What has happened so far, in its order; a new log is begun."""
+        """Yield the events of an existing log in their order, or begin a new log."""
         content, end = _content(self.path)
         if not end and records.to_line(self.header).encode().startswith(
             content
@@ -232,7 +234,7 @@ class LabelLog:
             )
 
     def append(self, record: dict[str, Any]) -> None:
-        """Adds a line; it is on disk when this returns, or the log is what it was."""
+        """Append a line. When this returns, the line is on disk; if it raises, the log is unchanged."""
         line = records.to_line(record).encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -241,7 +243,7 @@ class LabelLog:
                 file.seek(self._end)
                 if b"\n" in file.read():
                     raise DataError(
-                        f"another process has written to {self.path} since. Make this object anew: it then knows what was done."
+                        f"another process has written to {self.path} since. Make this object anew: the new one knows that work."
                     )
                 file.truncate(self._end)
                 try:
@@ -259,12 +261,12 @@ class LabelLog:
             if isinstance(error, StoreError):
                 raise
             raise StoreError(
-                f"the log {self.path} cannot be written: {quoted(error)}. Nothing of this was kept; put that right and try again."
+                f"the log {self.path} cannot be written: {quoted(error)}. Nothing of this was kept. Solve that and try again."
             ) from error
 
 
-def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
-    """What a log belongs to; None if there is no log yet, or not its whole first line."""
+def read_header(log: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return the header of a log; None if there is no log yet, or its first line is incomplete."""
     path = local_path(log)
     content, end = (b"", 0) if path is None else _content(path)
     if path is None or not end:
@@ -273,7 +275,7 @@ def read_header(log: str | os.PathLike) -> dict[str, Any] | None:
 
 
 def _content(path: Path) -> tuple[bytes, int]:
-    """What is in a log, and where its last line ends: the process may have ended while it wrote another."""
+    """Return the content of a log, and where its last complete line ends: a process may have died while it wrote another."""
     try:
         content = read_local(path, kind=StoreError)
     except FileNotFoundError:
@@ -286,7 +288,7 @@ def _content(path: Path) -> tuple[bytes, int]:
 
 
 def _records(path: Path, lines: bytes) -> list[dict[str, Any]]:
-    """The records of these lines, of which the first is the header."""
+    """Return the records of these lines. The first is the header."""
     found = []
     for number, line in enumerate(lines.splitlines(), 1):
         with _damage_reported(path, number):
@@ -306,7 +308,7 @@ def _check_version(path: Path, header: dict[str, Any]) -> None:
 
 @contextmanager
 def _damage_reported(path: Path, number: int) -> Iterator[None]:
-    """What cannot have been written there is damage: the error names the line."""
+    """Turn a ValueError about a line into a StoreError that names the line."""
     try:
         yield
     except ValueError as error:
@@ -317,7 +319,7 @@ def _damage_reported(path: Path, number: int) -> Iterator[None]:
 
 
 def _difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, Any]:
-    """The first entry in which two headers differ, or of their parameters: its name, and what it is in each."""
+    """Return the first entry, or parameter, in which two headers differ: its name and both values."""
     none = "not there"
     name = next(name for name in ours | found if found.get(name, none) != ours.get(name, none))
     theirs, own = found.get(name, none), ours.get(name, none)
@@ -326,7 +328,7 @@ def _difference(found: dict[str, Any], ours: dict[str, Any]) -> tuple[str, Any, 
 
 @contextmanager
 def _locked(file: Any) -> Iterator[None]:
-    """No other process adds to the file meanwhile."""
+    """Keep other processes from appending to the file."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX)
-    yield  # the lock ends with the file
+    yield  # closing the file releases the lock

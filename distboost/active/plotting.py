@@ -14,25 +14,25 @@ from distboost.errors import DataError
 
 def plot_curves(
     curves: Mapping[str, Sequence[LearningCurve]],
-    path: str | os.PathLike | None = None,
+    path: str | os.PathLike[str] | None = None,
     *,
     target_error: float | None = None,
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Draws the mean error against the number of labels, one line a strategy, with the spread between repeats.
+    """Draw the mean error against the number of labels, one line per strategy, and shade its standard deviation between runs.
 
     Parameters
     ----------
     curves : dict of str to list of LearningCurve
         As from `learning_curves`.
     path : str or path, optional
-        A picture to write: png, svg or pdf.
+        Picture file to write: png, svg or pdf.
     target_error : float, optional
-        Drawn as a line.
+        A horizontal line marks it.
     title : str, optional
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The rows that may be asked for, wherever they are: read a block at a time, here or on workers."""
+"""The pool: the rows that may be asked for, read block by block in this process or on workers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from distboost.errors import DataError
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import IN_PROCESS, open_runtime
 
-BLOCK_BYTES = 2**24  # of the rows that one task holds, unless a single chunk is larger
+BLOCK_BYTES = 2**24  # size of the rows that one task holds, unless a single chunk is larger
 
 
 class Pool:
-    """Rows of anything that `fit` takes.
+    """The rows of anything that `fit` takes.
 
     Parameters
     ----------
@@ -41,16 +41,19 @@ class Pool:
         self.n_rows, self.n_features = self.source.shape
         self.place = self.source.place
         if isinstance(self.source, ArraySource):
-            as_numbers(self.source.array[:1], "pool")  # raises if it holds something else
+            as_numbers(self.source.array[:1], "pool")  # raises DataError unless it holds numbers
 
     @property
     def is_local(self) -> bool:
-        """Whether the rows are in this process's memory: then they do not travel."""
+        """Whether the rows are in the memory of this process. Then it scores them itself."""
         in_memory = isinstance(self.source, ZarrSource) and self.source.copies > 0
         return in_memory or isinstance(self.source, ArraySource)
 
     def spans(self, width: int = 1) -> Iterator[tuple[int, int]]:
-        """First and last (exclusive) row of each block, of whose rows as many numbers as `width` are kept beside the values."""
+        """Yield the first and last (exclusive) row of each block.
+
+        Blocks are small enough that `width` further numbers per row fit beside the values.
+        """
         axis = self.source.axes[0]
         size = max(BLOCK_BYTES // (8 * max(self.n_features, width)), 1)
         most = max(rows_at_once(self.source, BLOCK_BYTES), size)
@@ -64,7 +67,7 @@ class Pool:
         return open_runtime(client, n_jobs, estimator.worker_timeout)
 
     def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
-        """Some rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
+        """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
         if self._frame is not None:
             return self._frame.iloc[rows]
         if isinstance(self.source, ArraySource):
@@ -73,7 +76,7 @@ class Pool:
 
 
 def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
-    """Some rows of an array that is not in memory, in this order."""
+    """Return these rows of an array that is not in memory, in this order."""
     order = np.argsort(rows, kind="stable")
     found = np.concatenate(list(runtime.each(_load_rows, _read_plan(source, rows[order]))))
     taken = np.empty_like(found)
@@ -82,7 +85,7 @@ def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:
 
 
 def _read_plan(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
-    """What to read to have some rows, ascending: parts of single chunks, each with the rows wanted of it."""
+    """Yield what to read to get `rows`, ascending: parts of single chunks, each with the offsets of the rows wanted of it."""
     most = max(rows_at_once(source, BLOCK_BYTES) if len(source.shape) > 1 else BLOCK_BYTES // 8, 1)
     start = 0
     while start < len(rows):
@@ -95,14 +98,15 @@ def _read_plan(source: Source, rows: np.ndarray) -> Iterator[tuple[Any, np.ndarr
 
 
 def _load_rows(part: Any, wanted: np.ndarray) -> np.ndarray:
-    return load(part)[wanted]
+    found: np.ndarray = load(part)[wanted]
+    return found
 
 
 def finite_rows(part: Any, place: str, first: int) -> np.ndarray:
-    """The rows of a part as numbers; raises DataError if one is infinite. NaN is a missing value."""
+    """Return the rows of a part as numbers (n, n_features); raise DataError if one is infinite. NaN is a missing value."""
     X = as_numbers(load(part), place)
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(X.sum(dtype=np.float64))  # cheap, and true of most blocks without missing values
+        finite = np.isfinite(X.sum(dtype=np.float64))  # cheap; decides for most blocks without NaN
     if not finite:
         infinite = np.argwhere(np.isinf(X))
         if len(infinite):

@@ -39,56 +39,68 @@ from distboost.kernels.random import QUERIED_PART, QUERY, key
 
 
 class QueryByCommittee:
-    """Asks for the labels of the rows of a pool that the committee is least sure of.
+    """Active learning: ask for the labels of the pool's rows that a committee is least sure of.
 
-    Ask with `query`, tell with `teach`, or have `run` do both. The pool is read a block at a time, in this process or on the
-    workers of a Dask cluster, and is never loaded whole; the rows asked for are the same wherever that is.
+    `query` returns the rows to label, `teach` takes their labels, and `run` does both in a loop. The pool is read block by block,
+    in this process or on the workers of a Dask cluster, and is never loaded whole. The rows asked for do not depend on where that
+    is.
 
     Parameters
     ----------
     estimator : BoostingClassifier
-        What is trained on the taught rows; it is cloned, and trained anew each time. Where its `client` is, the pool is scored.
+        The committee. A clone is trained from scratch on the taught rows before a query needs it. The `client` of this estimator
+        scores the pool.
     pool : array-like of shape (n_rows, n_features), zarr.Array, path or URL of one, or dask array
         May hold NaN for missing values.
     n_initial : int, default=50
-        Rows that the first query draws at random.
+        The size of the first query, whose rows are drawn at random.
     batch_size : int, default=10
-        R: rows of any other query.
+        R: the size of every other query.
     strategy : {"margin", "entropy", "votes", "random"}, default="margin"
-        Ask for rows with the smallest difference between the two largest scores (Huang 2009, algorithm 4); with the largest
-        entropy of `predict_proba`; with the largest entropy of the votes of the committee's members (Dagan & Engelson 1995); or
-        for any, which is the control.
+        Which rows to ask for: those with the smallest difference between the two largest scores (Huang 2009, algorithm 4), with
+        the largest entropy of `predict_proba`, with the largest entropy of the votes of the committee's members (Dagan & Engelson
+        1995), or random ones, as a control.
     pool_fraction : float, default=1.0
-        The part of the pool, another random one for each query, among whose rows is chosen (but by "random": among all).
+        The fraction of the pool that each query scores and chooses from. Each query draws another random part. "random" chooses
+        from all rows.
     diversity : int, default=1
-        Above 1: a batch is chosen from so many times as many of the most useful rows, so that the committee scores its rows as
-        unlike each other as can be. That keeps near-duplicates apart. "random" scores no rows, and takes no notice of it.
+        Above 1: take `diversity` times as many of the most useful rows as are wanted, and choose from them rows that the
+        committee scores as differently as possible. This avoids near-duplicates in a batch. "random" scores no rows, and ignores
+        this.
     warm_start : bool, default=False
-        False: the committee is trained anew each time, as in algorithm 4. True: it keeps its rounds, and learns `n_estimators`
-        more from all rows that have been taught by then, as long as there are no other classes among them. The scores of the
-        whole pool are then kept on disk (in the estimator's `scratch`, which a cluster's workers must share), and a query
-        computes those of the new rounds alone, unless `pool_fraction` is below 1 or the strategy is "votes".
+        False: each training starts from scratch, as in algorithm 4. True: the committee keeps its rounds and learns
+        `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the whole
+        pool are then cached on disk (in the estimator's `scratch`, which the workers of a cluster must share), and a query
+        computes only those of the new rounds, unless `pool_fraction` is below 1 or the strategy is "votes".
     classes : array-like or None, default=None
-        The labels that there are; any other is refused. None: those that are taught. In either case the committee knows the
-        classes that were taught so far, and as long as these are fewer than two, random rows are asked for.
+        The valid labels; any other is refused. None: any label is valid. In either case the committee knows only the classes
+        taught so far. While these are fewer than two, queries return random rows.
     log : str, path or None, default=None
-        A file to which whatever is asked and taught is added, before anybody is told of it. If it is there, its work is gone on
-        with: the state is what it was when the process that wrote it ended.
+        A file that records each query and each lesson before `query` or `teach` returns. If the file exists, the work resumes
+        from it, in the state that its last process left.
     random_state : int, default=0
         The seed of all random choices.
     verbose : int, default=0
-        1: a progress bar over the queries of `run`.
+        1: `run` shows a progress bar.
 
     Attributes
     ----------
     labelled_ : ndarray of shape (n_labelled,), int64
-        Numbers of the rows taught, in that order.
+        Numbers of the rows taught, in the order taught.
     labels_ : ndarray of shape (n_labelled,)
-    asked_ : ndarray, int64
-        Rows that were asked for and not taught yet.
+        Their labels.
+    asked_ : ndarray of shape (n_asked,), int64
+        Numbers of the rows that were asked for and not taught yet, in the order asked.
     n_queries_ : int
+        Number of queries so far.
+    n_open_ : int
+        Number of rows that were neither taught nor asked for.
+    has_committee_ : bool
+        Whether labels of at least two classes were taught, so that `estimator_` exists.
     estimator_ : BoostingClassifier
-        The committee, trained on what has been taught.
+        The committee, trained on the rows taught so far. Reading it trains it if necessary.
+    ledger : Ledger
+        The record of queries and lessons.
 
     Raises
     ------
@@ -127,7 +139,7 @@ class QueryByCommittee:
         diversity: int = 1,
         warm_start: bool = False,
         classes: Any = None,
-        log: str | os.PathLike | None = None,
+        log: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         verbose: int = 0,
     ):
@@ -169,7 +181,7 @@ class QueryByCommittee:
         self._search = PoolSearch(self.pool, estimator, cache_scores=cache_scores)
 
     def _header(self) -> dict[str, Any]:
-        """What a log belongs to: all that decides what is asked."""
+        """Return the header of the log: everything that decides which rows are asked for."""
         return {
             "pool": [self.pool.n_rows, self.pool.n_features],
             "algorithm": self.estimator.algorithm_name,
@@ -184,7 +196,7 @@ class QueryByCommittee:
             "random_state": self.random_state,
         }
 
-    # What has been taught.
+    # State.
 
     @property
     def labelled_(self) -> np.ndarray:
@@ -204,7 +216,7 @@ class QueryByCommittee:
 
     @property
     def n_open_(self) -> int:
-        """Rows of the pool that were neither taught nor asked for."""
+        """The number of rows of the pool that were neither taught nor asked for."""
         return self.pool.n_rows - len(self.ledger.rows) - len(self.ledger.asked)
 
     @property
@@ -216,12 +228,12 @@ class QueryByCommittee:
         return self._trainer.committee(quiet=bool(self.verbose))  # one progress bar is enough
 
     def teach(self, rows: Any, labels: Any) -> QueryByCommittee:
-        """Tells labels; the committee is trained with them before it is next asked.
+        """Record labels. The committee is trained with them before the next query.
 
         Parameters
         ----------
         rows : array-like of shape (n,), int
-            Any rows of the pool that were not taught before.
+            Any rows of the pool that were not taught before, asked for or not.
         labels : array-like of shape (n,)
             Numbers or text.
 
@@ -232,36 +244,36 @@ class QueryByCommittee:
         Raises
         ------
         distboost.errors.DataError
-            If a row or a label cannot be right. Nothing is taught then.
+            If a row or a label is invalid. Nothing of the call is recorded then.
         distboost.errors.StoreError
-            If the log cannot be written. Nothing is taught then.
+            If the log cannot be written. Nothing of the call is recorded then.
         """
         self.ledger.teach(rows, labels)
         return self
 
-    # What is asked.
+    # Queries.
 
     def query(self, n: int | None = None) -> np.ndarray:
-        """The rows whose labels would be the most useful.
+        """Return the rows whose labels would be the most useful.
 
-        No row is ever returned twice. One that is never taught stays in `asked_`, and can be taught at any time.
+        No row is returned twice. A row that is not taught stays in `asked_`; it can be taught at any time.
 
         Parameters
         ----------
         n : int or None, default=None
-            How many. None: `batch_size`, or `n_initial` as long as nothing has been taught; fewer if the pool has no more.
+            Number of rows. None: `batch_size`, or `n_initial` while nothing was taught; fewer if the pool has no more.
 
         Returns
         -------
         rows : ndarray of shape (n,), int64
-            Numbers of rows of the pool, the most useful first, of equally useful ones the first in the pool.
+            Numbers of rows, the most useful first. Ties go to the row that comes first in the pool.
 
         Raises
         ------
         distboost.errors.DataError
-            If the pool has fewer rows left than were asked for, or none; or a row has an infinite value.
+            If the pool has no row left or fewer than `n`, or a row has an infinite value.
         distboost.errors.ClusterError
-            If the cluster does not answer. Nothing was asked then.
+            If the cluster does not answer. The query does not count then.
         """
         n = self._size(n)
         if self.strategy == RANDOM or not self.has_committee_:
@@ -272,7 +284,7 @@ class QueryByCommittee:
         return rows
 
     def _size(self, n: int | None) -> int:
-        """How many rows to ask for."""
+        """Return the number of rows to ask for."""
         left = self.n_open_
         if left == 0:
             raise DataError(
@@ -314,43 +326,45 @@ class QueryByCommittee:
         stabilised: float | None = None,
         callbacks: Sequence[Callable[[LearningCurve], Any]] = (),
     ) -> LearningCurve:
-        """Asks an oracle, and teaches what it says, until there is a reason to stop.
+        """Query, ask an oracle and teach its answers, until a stopping criterion is met.
 
-        Rows that were asked for and not taught are asked first.
+        The oracle is first asked for rows that earlier queries returned and nobody taught.
 
         Parameters
         ----------
         oracle : array-like of shape (n_rows,), zarr.Array, or callable
-            The labels of the pool's rows; or oracle(rows) -> labels, which is called with the rows of one query.
+            The labels of all rows of the pool, or a function oracle(rows) -> labels that is called once per query.
         eval_set : (X, y) or None, default=None
-            Rows not of the pool, on which the error is measured after each training.
+            Rows outside the pool that the error is measured on after each training.
         target_error : float or None, default=None
-            Stop at this error on the `eval_set`, as a fraction.
+            Stop when the error on the `eval_set` is at most this fraction.
         max_labels : int or None, default=None
-            Stop when so many rows have been taught, those before included.
+            Stop when this many rows are taught, those taught before `run` included.
         stabilised : float or None, default=None
-            Stop when the committee's predictions for some random rows of the pool change no more: when the mean agreement
-            (Cohen's kappa) of the last 3 committees, each with the one before, is at least this. 0.99 is usual (Bloodgood &
-            Vijay-Shanker, 2009).
+            Stop when the predictions for random rows of the pool no longer change: when the agreement (Cohen's kappa) of a
+            committee with the one before, averaged over the last 3, is at least this. 0.99 is usual (Bloodgood & Vijay-Shanker,
+            2009).
         callbacks : sequence of callables, default=()
-            Each is called with the learning curve so far after each training; True stops.
+            Each is called with the learning curve so far after each training. If one returns True, the loop stops.
 
         Returns
         -------
         curve : LearningCurve
-            Its `outcome` says why it ended: "target error", "label budget", "stabilised", "callback", or "pool exhausted".
+            Its `outcome` says why the loop stopped: "target error", "label budget", "stabilised", "callback" or
+            "pool exhausted".
 
         Raises
         ------
         distboost.errors.DataError
-            If the oracle's answer cannot be right. What it raises itself is passed on. In either case the rows stay in `asked_`.
+            If the oracle's answer is invalid. An exception of the oracle itself passes through. Either way the rows stay in
+            `asked_`.
         """
         return run_labelling(
             self, oracle, StoppingCriteria(eval_set, target_error, max_labels, stabilised, tuple(callbacks))
         )
 
-    def save(self, url: str | os.PathLike) -> None:
-        """Writes what was asked and taught to a file; give its path as `log` to go on from it."""
+    def save(self, url: str | os.PathLike[str]) -> None:
+        """Write the record of queries and lessons to a file; give its path as `log` to resume from it."""
         publish(os.fspath(url), self.ledger.text().encode())
 
 

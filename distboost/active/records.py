@@ -1,7 +1,7 @@
-"""What the lines of a log may say: the form of its header, and of a record by itself.
+"""The lines of a log: how they are written, and what a header and a single record may contain.
 
-A log may come from anybody. What is checked here was written so, or somebody meant it to look so: the rest, such as whether a row
-was taught before, is for `Ledger` to check, which knows what the records before it said.
+A log may come from an untrusted source. This module checks each line by itself. `Ledger` checks it against the lines before it:
+for instance, whether a row was taught before.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from distboost.data.labels import SCALARS, check
 from distboost.errors import DataError
 
 VERSION = 1
-MAX_LABEL_LENGTH = 1000  # of a label: all labels of an array take as much as the longest
+MAX_LABEL_LENGTH = 1000  # characters; in an array, each label takes as much memory as the longest one
 _LARGEST = 2**63 - 1
 
 
 def to_line(record: dict[str, Any]) -> str:
-    """A record as a line of the log: its checksum, and JSON."""
+    """Return a record as a line of the log: a checksum and JSON."""
     text = json.dumps(record, sort_keys=True)
     return f"{zlib.crc32(text.encode()):08x} {text}\n"
 
 
 def from_line(found: bytes) -> dict[str, Any]:
-    """The record of a line without its end; raises ValueError unless `to_line` can have written it."""
+    """Return the record of a line (without the newline); raise ValueError unless `to_line` can have written it."""
     checksum, _, text = found.partition(b" ")
     if int(checksum, 16) != zlib.crc32(text):
-        raise ValueError("its checksum is another one")
+        raise ValueError("its checksum does not match")
     try:
         record = json.loads(text, parse_constant=_refused)
-        written = to_line(record).encode() == found + b"\n"  # no entry twice, no number past the largest
+        written = (
+            to_line(record).encode() == found + b"\n"
+        )  # False for entries given twice and numbers out of range
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if type(record) is not dict or not written:
-        raise ValueError("it is not a record as they are written")
+        raise ValueError("it is not in the form of a record")
     return record
 
 
@@ -53,7 +55,7 @@ def _refused(constant: str) -> None:
 
 
 def check_header(header: dict[str, Any]) -> None:
-    """Raises ValueError unless it is the header of a log of this version."""
+    """Raise ValueError unless this is the header of a log of this version."""
     if header.get("distboost") != "labels":
         raise ValueError("it is not the header of a log")
     if header.keys() != _HEADER.keys():
@@ -98,7 +100,7 @@ _HEADER: dict[str, Callable[[Any], bool]] = {
 
 
 def check_record(record: dict[str, Any]) -> None:
-    """Raises ValueError unless a record by itself is one that is written."""
+    """Raise ValueError unless a record has one of the known forms."""
     kind, value = next(iter(record.items()), (None, None))
     if len(record) != 1 or kind not in _RECORDS or not _RECORDS[kind](value):
         raise ValueError(f"it says {record!r:.100}")
@@ -136,7 +138,7 @@ _RECORDS: dict[Any, Callable[[Any], bool]] = {
 
 
 def are_labels(value: Any) -> bool:
-    """Whether these are labels as a log has them; raises DataError if one of them can be none."""
+    """Return whether this is a list of labels as logs hold them; raise DataError if a label is invalid."""
     if type(value) is not list or any(type(label) not in SCALARS for label in value):
         return False
     found = checked_labels(value).tolist()
@@ -144,7 +146,7 @@ def are_labels(value: Any) -> bool:
 
 
 def checked_labels(labels: Any) -> np.ndarray:
-    """Labels as an array (n,) of numbers or text; raises if one is missing, or is nothing that can be trained on."""
+    """Return labels as an array (n,) of numbers or text; raise DataError if one is missing or cannot be trained on."""
     try:
         listed = column_or_1d(np.asarray(labels, object), dtype=object).tolist()
     except ValueError as error:
@@ -155,7 +157,9 @@ def checked_labels(labels: Any) -> np.ndarray:
         if not np.isscalar(label):
             raise DataError(f"a label is {label!r}: give numbers or text.")
         if isinstance(label, str) and len(label) > MAX_LABEL_LENGTH:
-            raise DataError(f"a label has {len(label)} letters, the limit is {MAX_LABEL_LENGTH}. Shorten it.")
+            raise DataError(
+                f"a label has {len(label)} characters, the limit is {MAX_LABEL_LENGTH}. Shorten it."
+            )
         check_kind(label, listed[0])
     found = np.array(listed)
     if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
@@ -168,7 +172,7 @@ def checked_labels(labels: Any) -> np.ndarray:
 
 
 def _check_whole(labels: np.ndarray) -> None:
-    """Raises if a label is a number that is no class label: with it kept, nothing could be trained any more."""
+    """Raise DataError if a label is not a whole number: a committee could not be trained on it."""
     if labels.dtype.kind == "f":
         broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
         if len(broken):
@@ -176,7 +180,7 @@ def _check_whole(labels: np.ndarray) -> None:
 
 
 def check_kind(label: Any, earlier: Any) -> None:
-    """Raises if of two labels one is text, a flag or a number, and the other is not."""
+    """Raise DataError unless both labels are text, both flags, or both numbers."""
     kinds = {_kind(label), _kind(earlier)}
     if len(kinds) > 1:
         one, other = sorted(kinds, reverse=True)

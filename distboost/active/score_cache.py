@@ -1,4 +1,4 @@
-"""The scores of all rows of a pool, kept on disk from query to query: a committee that has grown adds those of its new rounds."""
+"""The scores of all rows of a pool, cached on disk between queries, so that a query adds only those of new rounds."""
 
 from __future__ import annotations
 
@@ -19,73 +19,74 @@ from distboost.runtime.base import Runtime
 
 
 class CachedScores(NamedTuple):
-    """Where a query finds the scores after so many rounds, and where it writes those after all.
+    """Where a query reads the cached scores of a block, and where it writes the updated ones.
 
-    The places differ, so that a block may be done again, as when its worker is lost.
+    The two folders differ, so that a task can run again when its worker is lost.
 
     Attributes
     ----------
-    before : str or None
+    read_from : str or None
+        Folder of the scores after the first `n_rounds` rounds; None if nothing is cached.
     n_rounds : int
-    now : str
+    write_to : str
+        Folder of the scores after all rounds. The same as `read_from` if no round is new.
     """
 
-    before: str | None
+    read_from: str | None
     n_rounds: int
-    now: str
+    write_to: str
 
     def scores(self, committee: Committee, X: np.ndarray, first: int) -> np.ndarray:
-        """The scores G (n, n_scores) of the pool's rows X from row `first` on, which are then known."""
-        if self.before is None:
+        """Return the scores G (n, n_scores), float64, of the rows X (n, n_features) that begin with row `first`; cache them."""
+        if self.read_from is None:
             G = np.zeros((len(X), committee.ensemble.n_scores))
         else:
-            G = read_array(f"{self.before}/{first}")
-        if self.before != self.now:
+            G = read_array(f"{self.read_from}/{first}")
+        if self.read_from != self.write_to:
             committee.add_scores(X, G, self.n_rounds)
-            write_array(f"{self.now}/{first}", G)
+            write_array(f"{self.write_to}/{first}", G)
         return G
 
 
 class ScoreCache:
-    """The scores of a pool after some rounds of an ensemble that grows.
+    """The scores of a pool under an ensemble that grows.
 
     Parameters
     ----------
     scratch : str, path or None
-        Folder or URL; None: the system's for temporary files. What is kept there is removed with this object.
+        Folder or URL; None: the system's folder of temporary files. The cached scores are removed with this object.
     """
 
-    def __init__(self, scratch: str | os.PathLike | None):
+    def __init__(self, scratch: str | os.PathLike[str] | None):
         base = tempfile.gettempdir() if scratch is None else os.fspath(scratch)
         path = local_path(base)
-        self._base = (
-            base if path is None else str(path.absolute())
-        )  # workers need not share our working directory
+        # Absolute: workers need not share the working directory of this process.
+        self._base = base if path is None else str(path.absolute())
         self._url = temporary_url(self._base, "distboost-scores")
-        self._ensemble: Ensemble | None = None  # that the scores are of
+        self._ensemble: Ensemble | None = None  # whose scores are cached
         self._removed = weakref.finalize(self, release, self._url)
 
     @contextmanager
     def updated(self, ensemble: Ensemble, n_rows: int, runtime: Runtime) -> Iterator[CachedScores]:
-        """What is known while a query computes the scores of all rows; if it ends well, they are known the next time."""
-        known = self._known(ensemble)
-        if known.before != known.now:
-            remove(known.now)  # of a query that failed
+        """Yield the cache to a query that computes the scores of all rows. If it succeeds, the next query finds these scores."""
+        cached = self._cached(ensemble)
+        if cached.read_from != cached.write_to:
+            remove(cached.write_to)  # remains of a query that failed
             folder = local_path(self._url)
             if folder is not None:
                 own(folder)
-                os.makedirs(known.now, exist_ok=True)
-                runtime.check_shared(known.now)
-                check_space(known.now, n_rows * ensemble.n_scores * 8)
-        yield known
+                os.makedirs(cached.write_to, exist_ok=True)
+                runtime.check_shared(cached.write_to)
+                check_space(cached.write_to, n_rows * ensemble.n_scores * 8)
+        yield cached
         self._ensemble = ensemble
-        if known.before not in (None, known.now):
-            remove(known.before)
+        if cached.read_from not in (None, cached.write_to):
+            remove(cached.read_from)
 
-    def _known(self, ensemble: Ensemble) -> CachedScores:
-        now = f"{self._url}/{len(ensemble)}"
+    def _cached(self, ensemble: Ensemble) -> CachedScores:
+        write_to = f"{self._url}/{len(ensemble)}"
         if self._ensemble is None or not ensemble.begins_with(self._ensemble):
             remove(self._url)
-            return CachedScores(None, 0, now)
+            return CachedScores(None, 0, write_to)
         n_rounds = len(self._ensemble)
-        return CachedScores(f"{self._url}/{n_rounds}", n_rounds, now)
+        return CachedScores(f"{self._url}/{n_rounds}", n_rounds, write_to)

@@ -1,4 +1,4 @@
-"""What is done with a block of the pool: it is scored, and its most useful rows are found."""
+"""The task of a query for one block of the pool: score its rows and return the most useful ones."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from distboost.active.selection import RankedRows
 from distboost.active.strategies import UTILITIES, Committee
 from distboost.kernels.random import uniforms
 
-ROWS_AT_ONCE = 4096  # whose scores are in memory, beside the block's values
-RANDOM_ROWS = 2**20
+ROWS_AT_ONCE = 4096  # rows whose scores are in memory at a time, beside the block's values
+RANDOM_ROWS = 2**20  # rows whose random numbers are in memory at a time
 
 
 class BlockQuery(NamedTuple):
-    """What is wanted of every block.
+    """What a query asks of every block.
 
     Attributes
     ----------
     committee : Committee
     strategy : str
     n_best : int
+        Number of rows wanted.
     place : str
-        What to call the pool in a message.
+        Name of the pool in messages.
     draw : numpy.uint64
-        Key of the random numbers of rows.
+        Key of the rows' random numbers.
     fraction : float
-        Only rows whose random number is below it are scored.
+        Only rows whose random number is below this are scored.
     """
 
     committee: Committee
@@ -41,12 +42,12 @@ class BlockQuery(NamedTuple):
 
 
 def best_of_block(
-    question: BlockQuery, part: Any, first: int, seen: np.ndarray, known: CachedScores | None
+    question: BlockQuery, part: Any, first: int, excluded: np.ndarray, cached: CachedScores | None
 ) -> RankedRows:
-    """The most useful rows of a part of the pool that begins with row `first`; not those `seen`."""
+    """Return the most useful rows of a part of the pool that begins with row `first`, except those `excluded`."""
     X = finite_rows(part, question.place, first)
-    scores = None if known is None else known.scores(question.committee, X, first)
-    rows = _open_rows(first, len(X), seen)
+    scores = None if cached is None else cached.scores(question.committee, X, first)
+    rows = _open_rows(first, len(X), excluded)
     if question.fraction < 1:
         rows = rows[uniforms(question.draw, first, len(X))[rows - first] < question.fraction]
     algorithm, ensemble = question.committee
@@ -64,24 +65,24 @@ def best_of_block(
     return best
 
 
-def random_rows(n_rows: int, seen: np.ndarray, draw: np.uint64, n: int) -> np.ndarray:
-    """n rows of a pool, not those `seen`: the first in the order of their random numbers."""
+def random_rows(n_rows: int, excluded: np.ndarray, draw: np.uint64, n: int) -> np.ndarray:
+    """Return the n rows with the smallest random numbers, except those `excluded` (ascending)."""
     best = RankedRows.empty()
     for first in range(0, n_rows, RANDOM_ROWS):
         size = min(RANDOM_ROWS, n_rows - first)
-        rows = _open_rows(first, size, seen)
+        rows = _open_rows(first, size, excluded)
         utility = -uniforms(draw, first, size)[rows - first]
         best = best.merged(RankedRows(utility, rows, np.zeros((len(rows), 0)))).best(n)
     return best.rows
 
 
-def rows_between(seen: np.ndarray, first: int, stop: int) -> np.ndarray:
-    """Those of the rows seen, ascending, that lie in first .. stop - 1."""
-    return seen[np.searchsorted(seen, first) : np.searchsorted(seen, stop)]
+def rows_between(rows: np.ndarray, first: int, stop: int) -> np.ndarray:
+    """Return those of the rows (ascending) that lie in first .. stop - 1."""
+    return rows[np.searchsorted(rows, first) : np.searchsorted(rows, stop)]
 
 
-def _open_rows(first: int, n: int, seen: np.ndarray) -> np.ndarray:
-    """Rows first .. first + n - 1 without those seen."""
+def _open_rows(first: int, n: int, excluded: np.ndarray) -> np.ndarray:
+    """Return rows first .. first + n - 1 without those excluded."""
     is_open = np.ones(n, bool)
-    is_open[rows_between(seen, first, first + n) - first] = False
+    is_open[rows_between(excluded, first, first + n) - first] = False
     return first + np.flatnonzero(is_open)

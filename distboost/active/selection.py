@@ -1,4 +1,4 @@
-"""The most useful rows of a pool, found a block at a time: what is kept of each block is as much as is wanted of all."""
+"""The most useful rows of a pool. Each block contributes at most as many rows as are wanted of the whole pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 
 class RankedRows(NamedTuple):
-    """Rows, the most useful first, of equally useful ones the first in the pool.
+    """Rows in order of utility, the most useful first. Ties go to the row that comes first in the pool.
 
     Attributes
     ----------
@@ -17,7 +17,7 @@ class RankedRows(NamedTuple):
     rows : ndarray of shape (n,), int64
         Their numbers in the pool.
     scores : ndarray of shape (n, n_classes), float64
-        The committee's.
+        The committee's scores.
     """
 
     utility: np.ndarray
@@ -29,29 +29,29 @@ class RankedRows(NamedTuple):
         return cls(np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)))
 
     def merged(self, other: RankedRows) -> RankedRows:
-        """These and the others, in no order."""
+        """Return the rows of both, in no order."""
         return RankedRows(*map(np.concatenate, zip(self, other, strict=True)))
 
     def best(self, k: int) -> RankedRows:
-        """The k most useful ones."""
+        """Return the k most useful rows."""
         chosen = np.arange(len(self.rows))
-        if len(chosen) > k:  # few of many are sorted
+        if len(chosen) > k:  # so that only few rows are sorted
             chosen = np.flatnonzero(self.utility >= np.partition(self.utility, -k)[-k])
         order = chosen[np.lexsort((self.rows[chosen], -self.utility[chosen]))][:k]
         return RankedRows(*(values[order] for values in self))
 
 
 def select_diverse(candidates: RankedRows, k: int) -> RankedRows:
-    """k of the candidates, each as unlike those before it as can be: farthest first (Gonzalez 1985), from the most useful one.
+    """Return k diverse candidates by farthest-first traversal (Gonzalez 1985), starting with the most useful one.
 
-    Two rows are alike if the committee scores them alike. That needs no scale of the features and no values where they are
-    missing, and it tells near-duplicates, which fall into the same leaves.
+    The distance of two rows is that of the committee's scores. It needs no scaling of features and no missing values filled in,
+    and it is small for near-duplicates, which fall into the same leaves.
     """
     F = candidates.scores
     chosen: list[int] = []
     distance = np.full(len(F), np.inf)
     while len(chosen) < min(k, len(F)):
-        farthest = int(distance.argmax())  # the most useful one of equally far ones
+        farthest = int(distance.argmax())  # ties go to the most useful row
         chosen.append(farthest)
         distance = np.minimum(distance, cdist(F, F[[farthest]])[:, 0])
         distance[chosen] = -1

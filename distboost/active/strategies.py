@@ -1,7 +1,7 @@
-"""How useful it would be to know a row's label: functions of what the committee says of the row.
+"""Strategies: how useful a row's label would be, judged by the committee's scores of the row.
 
-A strategy is a function utility(committee, X, G) of rows X (n, D) and their scores G (n, n_scores), as training keeps them; it
-gives one number a row, (n,), and the rows of the largest are asked for.
+A strategy is a function utility(committee, X, G) of rows X (n, D) and their scores G (n, n_scores), in the form that training
+keeps. It returns one number per row, (n,), float64. The rows with the largest numbers are asked for.
 """
 
 from __future__ import annotations
@@ -18,44 +18,48 @@ from distboost.model.ensemble import Ensemble
 from distboost.threads import Threads
 
 RANDOM, VOTES = "random", "votes"
-ROUNDING = 1e-9  # relative: AdaBoost.MO's scores of a class are sums of the coefficients of all columns
+# Relative tolerance of equal scores: AdaBoost.MO sums the coefficients of all columns into the score of a class, and rounds.
+ROUNDING = 1e-9
 
 
 class Committee(NamedTuple):
-    """The weak learners that have been trained, and what their scores mean."""
+    """A trained ensemble, and the algorithm that decodes its scores."""
 
     algorithm: Algorithm
     ensemble: Ensemble
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Committee:
-        """That of a fitted estimator."""
+        """Return the committee of a fitted estimator."""
         return cls(algorithm_of(estimator, estimator.n_classes_), estimator.learned_.ensemble)
 
     def add_scores(self, X: np.ndarray, G: np.ndarray, first: int = 0, last: int | None = None) -> None:
-        """Adds those of rounds first .. last - 1 to G (n, n_scores), in this thread."""
+        """Add the scores of rounds first .. last - 1 to G (n, n_scores), float64, in this thread."""
         self.ensemble.scores(X, Threads(1), first, G, last)
 
 
 def margin(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Huang 2009, algorithm 4, line 5: u(x) = 1 / (F_k(x) - F_j(x)), with the largest and the second largest score.
 
-    Departure: F_j - F_k instead, which puts the rows in the same order, and does not divide by 0.
+    Departure: F_j - F_k instead, which orders the rows in the same way and never divides by 0.
     """
+    second: np.ndarray
+    first: np.ndarray
     second, first = np.partition(committee.algorithm.decoded(G), -2, axis=1)[:, -2:].T
     return second - first
 
 
 def entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
     """The entropy of the class probabilities, in nats."""
-    return entr(committee.algorithm.probabilities(committee.algorithm.decoded(G))).sum(axis=1)
+    found: np.ndarray = entr(committee.algorithm.probabilities(committee.algorithm.decoded(G))).sum(axis=1)
+    return found
 
 
 def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Dagan & Engelson 1995: -Σ_k V(k)/T ln V(k)/T, where V(k) of T members vote for class k.
 
-    A member is a round of boosting. It votes for the class to whose score it adds the most, the first of equal ones; not at all
-    if it adds the same to every class. Sums that differ by their rounding are equal.
+    A member is a round of boosting. It votes for the class whose score it raises most, the first of equal ones. It does not vote
+    if it adds the same to every class. Sums that differ only by rounding count as equal.
     """
     n, n_scores = G.shape
     votes = np.zeros((n, committee.algorithm.n_classes))
@@ -66,7 +70,8 @@ def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarr
         f = committee.algorithm.decoded(member)
         is_largest = f >= (f.max(axis=1) - ROUNDING * np.abs(f).max(axis=1))[:, None]
         votes[rows, is_largest.argmax(axis=1)] += ~is_largest.all(axis=1)
-    return entr(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)).sum(axis=1)
+    found: np.ndarray = entr(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1)).sum(axis=1)
+    return found
 
 
 UTILITIES: dict[str, Callable[[Committee, np.ndarray, np.ndarray], np.ndarray]] = {

@@ -23,7 +23,7 @@ DEFAULTS = {
 ALGORITHM = "gamble"
 
 
-def query_options(command: Callable) -> Callable:
+def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say what is asked, as QueryByCommittee has them."""
     whole = click.IntRange(min=1)
     for name, kind, text in (
@@ -43,7 +43,7 @@ def with_default(text: str, name: str) -> str:
     return f"{text} (default: {DEFAULTS[name]})."
 
 
-def algorithm_option(command: Callable) -> Callable:
+def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--algorithm", type=click.Choice(ALGORITHMS), help=f"What the committee is (default: {ALGORITHM})."
     )(command)

@@ -39,7 +39,7 @@ def connect(scheduler: str | None, workers: int | None, tls: str | None = None) 
         yield None
 
 
-def tls_security(folder: str | os.PathLike) -> Any:
+def tls_security(folder: str | os.PathLike[str]) -> Any:
     """What a client of a cluster with TLS needs, of a folder of certificates; raises if they cannot be used."""
     from distributed.security import Security
 

@@ -72,7 +72,7 @@ def _said(message: Any) -> str:
     return visible(" ".join(str(message).split()))
 
 
-class PathOrUrl(click.ParamType):
+class PathOrUrl(click.ParamType[str]):
     """A path or URL. Paths are made absolute: workers need not share our working directory."""
 
     name = "path or URL"
@@ -81,12 +81,12 @@ class PathOrUrl(click.ParamType):
         return value if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
 
 
-def path_option(name: str, text: str, required: bool = True) -> Callable:
+def path_option(name: str, text: str, required: bool = True) -> Callable[..., Any]:
     """An option that takes a path or URL."""
     return click.option(name, type=PathOrUrl(), required=required, help=text)
 
 
-def cluster_options(command: Callable) -> Callable:
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say where a command runs."""
     scheduler = click.option(
         "--scheduler",
@@ -108,7 +108,7 @@ def cluster_options(command: Callable) -> Callable:
     return scheduler(tls(workers(command)))
 
 
-def parameters_option(command: Callable) -> Callable:
+def parameters_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that sets the estimator's parameters, for `parse_parameters`."""
     return click.option(
         "--set",
@@ -150,7 +150,7 @@ def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
     return estimator
 
 
-def overwrite_option(command: Callable) -> Callable:
+def overwrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """The option that lets a command replace the files it writes, for `check_writable`."""
     return click.option(
         "--overwrite", is_flag=True, help="Replace what is there already at the place to write to."

@@ -126,7 +126,7 @@ def simulate(
         plot_curves(curves, plot, target_error=target_error)
 
 
-def _write_curves(path: str, curves: dict[str, list]) -> None:
+def _write_curves(path: str, curves: dict[str, list[Any]]) -> None:
     import json
 
     from distboost.io.publishing import publish
