@@ -1,8 +1,8 @@
 """The record of queries and lessons, in memory and in a log that outlives the process.
 
 A log is a text file. Each event adds a line, a checksum and a JSON object, which is on disk before the call that caused it
-returns. The first line, the header, says what work the log belongs to. A process that reads the log resumes in the state of the one
-that wrote it.
+returns. The first line, the header, says what work the log belongs to. A process that reads the log resumes in the state of the
+one that wrote it.
 """
 
 from __future__ import annotations

@@ -43,9 +43,8 @@ def margin(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
 
     Departure: F_j - F_k instead, which orders the rows in the same way and never divides by 0.
     """
-    second: np.ndarray
-    first: np.ndarray
-    second, first = np.partition(committee.algorithm.decoded(G), -2, axis=1)[:, -2:].T
+    largest: np.ndarray = np.partition(committee.algorithm.decoded(G), -2, axis=1)[:, -2:]
+    second, first = largest.T
     return second - first
 
 

@@ -1,4 +1,4 @@
-"""The command line. Whatever is slow to import is imported inside the commands, so that `--help` is quick."""
+"""The command line. Commands import slow modules when they run, so that `--help` is quick."""
 
 from distboost.cli.commands import main
 

@@ -1,4 +1,4 @@
-"""Active learning: what to label next, by a person, over days; and what it would bring, if labels are known."""
+"""The commands of active learning, for a person who labels rows over days."""
 
 from __future__ import annotations
 
@@ -33,29 +33,31 @@ from distboost.cli.simulate import simulate
 def active() -> None:
     """Label the rows of a pool that teach the most.
 
-    'ask' writes a CSV file of rows, a person fills in the labels, 'tell' reads them, and so on; a log keeps it all.
+    'ask' writes rows to a CSV file, a person fills in their labels, 'tell' reads them, and so on. A log records everything.
     """
 
 
 active.add_command(simulate)
 
-_log = path_option("--log", "Log of what was asked and told.")
+_log = path_option("--log", "Log of the work.")
 
 
 @active.command()
-@path_option("--log", "Log of what was asked and told; begun if it is not there.")
+@path_option("--log", "Log of the work; created if it does not exist.")
 @path_option("--out", "CSV file to write: columns row, label (empty) and the row's values.")
-@path_option("--x", "The pool, (rows, features). The log keeps this and the other settings.", required=False)
+@path_option(
+    "--x", "The pool, (rows, features). The log records this and the other settings.", required=False
+)
 @algorithm_option
 @click.option(
     "--strategy", type=click.Choice(STRATEGIES), help=with_default("Which rows are asked for", "strategy")
 )
-@click.option("--classes", metavar="A,B,C", help="The labels that there are; any other is refused.")
+@click.option("--classes", metavar="A,B,C", help="The valid labels; any other is refused.")
 @query_options
 @parameters_option
-@click.option("--more", is_flag=True, help="Ask for a further batch although rows are open.")
-@click.option("--no-features", is_flag=True, help="Leave the values out.")
-@click.option("--overwrite", is_flag=True, help="Replace the file at --out, whatever it is.")
+@click.option("--more", is_flag=True, help="Ask for another batch even if rows are open.")
+@click.option("--no-features", is_flag=True, help="Write no values of the rows.")
+@click.option("--overwrite", is_flag=True, help="Replace the file at --out, whatever it contains.")
 @cluster_options
 def ask(
     log: str,
@@ -72,7 +74,7 @@ def ask(
     workers: int | None,
     **choosing: Any,
 ) -> None:
-    """Write rows for a person to label: those that are open, or else a further batch."""
+    """Write rows for a person to label: the open ones, or else another batch."""
     from distboost.cli.connection import connect
     from distboost.cli.labels_csv import parse_classes, write_labels_csv
 
@@ -97,11 +99,11 @@ def ask(
 def _check_place(path: str, log: str) -> None:
     check_folder(path)
     if os.path.realpath(path) == os.path.realpath(log):
-        raise click.ClickException(f"{path} is the log: it would be lost. Give another path to write to.")
+        raise click.ClickException(f"{path} is the log, and would be overwritten. Give another path.")
 
 
 def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
-    """The values of some rows of the pool, and the names of the features: the array's attribute feature_names, or x0, x1, ..."""
+    """Return the values of rows of the pool, and the features' names: the array's attribute feature_names, or x0, x1, ..."""
     pool = learner.pool
     with pool.runtime(learner.estimator) as runtime:
         values = pool.take(rows, runtime)
@@ -112,7 +114,7 @@ def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
 
 
 def _check_untold(out: str, log: str) -> None:
-    """Raises if there is a file whose labels would be lost."""
+    """Raise DataError if writing to `out` would lose labels."""
     from distboost.active.ledger import Ledger, read_header
     from distboost.cli.labels_csv import parse_labels, read_labels_csv
     from distboost.errors import DataError
@@ -122,7 +124,9 @@ def _check_untold(out: str, log: str) -> None:
     except FileNotFoundError:
         return
     except DataError as error:
-        raise DataError(f"there is another file at --out: {error} Or add --overwrite.") from error
+        raise DataError(
+            f"the file at --out is not one that 'ask' wrote: {error} Give another path, or add --overwrite."
+        ) from error
     known: dict[int, Any] = {}
     if filled and read_header(log) is not None:
         ledger = Ledger.from_log(log)
@@ -136,7 +140,7 @@ def _check_untold(out: str, log: str) -> None:
     if filled:
         raise DataError(
             f"{out} has {len(filled)} labels that were not told, such as {_first(filled)}. Tell them first: distboost active "
-            f"tell --log {log} --labels {out}; or write elsewhere, or add --overwrite."
+            f"tell --log {log} --labels {out}; or give another --out, or add --overwrite."
         )
 
 
@@ -150,8 +154,9 @@ def _first(labels: dict[int, Any]) -> str:
 
 
 def _earlier(ledger: Any) -> list[Any]:
-    """Labels that tell of what kind labels are."""
-    return ledger.header["classes"] or ledger.labels
+    """Return labels of the kind that new ones must have."""
+    labels: list[Any] = ledger.header["classes"] or ledger.labels
+    return labels
 
 
 def _learner(
@@ -162,7 +167,7 @@ def _learner(
     client: Any,
     given: dict[str, Any],
 ) -> Any:
-    """The learner of a log, or a new one whose log is begun."""
+    """Return the learner of a log, or a new one with a new log."""
     from distboost.active import resume
     from distboost.active.from_log import begin
     from distboost.active.ledger import read_header
@@ -171,13 +176,13 @@ def _learner(
     header = read_header(log)
     if header is None:
         if x is None:
-            raise DataError(f"there is no log at {log} yet: give the pool with --x, and it is begun.")
+            raise DataError(f"there is no log at {log} yet: give the pool with --x to create it.")
         estimator = new_estimator(algorithm or ALGORITHM, parameters)
         estimator.client = client
         return begin(estimator, x, log, **given)
     if algorithm not in (None, header["algorithm"]):
         raise DataError(
-            f"the log {log} is of {header['algorithm']}, not of {algorithm}. Leave --algorithm out, or begin a new log."
+            f"the log {log} belongs to {header['algorithm']}, not to {algorithm}. Leave --algorithm out, or begin a new log."
         )
     new_estimator(header["algorithm"], parameters)
     return resume(log, x, client=client, parameters=parameters, **given)
@@ -185,8 +190,8 @@ def _learner(
 
 @active.command()
 @_log
-@path_option("--labels", "CSV file with columns row and label. Rows whose label is empty stay open.")
-@path_option("--eval-x", "Features of rows to measure the committee's error on, now.", required=False)
+@path_option("--labels", "CSV file with the columns row and label. Rows without a label stay open.")
+@path_option("--eval-x", "Features of rows to measure the committee's error on.", required=False)
 @path_option("--eval-y", "Labels of those rows.", required=False)
 @cluster_options
 def tell(
@@ -200,8 +205,8 @@ def tell(
 ) -> None:
     """Read the labels that a person filled in.
 
-    Labels are whole numbers, numbers or text, as --classes and those told before are; of the first file, whole numbers if all
-    are. To tell a file twice does no harm.
+    Labels are whole numbers, numbers or text, like --classes and earlier labels. The labels of a first file are whole numbers if
+    all can be read as such, else text. Telling a file twice is harmless.
     """
     from distboost.active.ledger import Ledger
     from distboost.cli.labels_csv import parse_labels, read_labels_csv
@@ -211,7 +216,7 @@ def tell(
         raise click.UsageError("--eval-x and --eval-y go together.")
     if eval_x is None and (scheduler or workers or tls):
         raise click.UsageError(
-            "--scheduler, --tls and --workers say where the error is measured: give --eval-x and --eval-y, too, or none of "
+            "--scheduler, --tls and --workers only say where the error is measured: give --eval-x and --eval-y, too, or none of "
             "them."
         )
     ledger = Ledger.from_log(log)
@@ -228,19 +233,20 @@ def tell(
 
 
 def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any]:
-    """Those of the labels that were not told before; raises if one is of a row that was not asked for, or was told otherwise."""
+    """Return the labels that were not told before; raise DataError if a row was not asked for, or has another label already."""
     from distboost.errors import DataError
 
     told, asked = dict(zip(ledger.rows, ledger.labels, strict=True)), set(ledger.asked)
     for row, label in known.items():
         if row in told and told[row] != label:
             raise DataError(
-                f"{place} labels row {row} as {label!r}, but it was told as {told[row]!r}, which stays. Correct the file; "
-                "nothing of it was told."
+                f"{place} labels row {row} as {label!r}, but its label is already {told[row]!r}. Correct the file; "
+                "nothing of it was recorded."
             )
         if row not in told and row not in asked:
             raise DataError(
-                f"{place} labels row {row}, which was not asked for. Is it the file of another log? Nothing of it was told."
+                f"{place} labels row {row}, which was not asked for. Check that --log is the log of this file. "
+                "Nothing of it was recorded."
             )
     return {row: label for row, label in known.items() if row not in told}
 
@@ -258,7 +264,7 @@ def _say_error(log: str, x: str, y: str, scheduler: str | None, workers: int | N
 @active.command()
 @_log
 def status(log: str) -> None:
-    """Show what was asked and told, and the settings."""
+    """Show the settings of a log, and how many rows were asked for and labelled."""
     from distboost.active.ledger import Ledger
     from distboost.cli.show_active import print_ledger
 
@@ -273,7 +279,7 @@ def status(log: str) -> None:
 def write_model(
     log: str, model: str, overwrite: bool, scheduler: str | None, tls: str | None, workers: int | None
 ) -> None:
-    """Train the committee on what was told, and write it to a file."""
+    """Train the committee on all labels, and write it to a file."""
     from distboost.active import resume
     from distboost.cli.connection import connect
     from distboost.cli.show import digest

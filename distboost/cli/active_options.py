@@ -10,7 +10,7 @@ import click
 from distboost.cli.options import with_parameters
 from distboost.registry import ALGORITHMS
 
-# As in distboost.active, which takes seconds to import.
+# Copies of what distboost.active defines, which takes seconds to import.
 STRATEGIES = ("margin", "entropy", "votes", "random")
 DEFAULTS = {
     "strategy": "margin",
@@ -24,13 +24,13 @@ ALGORITHM = "gamble"
 
 
 def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say what is asked, as QueryByCommittee has them."""
+    """Add the options that say which rows are asked for: parameters of QueryByCommittee."""
     whole = click.IntRange(min=1)
     for name, kind, text in (
         ("random_state", int, "Seed of all random choices"),
-        ("diversity", whole, "Choose each batch from so many times as many rows, unlike each other"),
-        ("pool_fraction", float, "Score this part of the pool, another one for each batch"),
-        ("batch_size", whole, "Rows of each further batch"),
+        ("diversity", whole, "Take this many times as many useful rows, and choose a diverse batch of them"),
+        ("pool_fraction", float, "Fraction of the pool to score, drawn anew for each batch"),
+        ("batch_size", whole, "Rows of every other batch"),
         ("n_initial", whole, "Rows of the first batch, drawn at random"),
     ):
         option = "--" + name.replace("_", "-")
@@ -39,13 +39,15 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_default(text: str, name: str) -> str:
-    """Not click's default: what is not given is as the log says."""
+    """Return a help text with its default. It is not click's default, as the log decides what is not given."""
     return f"{text} (default: {DEFAULTS[name]})."
 
 
 def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
-        "--algorithm", type=click.Choice(ALGORITHMS), help=f"What the committee is (default: {ALGORITHM})."
+        "--algorithm",
+        type=click.Choice(ALGORITHMS),
+        help=f"Algorithm of the committee (default: {ALGORITHM}).",
     )(command)
 
 
@@ -54,12 +56,12 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def new_estimator(algorithm: str, parameters: dict[str, Any]) -> Any:
-    """An estimator with these parameters; raises if one cannot be."""
+    """Return an estimator with these parameters; raise if one is invalid."""
     from distboost.errors import DataError
     from distboost.estimators.factory import estimator
 
     if algorithm not in ALGORITHMS:
         raise DataError(
-            f"the log is of the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
+            f"the algorithm of the log is {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
         )
     return with_parameters(estimator(algorithm)(), parameters)

@@ -1,4 +1,4 @@
-"""The commands."""
+"""The command line's entry point, and the commands that fit into a screen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ main.add_command(train)
 @path_option("--out", "Zarr array to write: one label per row, or one probability per row and class.")
 @click.option("--proba", is_flag=True, help="Write class probabilities.")
 @click.option(
-    "--overwrite", is_flag=True, help="Replace the array at --out, or what is left of another prediction."
+    "--overwrite", is_flag=True, help="Replace the array at --out, or the remains of another prediction."
 )
 @cluster_options
 def predict(
@@ -55,9 +55,9 @@ def predict(
     tls: str | None,
     workers: int | None,
 ) -> None:
-    """Predict the rows of an array into another, chunk by chunk.
+    """Predict an array into another one, chunk by chunk.
 
-    Nobody can open the array at --out before it is complete. An interrupted prediction is gone on with by the same command.
+    The array at --out cannot be opened before it is complete. The same command resumes an interrupted prediction.
     """
     from distboost.cli.connection import connect
     from distboost.estimators.factory import load
@@ -120,7 +120,7 @@ def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int
     try:
         return None if value is None else parse_bytes(value)
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} is no size such as 500MB.") from error
+        raise click.BadParameter(f"{value!r} is not a size such as 500MB.") from error
 
 
 @main.command("bin")
@@ -129,7 +129,11 @@ def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
 @path_option("--out", "Binned store to write; give it as --x to 'distboost train'.")
 @click.option(
-    "--max-bins", type=click.IntRange(2, 255), default=255, show_default=True, help="Most bins of a feature."
+    "--max-bins",
+    type=click.IntRange(2, 255),
+    default=255,
+    show_default=True,
+    help="Maximum number of bins per feature.",
 )
 @click.option(
     "--random-state", type=int, default=0, show_default=True, help="Seed of the sample that sets bin edges."
@@ -138,7 +142,7 @@ def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int
     "--memory-limit",
     metavar="SIZE",
     callback=_size,
-    help="Memory that binning may take in each process, such as 500MB.",
+    help="Memory that each process may use, such as 500MB.",
 )
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
 @cluster_options
@@ -157,7 +161,7 @@ def bin_rows(
 ) -> None:
     """Bin once, train many times.
 
-    A store of the same data that is complete is left as it is; one that was interrupted is gone on with.
+    A complete store of the same data is left as it is. The same command resumes an interrupted one.
     """
     from distboost.cli.connection import connect
     from distboost.data.store.store import BinnedStore
@@ -185,15 +189,17 @@ def bin_rows(
 @path_option(
     "--x", "Features, (rows, features), or a binned store: only their sizes are read.", required=False
 )
-@click.option("--rows", type=click.IntRange(min=1), help="Rows, if there is no array yet.")
-@click.option("--features", type=click.IntRange(min=1), help="Features, if there is no array yet.")
-@click.option("--classes", type=click.IntRange(min=2), help="Classes; a binned store knows them.")
-@click.option("--memory-limit", metavar="BYTES", help="Of each process, such as 2GB.")
+@click.option("--rows", type=click.IntRange(min=1), help="Number of rows, if there is no array yet.")
+@click.option("--features", type=click.IntRange(min=1), help="Number of features, if there is no array yet.")
+@click.option("--classes", type=click.IntRange(min=2), help="Number of classes; a binned store knows it.")
+@click.option("--memory-limit", metavar="BYTES", help="Memory that each process may use, such as 2GB.")
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process."
 )
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Of the process, or of each worker.")
-@click.option("--weighted", is_flag=True, help="There are sample weights.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads of the process, or of each worker."
+)
+@click.option("--weighted", is_flag=True, help="Plan for sample weights.")
 @click.option(
     "--set", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter, such as max_depth=4."
 )
@@ -209,7 +215,7 @@ def plan(
     weighted: bool,
     parameters: tuple[str, ...],
 ) -> None:
-    """Show what memory a training would take, and what would stream from disk."""
+    """Show how much memory a training would use, and what would stream from disk."""
     from distboost.cli.show import print_plan
     from distboost.estimators.factory import estimator
     from distboost.estimators.plan import plan
@@ -217,7 +223,7 @@ def plan(
 
     if x is not None:
         if rows is not None or features is not None:
-            raise click.UsageError("--x has its own sizes: leave --rows and --features out, or --x.")
+            raise click.UsageError("--x gives the sizes: leave out --rows and --features, or --x.")
         rows, features, known = sizes(x)
         if None not in (classes, known) and classes != known:
             raise click.UsageError(
@@ -228,11 +234,13 @@ def plan(
         raise click.UsageError("Give an array with --x, or its sizes with --rows and --features.")
     if classes is None:
         raise click.UsageError(
-            "Missing option '--classes': how many there are is not known before labels are read."
+            "Missing option '--classes': without labels, the number of classes is unknown."
         )
     given = parse_parameters(parameters)
     if memory_limit is not None and "memory_limit" in given:
-        raise click.UsageError("the limit is given twice: by --memory-limit and by --set memory_limit=...")
+        raise click.UsageError(
+            "The memory limit is given twice: by --memory-limit and by --set memory_limit=..."
+        )
     model = with_parameters(
         estimator(algorithm)(), {**given, "memory_limit": memory_limit or given.get("memory_limit")}
     )
@@ -242,7 +250,7 @@ def plan(
 @main.command()
 @click.argument("model", type=PathOrUrl())
 def inspect(model: str) -> None:
-    """Show what is in a model file or a checkpoint."""
+    """Show the content of a model file or a checkpoint."""
     from distboost.cli.show import print_model
     from distboost.estimators.factory import load
 

@@ -1,4 +1,4 @@
-"""The cluster that a command runs on."""
+"""Connect a command to the cluster that it runs on."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from distboost.errors import ClusterError
 CONNECT_DEADLINE = 8.0  # seconds
 START_DEADLINE = 60.0
 
-# What a folder of certificates holds.
+# Files of a folder of certificates.
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "cert.pem", "key.pem"
 
 
 @contextmanager
 def connect(scheduler: str | None, workers: int | None, tls: str | None = None) -> Iterator[Any]:
-    """A client of the scheduler at an address, or of so many new local processes; None: in this process.
+    """Yield a client of the scheduler at an address or of new local worker processes, or None for this process.
 
-    `tls` is the folder of the certificates with which the scheduler is spoken to.
+    `tls` is the folder of the certificates for the connection to the scheduler.
     """
     if scheduler and workers:
         raise ValueError("--scheduler and --workers exclude each other: give the one or the other.")
@@ -40,17 +40,17 @@ def connect(scheduler: str | None, workers: int | None, tls: str | None = None) 
 
 
 def tls_security(folder: str | os.PathLike[str]) -> Any:
-    """What a client of a cluster with TLS needs, of a folder of certificates; raises if they cannot be used."""
+    """Return the Security that a client of a TLS cluster needs, from a folder of certificates; raise ClusterError if invalid."""
     from distributed.security import Security
 
     ca, certificate, key = (os.path.join(folder, name) for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE))
     found = Security(require_encryption=True, tls_ca_file=ca, tls_client_cert=certificate, tls_client_key=key)
     try:
         found.get_connection_args("client")
-    except OSError as error:  # as an ssl.SSLError is, too
+    except OSError as error:  # includes ssl.SSLError
         raise ClusterError(
-            f"the certificates in {folder} cannot be used: {error}. It needs {CA_FILE}, {CERTIFICATE_FILE} and {KEY_FILE}, as "
-            "'python -m cluster.certificates' makes them for the whole cluster."
+            f"the certificates in {folder} cannot be used: {error}. The folder must hold {CA_FILE}, {CERTIFICATE_FILE} "
+            f"and {KEY_FILE}; 'python -m cluster.certificates' makes them for the whole cluster."
         ) from error
     return found
 
@@ -61,7 +61,7 @@ def _connected(address: str, security: Any) -> Iterator[Any]:
 
     try:
         client = Client(address, timeout=CONNECT_DEADLINE, security=security)
-    except Exception as error:  # another kind of server may answer anything
+    except Exception as error:  # a server that is no scheduler may cause any error
         reason = str(error) or repr(error.__cause__)
         raise ClusterError(
             f"no Dask scheduler answers at {address} (waited up to {CONNECT_DEADLINE:.0f} s: {reason}). Check the address and "
@@ -73,13 +73,13 @@ def _connected(address: str, security: Any) -> Iterator[Any]:
 
 
 def _hint(address: str, security: Any) -> str:
-    """A scheduler that refuses us closes the connection, and says no more."""
+    """Return a hint on TLS: a scheduler that refuses a connection just closes it, without a reason."""
     if not address.startswith("tls://"):
-        return "A scheduler with TLS answers only at tls://..., with --tls FOLDER."
+        return "A scheduler that uses TLS answers only at tls://..., with --tls FOLDER."
     if security is None:
-        return "Without --tls FOLDER, certificates are those of Dask's configuration (distributed.comm.tls)."
+        return "Without --tls FOLDER, the certificates come from Dask's configuration (distributed.comm.tls)."
     return (
-        "A scheduler with TLS answers none but certificates of its own authority that have not expired: "
+        "A scheduler that uses TLS accepts only unexpired certificates of its own authority: "
         f"is {security.tls_client_cert} one?"
     )
 
@@ -89,7 +89,7 @@ def _started(n_workers: int) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     n_threads = max(1, (os.cpu_count() or 1) // n_workers)
-    # No dashboard; the scheduler serves its health on some free port all the same, and 8787 may be taken.
+    # No dashboard. The scheduler still serves its health page, on any free port, as 8787 may be taken.
     quiet = {
         "dashboard_address": "127.0.0.1:0",
         "scheduler_kwargs": {"dashboard": False},
@@ -103,12 +103,15 @@ def _started(n_workers: int) -> Iterator[Any]:
             client.wait_for_workers(n_workers, timeout=START_DEADLINE)
         except TimeoutError as error:
             raise ClusterError(
-                f"{n_workers} worker processes were not up within {START_DEADLINE:.0f} s. Give fewer with --workers, or run in "
-                "this process, without it."
+                f"{n_workers} worker processes did not start within {START_DEADLINE:.0f} s. Start fewer with --workers, or leave "
+                "it out to run in this process."
             ) from error
         yield client
 
 
 def dask_setup(worker: Any) -> None:
-    """Called by each worker process that we start: Ctrl-C, which a terminal tells all of them, is for us, who end them."""
+    """Ignore Ctrl-C in a worker process: a terminal sends it to all processes, and this command ends its workers itself.
+
+    Dask calls this in each worker, as the module is preloaded.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,10 +1,10 @@
 """The CSV file in which a person labels rows: columns row and label, then the row's values to look at.
 
-A CSV file holds text, so what a label is has to be decided. As the classes and the labels before are: whole numbers, other
-numbers or text. If there are none yet, labels are whole numbers if all of the file are, and else text.
+A CSV file holds text, so the type of its labels must be decided. Labels are whole numbers, other numbers or text, like the
+declared classes or earlier labels. If there are none, they are whole numbers if all labels of the file are, else text.
 
-Names come with the pool, from whoever made it. A spreadsheet takes a cell that begins with = or the like for a formula, which
-may run something: such names are written with an apostrophe before it.
+The features' names come from the pool and are untrusted. A spreadsheet takes a cell that begins with = or the like for a formula
+and may run it, so such names are written with a leading apostrophe.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from distboost.io.publishing import publish
 
 ROW, LABEL = "row", "label"
 _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)
-# Spreadsheets write 3.0 where a column has gaps. 007 is no number, but somebody's name of something.
+# Spreadsheets write 3.0 where a column has gaps. 007 is an identifier, not a number.
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})(\.0+)?", re.ASCII)
-_DELIMITERS = ",;\t"  # spreadsheets of some countries write semicolons, and take both for the ends of cells
-_MAX_NAME_LENGTH = 1000  # of a name: readers of CSV files have limits
+_DELIMITERS = ",;\t"  # spreadsheets of some locales write semicolons, and split cells at both
+_MAX_NAME_LENGTH = 1000  # characters: readers of CSV files have limits
 _FORMULA = re.compile(r"(^|[,;])([\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
 def write_labels_csv(url: str, rows: Sequence[int], values: np.ndarray | None, names: Sequence[str]) -> None:
-    """Writes the rows with empty labels, and their values if there are any: (rows, names)."""
+    """Write rows with empty labels, and their values (n_rows, n_names) if given."""
     text = io.StringIO(newline="")
     sheet = csv.writer(text, lineterminator="\n")
     sheet.writerow([ROW, LABEL, *(map(_name, names) if values is not None else ())])
@@ -44,22 +44,22 @@ def write_labels_csv(url: str, rows: Sequence[int], values: np.ndarray | None, n
 
 
 def _name(name: str) -> str:
-    """A name that is no formula, in one line."""
+    """Return a name in one line that no spreadsheet takes for a formula."""
     return _FORMULA.sub(r"\1\2'", visible(name)[:_MAX_NAME_LENGTH])
 
 
 def _cell(value: np.floating) -> str:
-    """The shortest text of a value; none if it is missing."""
+    """Return the shortest text of a value; empty if it is missing."""
     return "" if np.isnan(value) else str(value).removesuffix(".0")
 
 
 def read_labels_csv(url: str) -> dict[int, str]:
-    """The label of each row as it is written, "" if it is empty; raises DataError for any other kind of file."""
+    """Return the text of each row's label, "" if it is empty; raise DataError for any other kind of file."""
     try:
         text = read(url, kind=DataError).decode("utf-8-sig")
         lines = list(_records(text, _delimiter(text)))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{url} is no CSV file in UTF-8: {error}. Save it as one.") from error
+        raise DataError(f"{url} is not a CSV file in UTF-8: {error}. Save it as one.") from error
     header = _columns(lines[0]) if lines else []
     if ROW not in header or LABEL not in header:
         raise DataError(
@@ -83,7 +83,7 @@ def _columns(line: list[str]) -> list[str]:
 
 
 def _delimiter(text: str) -> str:
-    """The one that tells the columns row and label apart, the sooner the better: names may have any of them."""
+    """Return the delimiter that finds the columns row and label, leftmost: the names of features may contain the others."""
     places = {}
     for delimiter in _DELIMITERS:
         with suppress(csv.Error):
@@ -102,13 +102,13 @@ def _keep(found: dict[int, str], row: str, label: str, place: str) -> None:
     before = found.get(index, "")
     if before and label and before != label:
         raise DataError(
-            f"{place} labels row {index} as {label!r}, a line before as {before!r}. Keep one of them."
+            f"{place} labels row {index} as {label!r}, an earlier line as {before!r}. Keep one of them."
         )
     found[index] = label or before
 
 
 def parse_labels(texts: dict[int, str], earlier: Sequence[Any], place: str) -> dict[int, Any]:
-    """Labels of the kind that those before are, the classes or what was told."""
+    """Return labels of the same type as earlier ones, the declared classes or labels told before."""
     kind = _kind(earlier) if len(earlier) else int if all(map(_WHOLE.fullmatch, texts.values())) else str
     found = {}
     for row, text in texts.items():
@@ -126,13 +126,13 @@ _NAMES = {int: "whole numbers", float: "numbers", bool: "True or False"}
 
 
 def _kind(labels: Sequence[Any]) -> type:
-    """What these labels are; numbers of which some are not whole are floats."""
+    """Return the type of these labels; float if whole and other numbers are mixed."""
     kinds = set(map(type, labels))
     return float if kinds == {int, float} else kinds.pop()
 
 
 def _as(kind: type, text: str) -> Any:
-    """The text as a label of this kind; None if it is none."""
+    """Return the text as a label of this type, or None if it is not one."""
     if kind is str:
         return text
     if kind is bool:
@@ -146,8 +146,8 @@ def _as(kind: type, text: str) -> Any:
 
 
 def parse_classes(text: str) -> list[Any]:
-    """Classes given as a,b,c."""
+    """Return the classes of a text a,b,c."""
     names = [name.strip() for name in next(csv.reader([text]))]
     if "" in names or len(set(names)) < len(names):
-        raise DataError(f"the classes {text!r} are not all different names with commas between them.")
+        raise DataError(f"the classes {text!r} must be different names, separated by commas.")
     return list(parse_labels(dict(enumerate(names)), (), "--classes").values())

@@ -17,11 +17,11 @@ from distboost.io.publishing import check_replaceable
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
 
-INTERRUPTED = 130  # the exit code of what Ctrl-C has ended, as shells have it
+INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
 
 
 class Command(click.Command):
-    """A command that shows an error as one line, unless asked for the traceback."""
+    """A command that shows an error as one line, without --debug."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -35,7 +35,7 @@ class Command(click.Command):
         from distboost.errors import DistboostError
 
         with warnings.catch_warnings():
-            # The core's warnings are for the user; a line of our source beside them would not help.
+            # Warnings are for the user: without the source line that Python adds.
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             try:
                 return super().invoke(ctx)
@@ -51,7 +51,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands, and of groups of them."""
+    """A group of such commands and of further groups."""
 
     command_class = Command
     group_class = type
@@ -66,28 +66,29 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 
 
 def _said(message: Any) -> str:
-    """A message in one line. It may quote a file of somebody's."""
+    """Return a message in one line, with control characters escaped: it may quote an untrusted file."""
     from distboost.cli.text import visible
 
     return visible(" ".join(str(message).split()))
 
 
 class PathOrUrl(click.ParamType[str]):
-    """A path or URL. Paths are made absolute: workers need not share our working directory."""
+    """A path or URL. Paths become absolute, as workers need not share the working directory."""
 
     name = "path or URL"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return value if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
+        text: str = value
+        return text if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
 
 
 def path_option(name: str, text: str, required: bool = True) -> Callable[..., Any]:
-    """An option that takes a path or URL."""
+    """Return an option that takes a path or URL."""
     return click.option(name, type=PathOrUrl(), required=required, help=text)
 
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say where a command runs."""
+    """Add the options that say where a command runs."""
     scheduler = click.option(
         "--scheduler",
         metavar="ADDRESS",
@@ -109,18 +110,18 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def parameters_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that sets the estimator's parameters, for `parse_parameters`."""
+    """Add the option --set, whose values `parse_parameters` reads."""
     return click.option(
         "--set",
         "parameters",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A parameter, such as n_estimators=200 or leaf=codeword. May be given many times; of one name, the last counts.",
+        help="A parameter, such as n_estimators=200 or leaf=codeword. May be repeated; the last value of a name counts.",
     )(command)
 
 
 def parse_parameters(texts: tuple[str, ...]) -> dict[str, Any]:
-    """Parameters given as name=value; the value is JSON, else a Python literal, else text."""
+    """Return the parameters given as name=value. The value is JSON, else a Python literal, else text."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -140,8 +141,8 @@ def _value(text: str) -> Any:
 
 
 def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
-    """The estimator with these parameters; raises unless it has such, and they can be so."""
-    # Callbacks are Python functions: they can't be given here.
+    """Set parameters of an estimator; raise if one is unknown or invalid."""
+    # Callbacks are Python functions: a command line cannot give them.
     known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
     for name in parameters:
         if name not in known:
@@ -151,14 +152,12 @@ def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
 
 
 def overwrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that lets a command replace the files it writes, for `check_writable`."""
-    return click.option(
-        "--overwrite", is_flag=True, help="Replace what is there already at the place to write to."
-    )(command)
+    """Add the option --overwrite, for `check_writable`."""
+    return click.option("--overwrite", is_flag=True, help="Replace existing files.")(command)
 
 
 def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
-    """Raises now, before there is anything to write, if a file can't be written or one is there that is not to be replaced."""
+    """Raise now rather than after hours if a file cannot be written, or exists and must not be replaced."""
     check_folder(path)
     from fsspec.core import url_to_fs
 
@@ -170,7 +169,7 @@ def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
 
 
 def check_folder(path: str) -> None:
-    """Raises now rather than after hours of training."""
+    """Raise now rather than after hours if a folder cannot be written to."""
     folder = os.path.dirname(path)
     if "://" in path:
         return

@@ -1,4 +1,4 @@
-"""An evaluation as one HTML file that needs nothing but itself."""
+"""An evaluation as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from distboost.cli.text import visible
 from distboost.io.publishing import publish
 from distboost.prediction.streamed import Confusion
 
-MAX_MATRIX_CLASSES = 60  # of a confusion matrix that is drawn whole
+MAX_MATRIX_CLASSES = 60  # a larger confusion matrix is not drawn
 WIDTH, HEIGHT, MARGIN = 640, 240, 50
 _COLOURS = {"train": "#1f77b4", "eval": "#d62728"}
 _STYLE = """
@@ -25,7 +25,7 @@ tr:not(:last-child) td { border-bottom: 1px solid #eee; }
 
 
 def write_report(url: str, model: Any, found: Confusion, title: str) -> None:
-    """Writes accuracy, metrics per class, the confusion matrix and the curves of the training to a path or URL."""
+    """Write accuracy, metrics per class, the confusion matrix and the training curves to a path or URL."""
     n = int(found.counts.sum())
     unknown = f" {found.n_unknown} rows have labels that the model does not know." if found.n_unknown else ""
     body = [
@@ -45,7 +45,7 @@ def write_report(url: str, model: Any, found: Confusion, title: str) -> None:
 
 
 def escape(value: Any) -> str:
-    """The text of a value as HTML: every character is seen."""
+    """Return the text of a value as HTML, with invisible characters escaped."""
     return html.escape(visible(value))
 
 
@@ -75,7 +75,7 @@ def _mistakes(found: Confusion) -> str:
 
 
 def _heat_map(found: Confusion) -> str:
-    """Each row's share in each cell as a shade: blue on the diagonal, red off it."""
+    """Shade each cell by its share of the row: blue on the diagonal, red off it."""
     names = [escape(label) for label in found.classes]
     if len(names) > MAX_MATRIX_CLASSES:
         return f"<p>Not drawn: {len(names)} classes. The most frequent mistakes are below.</p>"
@@ -92,13 +92,13 @@ def _heat_map(found: Confusion) -> str:
 def _cell(count: int, share: float, right: bool) -> str:
     if not count:
         return "<td></td>"
-    # The square root lets a few mistakes be seen beside many hits.
+    # The square root keeps few mistakes visible beside many hits.
     colour = f"rgba({'31,119,180' if right else '214,39,40'},{0.12 + 0.7 * share**0.5:.2f})"
     return f'<td style="background:{colour}" title="{share:.2%}">{count}</td>'
 
 
 def _curves(model: Any, name: str) -> str:
-    """Training and evaluation histories as an inline SVG."""
+    """Return the training and evaluation histories as an inline SVG."""
     curves = {part: getattr(model, f"{part}_{name}_", None) for part in _COLOURS}
     known = {
         part: np.asarray(values) for part, values in curves.items() if values is not None and len(values)
@@ -107,7 +107,7 @@ def _curves(model: Any, name: str) -> str:
         return "<p>No round was trained.</p>"
     lowest = min(values.min() for values in known.values())
     highest = max(values.max() for values in known.values())
-    # A loss that falls by orders of magnitude is a line on the floor without a logarithm.
+    # On a linear scale, a loss that falls by orders of magnitude would lie on the axis.
     scale = np.log10 if lowest > 0 and highest / lowest > 20 else np.asarray
     bottom, top = float(scale(lowest)), float(scale(highest))
     n_rounds = max(len(values) for values in known.values())

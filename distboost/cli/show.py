@@ -1,4 +1,4 @@
-"""What the commands print."""
+"""The tables and lines that commands print."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from distboost.model.checkpoint import is_checkpoint, manifest_url
 from distboost.prediction.streamed import Confusion
 from distboost.training.memory_plan import MemoryPlan, Part
 
-MAX_MATRIX_CLASSES = 12  # of a confusion matrix that is printed whole
+MAX_MATRIX_CLASSES = 12  # of a larger confusion matrix, only the worst cells are printed
 MAX_NAMES = 20
 
 
 def digest(url: str) -> str:
-    """The sha256 digest of a model file, or of a checkpoint's manifest, which has those of its segments."""
+    """Return the SHA-256 digest of a model file, or of a checkpoint's manifest, which holds those of its segments."""
     place = manifest_url(url) if is_checkpoint(url) else url
     return hashlib.sha256(read(place)).hexdigest()
 
 
 def print_evaluation(found: Confusion) -> None:
-    """Accuracy, the metrics of each class, and the confusion matrix (its worst cells, if there are many classes)."""
+    """Print the accuracy, the metrics of each class, and the confusion matrix or its worst cells."""
     out = console()
     n = int(found.counts.sum())
     out.print(f"accuracy {found.accuracy:.4f} ({n} rows, {len(found.classes)} classes)", highlight=False)
@@ -62,7 +62,7 @@ def _right(name: str) -> Column:
 
 
 def print_model(model: Any, url: str) -> None:
-    """What is in a model file."""
+    """Print the content of a model file."""
     table = Table(show_header=False, box=None)
     for name, value in _facts(model, url):
         table.add_row(name, visible(value))
@@ -98,7 +98,7 @@ def _top_features(model: Any) -> str:
 
 
 def print_plan(plan: MemoryPlan) -> None:
-    """What takes how much memory, of each kind of process."""
+    """Print the parts of the memory plan, for each kind of process."""
     out = console()
     holds = "each worker" if plan.leader else "this process"
     out.print(_parts(holds, plan.parts))

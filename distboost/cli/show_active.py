@@ -1,4 +1,4 @@
-"""What the commands of active learning print."""
+"""The tables that the commands of active learning print."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from distboost.cli.text import console, visible
 
 
 def print_ledger(ledger: Ledger, log: str) -> None:
-    """What a log says, and how many labels there are of each class."""
+    """Print the facts of a log, and the number of labels of each class."""
     facts = Table(show_header=False, box=None)
     for name, value in _facts(ledger, log):
         facts.add_row(name, visible(value))
@@ -54,7 +54,7 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def print_curves(curves: Mapping[str, Sequence[LearningCurve]], target_error: float | None) -> None:
-    """How many labels each strategy needed, and what error it ended with: means and standard deviations over the repeats."""
+    """Print the final number of labels and error of each strategy, and the labels to the target: mean ± standard deviation."""
     columns = ["repeats", "labels", "error, %"]
     if target_error is not None:
         columns += [f"reached {100 * target_error:g}%", "labels to it"]

@@ -32,19 +32,19 @@ def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list
     for name in names:
         if name not in STRATEGIES or names.count(name) > 1:
             raise click.BadParameter(
-                f"{name!r} in {value!r}: give some of {', '.join(STRATEGIES)}, each once, with commas between."
+                f"{name!r} in {value!r}: give some of {', '.join(STRATEGIES)}, each once, separated by commas."
             )
     return names
 
 
 def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Raises now rather than after hours if the picture cannot be drawn."""
+    """Raise now rather than after hours if the picture cannot be drawn."""
     from importlib.util import find_spec
 
     if value is None:
         return None
     if os.path.splitext(value)[1] not in (".png", ".svg", ".pdf"):
-        raise click.BadParameter(f"{value} is no .png, .svg or .pdf.")
+        raise click.BadParameter(f"{value} is not a .png, .svg or .pdf file.")
     if find_spec("matplotlib") is None:
         raise click.BadParameter(
             "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
@@ -54,7 +54,7 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
 
 @click.command(cls=Command)
 @path_option("--x", "The pool, (rows, features).")
-@path_option("--y", "Its labels, (rows,).")
+@path_option("--y", "Labels of the pool, (rows,).")
 @path_option("--eval-x", "Features of rows to measure the error on.")
 @path_option("--eval-y", "Labels of those rows.")
 @algorithm_option
@@ -67,14 +67,20 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
     help=f"Of: {', '.join(STRATEGIES)}.",
 )
 @click.option(
-    "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each, seed by seed."
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Runs of each strategy, each with its own seed.",
 )
-@click.option("--max-labels", type=click.IntRange(min=1), help="End each run with so many labels.")
-@click.option("--target-error", type=float, help="End each run at this error, a fraction such as 0.05.")
+@click.option("--max-labels", type=click.IntRange(min=1), help="Stop each run at this many labels.")
+@click.option("--target-error", type=float, help="Stop each run at this error, a fraction such as 0.05.")
 @query_options
 @parameters_option
-@path_option("--json", "File of the curves to write.", required=False)
-@click.option("--plot", type=click.Path(), callback=_picture, help="Picture to write: .png, .svg or .pdf.")
+@path_option("--json", "JSON file to write, with the curves.", required=False)
+@click.option(
+    "--plot", type=click.Path(), callback=_picture, help="Picture file to write: .png, .svg or .pdf."
+)
 @overwrite_option
 @cluster_options
 def simulate(
@@ -96,7 +102,7 @@ def simulate(
     workers: int | None,
     **choosing: Any,
 ) -> None:
-    """Measure, where labels are known, how the error falls with their number."""
+    """Measure how the error falls with the number of labels, on data whose labels are known."""
     from distboost.active import learning_curves, plot_curves
     from distboost.cli.connection import connect
     from distboost.cli.show_active import print_curves

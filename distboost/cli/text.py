@@ -1,4 +1,4 @@
-"""Text that comes from files, made fit for a terminal, a page or a sheet."""
+"""Text from untrusted files, made safe for a terminal, an HTML page or a CSV file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
-# Controls, marks that change the direction of what follows, halves of characters, ends of lines and of paragraphs: they would
-# not be seen, but change what is.
+# Unicode categories of control characters, format and direction marks, surrogates, line and paragraph separators: they are
+# invisible, and change how other text appears.
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_JOINERS = "\u200c\u200d"  # of which words of some languages, and emoji, are made
+_JOINERS = "\u200c\u200d"  # some scripts and emoji need them
 
 
 def visible(value: Any) -> str:
-    """The text of a value in one line, whose every character is seen: others are written as in Python's literals."""
+    """Return the text of a value in one line, with invisible characters escaped as in Python literals."""
     return "".join(
         repr(letter)[1:-1] if unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS else letter
         for letter in str(value)
@@ -22,5 +22,5 @@ def visible(value: Any) -> str:
 
 
 def console() -> Console:
-    """A terminal that prints what it is given: square brackets and colons are what they are."""
+    """Return a console that prints text literally: square brackets and colons are no markup."""
     return Console(markup=False, emoji=False)

@@ -36,10 +36,12 @@ from distboost.registry import ALGORITHMS
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on from MODEL.checkpoint, which an interrupted training leaves, or else from the model file.",
+    help="Resume from MODEL.checkpoint, which an interrupted training leaves, or else from the model file.",
 )
 @click.option(
-    "--overwrite", is_flag=True, help="Train anew, and replace the model file, or the rounds of a checkpoint."
+    "--overwrite",
+    is_flag=True,
+    help="Train from scratch; replace the model file and the rounds of a checkpoint.",
 )
 def train(
     algorithm: str | None,
@@ -61,9 +63,9 @@ def train(
         raise click.UsageError("--eval-x and --eval-y go together.")
     if resume and overwrite:
         raise click.UsageError(
-            "--resume goes on from what is there, --overwrite replaces it: give the one or the other."
+            "--resume continues from an earlier training, --overwrite replaces it: give the one or the other."
         )
-    check_writable(model, overwrite or resume, ", or --resume to go on from it")
+    check_writable(model, overwrite or resume, ", or --resume to continue its training")
     estimator = _estimator(algorithm, model, parse_parameters(parameters), resume, overwrite)
     from distboost.cli.connection import connect
     from distboost.cli.show import digest
@@ -79,7 +81,7 @@ def train(
     except KeyboardInterrupt:
         if estimator.checkpoint is not None and is_checkpoint(estimator.checkpoint):
             click.echo(
-                f"Interrupted. The same command with --resume goes on from {estimator.checkpoint}.", err=True
+                f"Interrupted. The same command with --resume resumes from {estimator.checkpoint}.", err=True
             )
         raise
     estimator.save(model)
@@ -92,7 +94,7 @@ def train(
 def _estimator(
     algorithm: str | None, model: str, parameters: dict[str, Any], resume: bool, overwrite: bool
 ) -> Any:
-    """The estimator to fit: a new one, or the one to go on with."""
+    """Return the estimator to fit: a new one, or the one to resume."""
     from distboost.estimators import factory
 
     parameters = {"checkpoint": _checkpoint(model), "verbose": int(sys.stdout.isatty()), **parameters}
@@ -108,7 +110,7 @@ def _estimator(
 
 
 def _earlier(algorithm: str | None, model: str, checkpoint: str | None, parameters: dict[str, Any]) -> Any:
-    """What a checkpoint holds, or else the model file; raises if it is of other work."""
+    """Load the checkpoint, or else the model file; raise if its algorithm or parameters differ."""
     from distboost.estimators.factory import load
     from distboost.estimators.resuming import changed_parameter
     from distboost.model.checkpoint import is_checkpoint
@@ -121,21 +123,21 @@ def _earlier(algorithm: str | None, model: str, checkpoint: str | None, paramete
     if changed is not None:
         name, theirs, mine = changed
         raise click.ClickException(
-            f"{place} was made with {name}={theirs!r}, not {mine!r}. Leave --set {name}=... out to go on from it, or train anew "
-            "with --overwrite instead of --resume."
+            f"{place} was made with {name}={theirs!r}, not {mine!r}. Leave --set {name}=... out to resume from it, or train "
+            "from scratch with --overwrite instead of --resume."
         )
     return estimator
 
 
 def _check_no_rounds(checkpoint: str) -> None:
-    """Raises if a checkpoint would be replaced."""
+    """Raise if a checkpoint would be replaced."""
     from distboost.model.checkpoint import rounds_at
 
     rounds = rounds_at(checkpoint)
     if rounds:
         raise click.ClickException(
-            f"{checkpoint} holds {rounds} rounds of an earlier training: add --resume to go on from them, or --overwrite to "
-            "train anew and replace them."
+            f"{checkpoint} holds {rounds} rounds of an earlier training: add --resume to resume from them, or --overwrite to "
+            "train from scratch and replace them."
         )
 
 
