@@ -181,10 +181,10 @@ def test_a_policy_that_there_is_not(gaps, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--rows", "7"), "--x has its own sizes: leave --rows and --features out"),
-        (("--features", "7"), "--x has its own sizes: leave --rows and --features out"),
+        (("--rows", "7"), "--x gives the sizes: leave out --rows and --features"),
+        (("--features", "7"), "--x gives the sizes: leave out --rows and --features"),
         (("--classes", "7"), "has 3 classes, not 7: leave --classes out"),
-        (("--memory-limit", "2GB", "--set", "memory_limit=1GB"), "the limit is given twice"),
+        (("--memory-limit", "2GB", "--set", "memory_limit=1GB"), "The memory limit is given twice"),
     ],
 )
 def test_a_plan_is_told_each_thing_once(options, message, data):

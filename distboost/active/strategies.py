@@ -43,9 +43,9 @@ def margin(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
 
     Departure: F_j - F_k instead, which orders the rows in the same way and never divides by 0.
     """
-    largest: np.ndarray = np.partition(committee.algorithm.decoded(G), -2, axis=1)[:, -2:]
-    second, first = largest.T
-    return second - first
+    second, first = np.partition(committee.algorithm.decoded(G), -2, axis=1)[:, -2:].T
+    utility: np.ndarray = second - first
+    return utility
 
 
 def entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarray:
