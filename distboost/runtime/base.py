@@ -7,7 +7,7 @@ from typing import Protocol
 from distboost.data.blocks import BinnedSet
 from distboost.data.work import TaskRunner
 from distboost.rows.interface import Rows
-from distboost.runtime.shard import Allotment, Layout
+from distboost.runtime.layout import Allotment, Layout
 
 
 class Runtime(TaskRunner, Protocol):

@@ -12,7 +12,8 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import CoordinatedRows
-from distboost.runtime.shard import Allotment, Layout, Shard, readings
+from distboost.runtime.layout import Allotment, Layout, readings
+from distboost.runtime.shard import Shard
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 

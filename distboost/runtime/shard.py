@@ -7,13 +7,12 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.blocks import BinnedRows
 from distboost.data.memory import returned_when_freed
 from distboost.kernels import histogram, random
 from distboost.rows.messages import (
@@ -21,7 +20,6 @@ from distboost.rows.messages import (
     RootQuestion,
     RowCounts,
     Splits,
-    Step,
     Subsample,
     SumsQuestion,
     UpdateQuestion,
@@ -31,6 +29,8 @@ from distboost.rows.reduced import Reduced
 from distboost.rows.scales import ERROR_UNIT
 from distboost.runtime.block import Block, Key, ParkedBlock, located
 from distboost.runtime.cluster.placement import count_rows, total
+from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.replay import NOTHING_TO_REPLAY, ReplayLog
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
@@ -39,89 +39,6 @@ ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 NO_SLOTS = np.zeros(0, np.int64)
 NO_SPLITS = Splits.empty()
 FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Binned rows that can be read whenever they are wanted."""
-
-    function: Callable[..., BinnedRows]
-    call: tuple
-    n_rows: int
-
-    def __call__(self) -> BinnedRows:
-        return self.function(*self.call)
-
-
-def readings(part: BinnedSet) -> list[Reading]:
-    """All blocks of a set."""
-    return [Reading(part.function, call, size) for call, size in zip(part.calls, part.sizes, strict=True)]
-
-
-@dataclass(frozen=True)
-class Allotment:
-    """What the blocks of one process may take.
-
-    Attributes
-    ----------
-    resident : int
-        Rows that stay in memory; the others stream.
-    window : int
-        Streamed blocks in memory at a time.
-    scratch : str or None
-        Directory for what is kept of the streamed ones; None: the system's directory for temporary files.
-    scratch_bytes : int
-        What that takes, where all that the allotment lets stream does.
-    """
-
-    resident: int
-    window: int
-    scratch: str | None
-    scratch_bytes: int = 0
-
-
-class Layout(NamedTuple):
-    """What a shard needs to know of the data."""
-
-    n_bins: np.ndarray  # (n_features,): bins per feature, the one for missing values not counted
-    n_classes: int
-    n_scores: int
-    score_dtype: str
-
-
-@dataclass(frozen=True)
-class ReplayLog:
-    """What to replay on rows that are read again, so that they come to where the others are.
-
-    Attributes
-    ----------
-    round : int
-        The last round whose steps were added to the scores.
-    steps : tuple of Steps
-        Those of all rounds.
-    questions : tuple of HistogramQuestion or SumsQuestion
-        What was asked since.
-    """
-
-    round: int = 0
-    steps: tuple[Step, ...] = ()
-    questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
-
-    def then(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
-        """With one question more."""
-        if not isinstance(question, UpdateQuestion):
-            return replace(self, questions=(*self.questions, question))
-        begun = (
-            ()
-            if question.root is None
-            else (HistogramQuestion(question.root, NO_SPLITS, NO_SLOTS, NO_SLOTS),)
-        )
-        return ReplayLog(
-            question.round, question.steps if question.from_zero else (*self.steps, *question.steps), begun
-        )
-
-
-NOTHING_TO_REPLAY = ReplayLog()
 
 
 class Shard:

@@ -14,7 +14,7 @@ from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.io.units import megabytes
 from distboost.kernels import simd
-from distboost.runtime.shard import Allotment
+from distboost.runtime.layout import Allotment
 from distboost.trees.grower import GrowthLimits
 
 # Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a

@@ -26,7 +26,7 @@ from distboost.io.temporary import temporary_folder
 from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
-from distboost.runtime.shard import Layout
+from distboost.runtime.layout import Layout
 from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, reckon
 from distboost.trees.grower import GrowthLimits
 

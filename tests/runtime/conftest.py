@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from distboost.runtime.cluster.runtime import ClusterRuntime
+from distboost.runtime.layout import Allotment
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import Allotment
 
 RUNTIMES = ["1 thread", "2 threads", "2 threads streaming", "1 worker", "3 workers", "3 workers streaming"]
 HALF = {"thread": 300, "worker": 100}  # resident rows of a process, if the others stream

@@ -20,8 +20,8 @@ from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import MOST_LOSSES, DistributedRows, LostError
 from distboost.runtime.cluster.host import Host
+from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import Allotment, Layout, Reading, readings
 
 # Virtual seconds.
 DELAY = 1.0  # a message takes as long, on average

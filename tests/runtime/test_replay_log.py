@@ -16,8 +16,9 @@ from distboost import baselines
 from distboost.estimators import base as boosting
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.host import Host
+from distboost.runtime.layout import Allotment, readings
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import NOTHING_TO_REPLAY, Allotment, readings
+from distboost.runtime.replay import NOTHING_TO_REPLAY
 
 N_BLOCKS = 5
 N_ROWS, N_EVALUATED = 120, 40

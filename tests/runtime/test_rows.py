@@ -19,8 +19,8 @@ from distboost.model.create import new_ensemble
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.reduced import Best, Reduced
+from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.training.loop import Schedule, Start, train
 from distboost.trees.grower import GrowthLimits, TreeGrower

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.runtime.cluster.worker_session import open_sessions
-from distboost.runtime.shard import Allotment
+from distboost.runtime.layout import Allotment
 from distboost.threads import single_blas
 from distboost.training.memory_plan import MemoryPlan
 

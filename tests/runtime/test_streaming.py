@@ -20,8 +20,9 @@ from distboost.kernels import gains
 from distboost.rows.messages import Splits
 from distboost.runtime import shard as shards
 from distboost.runtime.block import Block, ParkedBlock
+from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.local import LocalRows
-from distboost.runtime.shard import Allotment, Layout, Reading, Shard
+from distboost.runtime.shard import Shard
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads

@@ -7,8 +7,8 @@ from scipy.optimize import minimize_scalar
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains
+from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import Layout
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
 

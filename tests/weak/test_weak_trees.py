@@ -10,8 +10,8 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains, partition, random
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.scales import LEAF_WEIGHT_UNIT
+from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.shard import Layout
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree

@@ -22,7 +22,8 @@ from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess, total
 from distboost.runtime.coordinated import CoordinatedRows
-from distboost.runtime.shard import NOTHING_TO_REPLAY, Layout
+from distboost.runtime.layout import Layout
+from distboost.runtime.replay import NOTHING_TO_REPLAY
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 

@@ -12,7 +12,9 @@ from distboost.data.memory import trim_heap
 from distboost.rows.messages import HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
-from distboost.runtime.shard import NOTHING_TO_REPLAY, Allotment, Layout, Reading, ReplayLog, Shard
+from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.replay import NOTHING_TO_REPLAY, ReplayLog
+from distboost.runtime.shard import Shard
 from distboost.threads import Threads
 
 Keys = Collection[Key] | None  # None: all

@@ -23,7 +23,7 @@ from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import LostError
 from distboost.runtime.cluster.host import Host
-from distboost.runtime.shard import Allotment, Layout
+from distboost.runtime.layout import Allotment, Layout
 
 HANDLER = "distboost"
 

@@ -28,7 +28,7 @@ from distboost.runtime.cluster.worker_session import (
     serialized,
     store_rows,
 )
-from distboost.runtime.shard import Allotment, Layout, Reading
+from distboost.runtime.layout import Allotment, Layout, Reading
 
 log = logging.getLogger("distboost")
 

@@ -1,0 +1,46 @@
+"""What to replay on rows that are read again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from distboost.rows.messages import HistogramQuestion, Splits, Step, SumsQuestion, UpdateQuestion
+
+NO_NODES = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class ReplayLog:
+    """What to replay on rows that are read again, so that they come to where the others are.
+
+    Attributes
+    ----------
+    round : int
+        The last round whose steps were added to the scores.
+    steps : tuple of Steps
+        Those of all rounds.
+    questions : tuple of HistogramQuestion or SumsQuestion
+        What was asked since.
+    """
+
+    round: int = 0
+    steps: tuple[Step, ...] = ()
+    questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
+
+    def then(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
+        """With one question more."""
+        if not isinstance(question, UpdateQuestion):
+            return replace(self, questions=(*self.questions, question))
+        begun = (
+            ()
+            if question.root is None
+            else (HistogramQuestion(question.root, Splits.empty(), NO_NODES, NO_NODES),)
+        )
+        return ReplayLog(
+            question.round, question.steps if question.from_zero else (*self.steps, *question.steps), begun
+        )
+
+
+NOTHING_TO_REPLAY = ReplayLog()
