@@ -83,7 +83,8 @@ class LargeMargin(Algorithm):
         largest = float(found.slopes().max())
         if self.loss == "logistic":
             return largest * float(np.exp(rows.shift_of(ClassPairs(self.weighting))))
-        return largest / float(found.T.sum() + self.own_terms(rows, found))
+        # NumPy divides by 0 where all weights have become 0: the slope is then no number, and passes any threshold.
+        return float(largest / (found.T.sum() + self.own_terms(rows, found)))
 
     def own_terms(self, rows: Rows, found: SignedTree) -> float:
         """The sum of the terms r = y_i of the exponential loss, each of which is 1, in the unit of T."""

@@ -62,6 +62,6 @@ def new_estimator(algorithm: str, parameters: dict[str, Any]) -> Any:
 
     if algorithm not in ALGORITHMS:
         raise DataError(
-            f"the algorithm of the log is {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
+            f"the log names the algorithm {algorithm!r:.100}, expected one of {', '.join(ALGORITHMS)}."
         )
     return with_parameters(estimator(algorithm)(), parameters)
