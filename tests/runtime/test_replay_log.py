@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 import distboost
 from distboost import baselines
-from distboost.estimators import base as boosting
+from distboost.estimators import fitting
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, readings
@@ -67,7 +67,7 @@ def recorded(name, seed):
     where = Recording(1)
     where.n_parallel = N_BLOCKS
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boosting, "open_runtime", lambda *_: nullcontext(where))
+        patch.setattr(fitting, "open_runtime", lambda *_: nullcontext(where))
         MODELS[name].fit(X[:N_ROWS], y[:N_ROWS], weights, eval_set=(X[N_ROWS:], y[N_ROWS:]))
     items = {
         Key(number, block): reading

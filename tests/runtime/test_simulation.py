@@ -17,7 +17,7 @@ from sklearn.base import clone
 import distboost
 from distboost import baselines
 from distboost.errors import ClusterError
-from distboost.estimators import base as boosting
+from distboost.estimators import fitting
 from distboost.runtime.cluster.coordinator import MOST_LOSSES
 from distboost.runtime.local import LocalRuntime
 from tests.runtime.simulated import MOST_MACHINES, SimulatedRuntime, Trouble
@@ -67,7 +67,7 @@ def trained(monkeypatch, rows, saved):
     """trained(model, runtime): the bytes of the model, and its losses on rows that it has not learned from."""
 
     def train(model, runtime):
-        monkeypatch.setattr(boosting, "open_runtime", lambda *_: nullcontext(runtime))
+        monkeypatch.setattr(fitting, "open_runtime", lambda *_: nullcontext(runtime))
         X, y, *evaluation = rows
         model.fit(X, y, eval_set=tuple(evaluation))
         return saved(model), model.eval_loss_.tolist()
