@@ -30,7 +30,7 @@ DEADLINE = 60.0
 AT_ONCE = 5.0  # seconds that an interruption may take here; on a machine that is busy, a part of what the first chunk took
 TO_END_WORKERS = 10.0  # seconds that Dask may take to end its processes, where all cores are busy
 # Tasks of one chunk each.
-PROGRAM = "from distboost.cli import main, stream; stream.TASK_BYTES = 2**20; main()"
+PROGRAM = "from distboost.cli import main; from distboost.prediction import streamed; streamed.TASK_BYTES = 2**20; main()"
 
 
 @pytest.fixture(scope="module")
