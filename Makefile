@@ -6,7 +6,7 @@ OUT_OF_CORE := $(RUN) -m tests.benchmarks.out_of_core
 KEEP := --data build/bench-data
 INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: demo test soak bench bench-memory lint clean
+.PHONY: demo test soak mutants bench bench-memory lint clean
 
 demo: $(VENV)/.with-core
 	$(RUN) -m examples.demo
@@ -16,6 +16,9 @@ test: $(VENV)/.with-test
 
 soak: $(VENV)/.with-test
 	$(RUN) -m pytest -m soak -s
+
+mutants: $(VENV)/.with-test
+	$(RUN) -m tests.mutants
 
 bench: $(VENV)/.with-bench
 	$(RUN) -m tests.benchmarks.compare

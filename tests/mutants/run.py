@@ -1,0 +1,168 @@
+"""Runs tests in copies of the repository, each with one fault."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.mutants.faults import DoesNotApplyError, Fault
+
+# What no test reads. Folders named __pycache__ are copied: the machine code of kernels lies there, and is used where neither
+# the kernel's file nor any that it may call is changed.
+LEFT_OUT = (
+    ".git", ".venv", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "*.egg-info", "build", "dist", "demo-data",
+)  # fmt: skip
+
+CAUGHT, SURVIVED, NOT_APPLIED, OUT_OF_TIME, NOT_JUDGED = (
+    "caught", "survived", "did not apply", "out of time", "not judged",
+)  # fmt: skip
+PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
+
+
+class Tests(NamedTuple):
+    """How a run of pytest ended."""
+
+    code: int | None  # None: it was ended at the limit
+    seconds: float
+    output: str
+
+    @property
+    def failed(self) -> str:
+        """The first test that failed, or what went wrong."""
+        found = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", self.output, re.M)
+        last = self.output.strip().rpartition("\n")[2]
+        return found[1] if found else last
+
+
+class Verdict(NamedTuple):
+    """What came of a fault."""
+
+    fault: Fault
+    state: str
+    seconds: float = 0.0
+    by: str = ""  # the test that caught it, or why there is no verdict
+
+
+class Mutants:
+    """Copies of a repository with faults.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    folder : Path
+        Where the copies are made.
+    limit : float
+        Seconds that the tests of one fault may take.
+    """
+
+    def __init__(self, root: Path, folder: Path, limit: float = 600.0):
+        self.root, self.folder, self.limit = root, folder, limit
+        self.base = folder / "base"
+        self._running: set[subprocess.Popen] = set()
+        shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
+
+    def unfaulty(self, faults: Iterable[Fault]) -> Iterator[tuple[str, Tests]]:
+        """Runs the tests of all faults without any, file by file; this also compiles the kernels for all copies."""
+        for place, options in grouped(faults).items():
+            yield place, self.tests(self.base, (place, *options), limit=4 * self.limit)
+
+    def judged(self, faults: list[Fault], jobs: int) -> Iterator[Verdict]:
+        """The verdicts, as they come."""
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(self.verdict, number, fault) for number, fault in enumerate(faults)]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in [*self._running]:  # after an interrupt, nobody waits for these
+                    _end(process)
+
+    def verdict(self, number: int, fault: Fault) -> Verdict:
+        """Makes one fault in a copy, and runs its tests there."""
+        copy = self.folder / f"{number}"
+        shutil.copytree(self.base, copy, symlinks=True)
+        try:
+            fault.apply(copy)
+            done = self.tests(copy, ("-x", *fault.tests))
+        except DoesNotApplyError as error:
+            return Verdict(fault, NOT_APPLIED, by=str(error))
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+        if done.code is None:
+            return Verdict(fault, OUT_OF_TIME, done.seconds, f"no verdict within {self.limit:.0f} s")
+        if (
+            done.code in (FAILED, INTERRUPTED) or done.code < 0
+        ):  # INTERRUPTED: the tests cannot even be collected
+            return Verdict(fault, CAUGHT, done.seconds, done.failed)
+        state = SURVIVED if done.code == PASSED else NOT_JUDGED
+        return Verdict(fault, state, done.seconds, done.failed)
+
+    def tests(self, copy: Path, arguments: Iterable[str], limit: float | None = None) -> Tests:
+        """Runs pytest in a copy."""
+        scratch = copy / "scratch"
+        scratch.mkdir(exist_ok=True)
+        environment = {**os.environ, "PYTHONPATH": str(copy), "TMPDIR": str(scratch), "COLUMNS": "200"}
+        environment.pop("NUMBA_CACHE_DIR", None)  # beside the sources, each copy has a cache of its own
+        command = [
+            sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak", "--tb=line", *arguments
+        ]  # fmt: skip
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", start_new_session=True,
+        )  # fmt: skip
+        self._running.add(process)
+        code: int | None
+        try:
+            output, _ = process.communicate(timeout=self.limit if limit is None else limit)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            _end(process)
+            output, code = process.communicate()[0], None
+        finally:
+            _end(process)
+            self._running.discard(process)
+        return Tests(code, time.monotonic() - started, output)
+
+
+def _end(process: subprocess.Popen) -> None:
+    """Ends whatever is left of a run: tests start processes of their own."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def grouped(faults: Iterable[Fault]) -> dict[str, tuple[str, ...]]:
+    """The tests of all faults by file or folder, with an option -k for those wanted of it; none, where all are."""
+    wanted: dict[str, set[str]] = {}
+    for fault in faults:
+        places, expression = split(fault.tests)
+        for place in places:
+            wanted.setdefault(place, set()).add(expression)
+    return {
+        place: () if "" in expressions else ("-k", " or ".join(f"({one})" for one in sorted(expressions)))
+        for place, expressions in wanted.items()
+    }
+
+
+def split(arguments: Iterable[str]) -> tuple[list[str], str]:
+    """The files or folders among pytest's arguments, and the expression that -k gives."""
+    places, expression = [], ""
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "-k":
+            expression = next(rest)
+        else:
+            places.append(argument)
+    return places, expression
