@@ -17,6 +17,7 @@ from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifie
 from distboost.baselines import MultiBoostClassifier
 from distboost.errors import CheckpointError, DataError, ModelFormatError
 from distboost.estimators.factory import estimator
+from distboost.io.files import decoded, encoded
 from distboost.io.storage import only_writer
 from distboost.model.checkpoint import MANIFEST, _checksum, is_checkpoint, remove
 from tests.forked import Forks
@@ -549,6 +550,18 @@ def test_manifests_that_do_not_fit(change, folder):
 def test_a_manifest_that_is_nested_deeply(folder):
     (folder / MANIFEST).write_text("[" * 10**6)
     with pytest.raises(ModelFormatError, match=MANIFEST):
+        distboost.load(folder)
+
+
+def test_a_segment_of_the_same_size(folder):
+    """Whole in itself, with values of somebody else's: its digest is not that of the manifest."""
+    path = next(folder.glob("rounds-0-3-*"))
+    header, arrays = decoded(path.read_bytes(), "")
+    arrays["values"] = arrays["values"] + 1.0
+    changed = encoded(header, arrays)
+    assert len(changed) == path.stat().st_size
+    path.write_bytes(changed)
+    with pytest.raises(ModelFormatError, match=path.name):
         distboost.load(folder)
 
 

@@ -18,6 +18,7 @@ from distributed import LocalCluster
 
 import distboost
 from distboost.cli import main
+from distboost.cli.options import parse_parameters
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 
@@ -138,6 +139,10 @@ def test_parameters_are_json_or_literals_or_text(data, tmp_path):
     assert parameters["subsample"] == 0.5
     assert parameters["class_weight"] == {0: 2, 1: 1, 2: 1}
     assert parameters["max_leaf_nodes"] is parameters["early_stopping_rounds"] is None
+
+
+def test_values_of_parameters_may_have_equals_signs():
+    assert parse_parameters(("scratch=/data/run=7", "n_jobs=2")) == {"scratch": "/data/run=7", "n_jobs": 2}
 
 
 def test_resume_goes_on_from_the_model(data, tmp_path):

@@ -99,6 +99,14 @@ def test_the_limit_that_is_named_will_do(
     assert found.for_ingest >= ingest
 
 
+def test_a_limit_below_what_reading_takes_is_refused():
+    """Though it would do for the training itself."""
+    algorithm = GDMCBoostClassifier()._algorithm(2)
+    task = reckoning.Task(algorithm, GrowthLimits(max_depth=2), 1000, 5, 255, 8, ingest=10**9)
+    with pytest.raises(LimitError, match="reading the arrays and binning them take 1,400 MB"):
+        reckoning.reckon(task, 10**9, n_processes=1, n_threads=1, on_cluster=False)
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("n_classes", [2, 26])
 @pytest.mark.parametrize("shape", [(3000, 5), (100_000, 20)], ids=str)

@@ -375,6 +375,27 @@ def test_questions_may_be_asked_twice(data):
         assert question.answer(block, ROOT, scale).best[:2] == expected[:2]
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.7, 200.0])
+def test_sums_are_the_same_in_any_order(weight):
+    """They are added up as floats: were they finer than a float holds, their last digits would depend on the order of rows."""
+    rng = np.random.default_rng(0)
+    n, n_classes = 300, 3
+    scores, labels = rng.normal(size=(n, n_classes)), rng.integers(0, n_classes, n).astype(np.int32)
+    question = Correlations(CodeWeights(one_against_all(n_classes)), np.abs(scores).max(axis=0))
+    found = []
+    for order in (np.arange(n), rng.permutation(n)):
+        block = Block(
+            BinnedRows(0, np.zeros((n, 1), np.uint8), labels[order], np.full(n, weight), scores),
+            n_classes,
+            n_classes,
+            "float64",
+        )
+        block.scores[:] = scores[order]
+        block.start_tree(None)
+        found.append(question.answer(block, ROOT, Scale.fine(0.0, weight * n)).sums)
+    assert_array_equal(*found)
+
+
 # Everywhere the same.
 
 
@@ -475,6 +496,7 @@ DAMAGES = {
     "tau missing": lambda a: a["tau"].__setitem__(slice(None), np.nan),
     "tau where none is": lambda a: (a["kind"].__setitem__(0, TWO_POINT), a["tau"].__setitem__(0, 2.0)),
     "values": lambda a: a["values"].__setitem__((0, 0), np.nan),
+    "an infinite value": lambda a: a["values"].__setitem__((0, 0), np.inf),
     "values' shape": lambda a: a.__setitem__("values", a["values"][:-1].copy()),
     "sign": lambda a: a.__setitem__("sign", a["sign"][1:].copy()),
     "a tree's arrays": lambda a: [a.pop(name) for name in ("kind", "sign", "anchors", "tau")],

@@ -305,6 +305,11 @@ def test_a_step_for_each_round_keeps_its_bound():
     assert (model.train_loss_[met] <= model.loss_bound_[met] * ROUNDING).all()
 
 
+def test_the_game_ends_with_the_last_round():
+    game = AdaBoostMM(n_classes=3, strategy="os-zero-one", n_estimators=7, edge=0.2)
+    assert [game.statistic(round).rounds_left for round in range(1, 8)] == [7, 6, 5, 4, 3, 2, 1]
+
+
 @pytest.mark.parametrize(
     ("name", "depth", "edge"),
     [("vehicle", 6, 0.3), ("segment", 4, 0.3), ("apart", 3, 0.5), ("overlap", 4, 0.1)],
@@ -353,6 +358,13 @@ def test_the_loss_falls(name, problem):
     model = FALLING[name].set_params(n_estimators=12).fit(X, y)
     assert model.n_iter_ > 0
     assert (np.diff(model.train_loss_) <= 1e-8 * model.train_loss_[:-1]).all()
+
+
+def test_bounded_steps_are_bounded():
+    values = StagewiseBoostClassifier(n_estimators=5, learning_rate=1.0, max_step=0.1).fit(
+        *PROBLEMS["overlap"]()
+    )
+    assert np.abs(values._ensemble.arrays()["values"]).max() == 0.1
 
 
 @pytest.mark.parametrize("name", ["overlap", "noise", "apart", "glass"])

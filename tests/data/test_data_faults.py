@@ -242,6 +242,24 @@ def test_no_attempt_begins_after_the_deadline(arrays, blobs, monkeypatch):
     assert 2 <= x.store.reads <= 3
 
 
+@pytest.mark.parametrize("reread", [True, False])
+def test_damage_is_read_a_second_time_where_that_is_asked_for(reread):
+    reads = []
+
+    def read():
+        reads.append(len(reads))
+        if len(reads) == 1:
+            raise ValueError("another checksum")
+        return "content"
+
+    if reread:
+        assert retry.retried(read, "a chunk", reread=True) == "content"
+    else:
+        with pytest.raises(ValueError, match="another checksum"):
+            retry.retried(read, "a chunk")
+    assert len(reads) == 1 + reread
+
+
 def test_too_little_memory_is_no_damage(arrays, store, blobs):
     x = failing(arrays[0], key="c/2/1", error=MemoryError("not even this"))
     with pytest.raises(MemoryError, match="not even this"):

@@ -195,6 +195,16 @@ def test_a_store_of_a_later_version(store):
         GDMCBoostClassifier().fit(store)
 
 
+def test_a_manifest_that_was_altered(store):
+    """It fits in all else: the weight of a class is another."""
+    group = zarr.open_group(store)
+    manifest = dict(group.attrs["distboost-binned"])
+    (n_rows, *rest), *others = manifest["class_scans"]
+    group.attrs["distboost-binned"] = {**manifest, "class_scans": [[n_rows + 1, *rest], *others]}
+    with pytest.raises(BinnedStoreError, match="the checksum of its manifest is"):
+        GDMCBoostClassifier(n_estimators=2).fit(store)
+
+
 def test_a_store_of_other_bins(store):
     with pytest.raises(DataError, match=r"made with max_bins=255, not 64\. Set max_bins=255"):
         GDMCBoostClassifier(max_bins=64).fit(store)

@@ -107,6 +107,26 @@ def test_exactly_as_many_values_as_the_limit_are_kept(n_values):
         np.testing.assert_array_equal(values, np.unique(x))
 
 
+@given(st.data())
+def test_merge_distinct(data):
+    """Parts of two features, one after another: what is known in the end are the values of all, if they are not too many."""
+    limit = data.draw(st.integers(1, 8))
+    known, counts = np.empty((2, limit)), np.zeros(2, np.int64)
+    expected = [np.empty(0), np.empty(0)]
+    for _ in range(data.draw(st.integers(1, 4))):
+        parts = [
+            np.array(sorted(data.draw(st.sets(st.integers(-6, 6), max_size=9))), float) for _ in range(2)
+        ]
+        sizes = np.array([min(len(values), limit + 1) for values in parts])
+        given_values = np.concatenate([np.empty(0), *(values for values in parts if len(values) <= limit)])
+        binning.merge_distinct(given_values, sizes, limit, known, counts)
+        expected = [np.union1d(*pair) for pair in zip(expected, parts, strict=True)]
+    for values, n, all_values in zip(known, counts.tolist(), expected, strict=True):
+        assert n == min(len(all_values), limit + 1)
+        if n <= limit:
+            np.testing.assert_array_equal(values[:n], all_values)
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_first_infinite_value_is_found_even_past_the_limit(value, dtype):

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import distboost
 from distboost import baselines
-from distboost.errors import ClusterError
+from distboost.errors import ClusterError, StoreError
 from distboost.estimators import fitting
 from distboost.runtime.cluster.coordinator import MOST_LOSSES
 from distboost.runtime.local import LocalRuntime
@@ -169,3 +169,25 @@ def test_workers_without_rows_join_once(trained, caplog):
     with caplog.at_level(logging.INFO, "distboost"):
         assert trained(model, runtime) == trained(MODELS[0], LocalRuntime(1))
     assert caplog.text.count("1 workers have joined") == model.n_estimators - 1
+
+
+class OtherRows(SimulatedRuntime):
+    """Of the training rows, every block has other labels when it is read again."""
+
+    def place(self, sets, layout, allotment=None):
+        training, *others = sets
+        read: Counter[int] = Counter()
+
+        def changing(*call):
+            found = training.function(*call)
+            read[found.first] += 1
+            return found if read[found.first] == 1 else found._replace(labels=(found.labels + 1) % 3)
+
+        return super().place([training._replace(function=changing), *others], layout, allotment)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_are_read_again_as_others_end_the_training(trained, seed):
+    runtime = OtherRows(seed, Trouble(losses=10, chance=0.1))
+    with pytest.raises(StoreError, match="has other rows than before"):
+        trained(MODELS[2], runtime)

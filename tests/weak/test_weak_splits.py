@@ -382,6 +382,12 @@ def test_both_sides_have_enough_rows(min_rows, bin):
         assert split.bin == bin
 
 
+@pytest.mark.parametrize(("min_rows", "bin"), [(1, 4), (2, 3), (3, 2)])
+def test_the_right_side_has_enough_rows(min_rows, bin):
+    """The best threshold is the highest; larger leaves push it down."""
+    assert found_of([*((0, b) for b in range(5)), (1, 5)], [6], min_rows=min_rows).bin == bin
+
+
 def parted_alike(S, share, kind):
     """The split of a node with sums 10 S, of which `share` S are left of the only threshold."""
     n = len(S)
