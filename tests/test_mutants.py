@@ -102,6 +102,10 @@ def test_verdicts(small, tmp_path):
     assert caught.by == "tests/test_module.py::test_double"
     assert "3 * x" not in (small / "module.py").read_text()
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["base"]
+    broken = fault("2 * x", "2 * x + 0")
+    mutants.confirm = True
+    (mutants.base / "tests" / "test_module.py").write_text("def test_double():\n    assert False\n")
+    assert mutants.verdict(0, broken).state == NOT_JUDGED
     mutants.limit = 0.5
     endless = fault("2 * x", "__import__('time').sleep(60)")
     assert mutants.verdict(0, endless).state == OUT_OF_TIME

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -23,6 +24,7 @@ _STYLES = {CAUGHT: "green", SURVIVED: "bold red"}
 def main() -> int:
     """Runs what the command line asks for; 1 if any fault was not caught."""
     given = _parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
     faults = chosen([*drawn(ROOT, given.seed, given.seeded)] if given.seeded else listed(), given.names)
     if given.list:
@@ -30,8 +32,8 @@ def main() -> int:
             console.print(Text(f"{fault.name}  [{fault.promise or fault.file}]"), soft_wrap=True)
         return 0
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
-        mutants = Mutants(ROOT, Path(folder), given.limit)
-        fit, verdicts = _fit(mutants, faults, console)
+        mutants = Mutants(ROOT, Path(folder), given.limit, confirm=bool(given.seeded))
+        fit, verdicts = (faults, []) if given.seeded else _fit(mutants, faults, console)
         for verdict in mutants.judged(fit, given.jobs):
             verdicts.append(verdict)
             console.print(_line(len(verdicts), len(faults), verdict), soft_wrap=True)

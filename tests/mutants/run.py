@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -64,10 +65,12 @@ class Mutants:
         Where the copies are made.
     limit : float
         Seconds that the tests of one fault may take.
+    confirm : bool, default=False
+        Run the test that caught a fault once more without it: where the tests of all faults were not run without any.
     """
 
-    def __init__(self, root: Path, folder: Path, limit: float = 600.0):
-        self.root, self.folder, self.limit = root, folder, limit
+    def __init__(self, root: Path, folder: Path, limit: float = 600.0, confirm: bool = False):
+        self.root, self.folder, self.limit, self.confirm = root, folder, limit, confirm
         self.base = folder / "base"
         self._running: set[subprocess.Popen] = set()
         shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
@@ -105,14 +108,15 @@ class Mutants:
         if (
             done.code in (FAILED, INTERRUPTED) or done.code < 0
         ):  # INTERRUPTED: the tests cannot even be collected
+            if self.confirm and "::" in done.failed and self.tests(self.base, (done.failed,)).code != PASSED:
+                return Verdict(fault, NOT_JUDGED, done.seconds, f"fails without the fault: {done.failed}")
             return Verdict(fault, CAUGHT, done.seconds, done.failed)
         state = SURVIVED if done.code == PASSED else NOT_JUDGED
         return Verdict(fault, state, done.seconds, done.failed)
 
     def tests(self, copy: Path, arguments: Iterable[str], limit: float | None = None) -> Tests:
         """Runs pytest in a copy."""
-        scratch = copy / "scratch"
-        scratch.mkdir(exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=copy))
         environment = {**os.environ, "PYTHONPATH": str(copy), "TMPDIR": str(scratch), "COLUMNS": "200"}
         environment.pop("NUMBA_CACHE_DIR", None)  # beside the sources, each copy has a cache of its own
         command = [
