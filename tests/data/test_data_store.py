@@ -210,6 +210,12 @@ def test_a_store_of_other_bins(store):
         GDMCBoostClassifier(max_bins=64).fit(store)
 
 
+def test_a_store_of_fewer_bins(blobs, tmp_path):
+    store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=64)
+    with pytest.raises(DataError, match=r"made with max_bins=64, not 255\. Set max_bins=64"):
+        GDMCBoostClassifier().fit(store)
+
+
 def test_nothing_is_overwritten(blobs, tmp_path):
     path = tmp_path / "store"
     zarr.create_array(str(path), data=np.arange(3))
