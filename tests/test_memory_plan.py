@@ -101,7 +101,7 @@ def test_the_limit_that_is_named_will_do(
 
 def test_a_limit_below_what_reading_takes_is_refused():
     """Though it would do for the training itself."""
-    algorithm = GDMCBoostClassifier()._algorithm(2)
+    algorithm = algorithm_of(GDMCBoostClassifier(), 2)
     task = reckoning.Task(algorithm, GrowthLimits(max_depth=2), 1000, 5, 255, 8, ingest=10**9)
     with pytest.raises(LimitError, match="reading the arrays and binning them take 1,400 MB"):
         reckoning.reckon(task, 10**9, n_processes=1, n_threads=1, on_cluster=False)

@@ -364,7 +364,7 @@ def test_bounded_steps_are_bounded():
     values = StagewiseBoostClassifier(n_estimators=5, learning_rate=1.0, max_step=0.1).fit(
         *PROBLEMS["overlap"]()
     )
-    assert np.abs(values._ensemble.arrays()["values"]).max() == 0.1
+    assert np.abs(values.learned_.ensemble.arrays()["values"]).max() == 0.1
 
 
 @pytest.mark.parametrize("name", ["overlap", "noise", "apart", "glass"])
