@@ -8,10 +8,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from dask.system import cpu_count
 from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def available_cores() -> int:
@@ -75,7 +78,7 @@ class Threads:
         self.n = n or available_cores()
         self._pool = ThreadPoolExecutor(self.n - 1, "distboost") if self.n > 1 else None
 
-    def map(self, function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Returns function(item) for all items, in order. Each thread takes the next item as soon as it is free.
 
         If a call fails, no further call begins. Those that run are waited for, and the error of the first item that failed is
@@ -84,7 +87,7 @@ class Threads:
         items = list(items)
         if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
-        results: dict[int, Any] = {}
+        results: dict[int, Result] = {}
         failures: dict[int, BaseException] = {}
         waiting = deque((number, partial(function, item)) for number, item in enumerate(items))
 
@@ -120,8 +123,8 @@ class Threads:
             results.clear()
 
     def each(
-        self, function: Callable[..., Any], items: Iterable[Any], at_once: int | None = None
-    ) -> Generator[Any, None, None]:
+        self, function: Callable[[Item], Result], items: Iterable[Item], at_once: int | None = None
+    ) -> Generator[Result, None, None]:
         """Yields function(item) for each item, in order. At most `at_once` calls run or have results that are not yet taken."""
         most = min(at_once or self.n, self.n)
         if most < 2:
@@ -130,7 +133,7 @@ class Threads:
         # A separate pool: this thread only waits, so all threads of the pool may work.
         ended = threading.Event()
         pool = ThreadPoolExecutor(most, "distboost-each", _begin_thread, (ended,))
-        window: deque[Future[Any]] = deque()
+        window: deque[Future[Result]] = deque()
         try:
             for item in items:
                 if len(window) == most:

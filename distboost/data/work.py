@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+Result = TypeVar("Result")
 
 
 class TaskRunner(Protocol):
@@ -30,18 +32,18 @@ class TaskRunner(Protocol):
 
     def map(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., Result],
         calls: Iterable[tuple[Any, ...]],
         at_once: int | None = None,
-    ) -> list[Any]:
+    ) -> list[Result]:
         """Return function(*call) for each call, in order. Arguments may be parts of sources."""
 
     def each(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., Result],
         calls: Iterable[tuple[Any, ...]],
         at_once: int | None = None,
-    ) -> Generator[Any, None, None]:
+    ) -> Generator[Result, None, None]:
         """Yield the same results one after another.
 
         Each process has at most `at_once` calls that run or whose results are not yet taken.

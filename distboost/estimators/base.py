@@ -131,7 +131,9 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         features, gains = ensemble.gains()
         importances[features] = gains
         total = float(importances.sum())
-        return np.divide(importances, total) if total > 0 else importances
+        if total > 0:
+            importances /= total
+        return importances
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Writes the fitted model to a path or URL; `distboost.load` reads it. Equal models are equal files."""
@@ -162,7 +164,8 @@ def _unchanged(F: np.ndarray) -> np.ndarray:
 
 
 def _difference(F: np.ndarray) -> np.ndarray:
-    return F[:, 1] - F[:, 0]
+    difference: np.ndarray = F[:, 1] - F[:, 0]
+    return difference
 
 
 def _largest(classes: np.ndarray, F: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -29,7 +30,7 @@ class Splits(NamedTuple):
         return cls(z, z, z, z.astype(bool), z, z)
 
     @classmethod
-    def of(cls, rows: list[tuple]) -> Splits:
+    def of(cls, rows: Sequence[tuple[int, int, int, bool, int, int]]) -> Splits:
         if not rows:
             return cls.empty()
         columns = [np.array(column) for column in zip(*rows, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ class Best(NamedTuple):
 
     key: float
     row: int
-    content: tuple
+    content: tuple[Any, ...]
 
     def combined(self, other: Best) -> Best:
         return min(self, other, key=lambda best: best[:2])

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.blocks import BinnedSet
+from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.work import Result
 from distboost.rows.interface import Rows
 from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import CoordinatedRows
-from distboost.runtime.layout import Allotment, Layout, readings
+from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.shard import Shard
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
@@ -39,13 +40,13 @@ class LocalRuntime:
         return f"in this process with {self.threads.n} threads"
 
     def map(
-        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
-    ) -> list[Any]:
+        self, function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], at_once: int | None = None
+    ) -> list[Result]:
         return list(self.each(function, calls, at_once))
 
     def each(
-        self, function: Callable[..., Any], calls: Iterable[tuple], at_once: int | None = None
-    ) -> Generator[Any, None, None]:
+        self, function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], at_once: int | None = None
+    ) -> Generator[Result, None, None]:
         return self.threads.each(lambda call: function(*call), calls, at_once)
 
     def share(self, value: Any) -> Any:
@@ -53,8 +54,9 @@ class LocalRuntime:
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bins the rows and holds them, or as many as are allotted."""
+        binned: list[list[BinnedRows] | list[Reading]]
         if allotment is None:
-            binned: list[list] = [self.map(part.function, part.calls) for part in sets]
+            binned = [self.map(part.function, part.calls) for part in sets]
         else:
             binned = [readings(part) for part in sets]
         shard = Shard(binned, layout, self.threads, allotment)

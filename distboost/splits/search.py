@@ -25,8 +25,9 @@ class Candidates(NamedTuple):
 
     @classmethod
     def none(cls, m: int) -> Candidates:
-        i, f = (lambda: np.zeros(m, np.int64)), (lambda: np.zeros(m))
-        return cls(f(), f(), i(), i(), np.zeros(m, bool), i(), i())
+        gain, value = np.zeros((2, m))
+        feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
+        return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)
 
     def keep_better(self, other: Candidates) -> None:
         """Takes over the nodes for which `other`, of later features, has a larger value: a tie stays with the earlier."""

@@ -59,7 +59,7 @@ class TreeHistograms:
         """Return the sums (n_channels,), int64, over the root's histogram, which has been filled."""
         histograms, d = self.histograms, self._features[0]
         first, stop = histograms.offsets[d], histograms.offsets[d + 1]
-        sums = histograms.pool[self.slots[0], first:stop, : histograms.n_used].sum(axis=0)
+        sums: np.ndarray = histograms.pool[self.slots[0], first:stop, : histograms.n_used].sum(axis=0)
         self._rules = rules
         self._min_weight = math.ceil(rules.min_weight_fraction * int(sums[self._n_sums + self._weighted]))
         return sums
@@ -119,7 +119,7 @@ class TreeHistograms:
         histograms = self.histograms
         first, stop = histograms.offsets[feature], histograms.offsets[feature + 1] - 1
         sums = histograms.pool[slot, :, : histograms.n_used]
-        left = sums[first : first + bin + 1].sum(axis=0)
+        left: np.ndarray = sums[first : first + bin + 1].sum(axis=0)
         return left + sums[stop] if missing_left else left
 
     def forget(self, nodes: Sequence[int]) -> None:

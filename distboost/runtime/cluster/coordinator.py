@@ -46,6 +46,7 @@ class Request(Protocol):
 
 
 T = TypeVar("T", bound=Request)
+About = TypeVar("About")
 
 
 class Workers(Protocol[T]):
@@ -135,15 +136,15 @@ class DistributedRows(CoordinatedRows):
 
     def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
         histograms.pool[slots] = 0
-        totals = []
+        totals: list[np.ndarray] = []
         for answer, of_shard in self._ask("histogram", question, *histograms.channels):
             totals.append(of_shard)
             histograms.add(slots, answer)
         self._replay_log = self._replay_log.then(question)
-        return np.sum(totals, axis=0)
+        return sum(totals[1:], totals[0])
 
     def _sums(self, question: SumsQuestion) -> Reduced:
-        answer = reduce(Reduced.combined, self._ask("sums", question))
+        answer: Reduced = reduce(Reduced.combined, self._ask("sums", question))
         self._replay_log = self._replay_log.then(question)
         return answer
 
@@ -154,7 +155,8 @@ class DistributedRows(CoordinatedRows):
         if histograms is not None:
             histograms.pool[slots] = 0
             channels = histograms.channels
-        found, totals = [], []
+        found: list[Reduced] = []
+        totals: list[np.ndarray] = []
         for answer, of_shard, root in self._ask("update", question, *channels):
             found.append(answer)
             totals.append(of_shard)
@@ -162,7 +164,7 @@ class DistributedRows(CoordinatedRows):
                 histograms.add(slots, root)
         self._replay_log = self._replay_log.then(question)
         self._not_made_good = max(self._not_made_good - len(self._sessions), 0)
-        return reduce(Reduced.combined, found), np.sum(totals, axis=0)
+        return reduce(Reduced.combined, found), sum(totals[1:], totals[0])
 
     def passes(self) -> dict[str, int]:
         return dict(sum(self._ask("passes"), Counter()))
@@ -181,31 +183,33 @@ class DistributedRows(CoordinatedRows):
         todo = set(self._sizes)
         while todo:
             self._assign(todo & self._unassigned)
-            asked = {}
+            asked: dict[Request, tuple[Session, set[Key]]] = {}
             for session in self._sessions:
                 wanted = todo & session.keys
                 if wanted:
                     only = None if len(wanted) == len(session.keys) else frozenset(wanted)
                     asked[self._workers.ask(session.id, method, *arguments, only)] = session, wanted
-            for (_, wanted), answer in self._answers(asked):
+            for _, wanted, answer in self._answers(asked):
                 todo -= wanted
                 yield answer
 
-    def _answers(self, asked: dict[Request, tuple]) -> Generator[tuple[tuple, Any], None, None]:
-        """What was asked with its answer, as they come; a session (the first of what was asked) that is lost is ended."""
+    def _answers(
+        self, asked: dict[Request, tuple[Session, About]]
+    ) -> Generator[tuple[Session, About, Any], None, None]:
+        """Who was asked, about what, and the answer, as they come; a session that is lost is ended."""
         while asked:
             for request in self._workers.finished(asked.keys()):
                 if request not in asked:  # heard before, or of a session that was closed
                     continue
-                about = asked.pop(request)
+                session, about = asked.pop(request)
                 try:
                     answer = request.result()
                 except LostError as lost:
-                    self._lose(about[0], lost)
-                    for other in [other for other, (session, *_) in asked.items() if session is about[0]]:
+                    self._lose(session, lost)
+                    for other in [other for other, (its, _) in asked.items() if its is session]:
                         del asked[other]
                     continue
-                yield about, answer
+                yield session, about, answer
 
     # Who holds which.
 
@@ -254,8 +258,8 @@ class DistributedRows(CoordinatedRows):
 
     def _prepare(self, shares: Iterable[Session]) -> None:
         """Tells those who are to take blocks what these have gone through."""
-        asked = {
-            self._workers.ask(session.id, "set_replay_log", self._replay_log): (session,)
+        asked: dict[Request, tuple[Session, None]] = {
+            self._workers.ask(session.id, "set_replay_log", self._replay_log): (session, None)
             for session in shares
         }
         for _ in self._answers(asked):
@@ -263,7 +267,7 @@ class DistributedRows(CoordinatedRows):
 
     def _load(self, queues: dict[Session, deque[list[Key]]]) -> None:
         """A few batches at a time: rows that travel are never all in memory."""
-        under_way: dict[Request, tuple] = {}
+        under_way: dict[Request, tuple[Session, list[Key]]] = {}
 
         def send(session: Session) -> None:
             if queues[session] and session in self._sessions:
@@ -273,7 +277,7 @@ class DistributedRows(CoordinatedRows):
         for session in queues:
             for _ in range(session.threads):
                 send(session)
-        for (session, batch), digests in self._answers(under_way):
+        for session, batch, digests in self._answers(under_way):
             self._compare(digests)
             session.keys.update(batch)
             self._unassigned.difference_update(batch)
@@ -304,13 +308,13 @@ class DistributedRows(CoordinatedRows):
             return
         log.info("%d workers have joined: %s", len(joined), ", ".join(sorted(joined)))
         threads = sum(session.threads for session in self._sessions) + sum(joined.values())
-        asked = {}
+        asked: dict[Request, tuple[Session, list[Key]]] = {}
         for session in self._sessions:
             fair = sum(self._sizes.values()) * session.threads / threads
             keys = excess({key: self._sizes[key] for key in session.keys}, fair)
             if keys:
                 asked[self._workers.ask(session.id, "drop", keys)] = session, keys
-        for (session, keys), _ in self._answers(asked):
+        for session, keys, _ in self._answers(asked):
             session.keys.difference_update(keys)
             self._unassigned.update(keys)
         self._open_sessions()  # though there may be nothing for them: else they would join again at every question

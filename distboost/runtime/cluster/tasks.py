@@ -16,6 +16,7 @@ from distributed import KilledWorker
 
 from distboost.data.graphs import renamed
 from distboost.data.sources import is_dask
+from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
 from distboost.runtime.cluster.coordinator import LostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
@@ -114,19 +115,19 @@ class ClusterTasks:
 
     def map(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., Result],
         calls: Iterable[tuple[Any, ...]],
         at_once: int | None = None,
-    ) -> list[Any]:
+    ) -> list[Result]:
         """Return function(*call) for each call, in order."""
         return list(self.each(function, calls, at_once))
 
     def each(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., Result],
         calls: Iterable[tuple[Any, ...]],
         at_once: int | None = None,
-    ) -> Generator[Any, None, None]:
+    ) -> Generator[Result, None, None]:
         """Yield function(*call) for each call, in order.
 
         With `at_once`, each worker has at most so many calls that run or whose results are not yet taken. Calls of a lost worker

@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
 from distboost.runtime.block import Block, Key, ParkedBlock, located
+
+Result = TypeVar("Result")
 
 
 class Stream:
@@ -25,11 +27,11 @@ class Stream:
         self._pool = ThreadPoolExecutor(self.window, "distboost-stream")
 
     def each(
-        self, items: Iterable[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Any]
-    ) -> Iterator[tuple[Block, Any]]:
+        self, items: Iterable[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Result]
+    ) -> Iterator[tuple[Block, Result]]:
         """Yield each block with the result of work(key, block), in order. Its changes have been written to disk by then."""
 
-        def visit(key: Key, parked: ParkedBlock) -> tuple[Block, Any]:
+        def visit(key: Key, parked: ParkedBlock) -> tuple[Block, Result]:
             with located(key):
                 block = parked.open()
                 result = work(key, block)
@@ -37,7 +39,7 @@ class Stream:
             return block, result
 
         todo = iter(items)
-        waiting: deque[Future[tuple[Block, Any]]] = deque()
+        waiting: deque[Future[tuple[Block, Result]]] = deque()
         try:
             for item in islice(todo, self.window):
                 waiting.append(self._pool.submit(visit, *item))
