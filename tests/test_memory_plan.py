@@ -103,7 +103,7 @@ def test_a_limit_below_what_reading_takes_is_refused():
     """Though it would do for the training itself."""
     algorithm = algorithm_of(GDMCBoostClassifier(), 2)
     task = reckoning.Task(algorithm, GrowthLimits(max_depth=2), 1000, 5, 255, 8, ingest=10**9)
-    with pytest.raises(LimitError, match="reading the arrays and binning them take 1,400 MB"):
+    with pytest.raises(LimitError, match="reading and binning the arrays take 1,400 MB"):
         reckoning.reckon(task, 10**9, n_processes=1, n_threads=1, on_cluster=False)
 
 
@@ -132,7 +132,7 @@ def test_a_training_is_refused_once(kind, shape, n_classes, weighted, tmp_path):
 
 def test_classes_that_nobody_has_counted_may_take_more(blobs, tmp_path):
     zarr.create_array(str(tmp_path / "y"), data=blobs[1], chunks=(100,))
-    with pytest.raises(LimitError, match=r"at least 2 classes take [\d,]+ MB or more.* to that or more;"):
+    with pytest.raises(LimitError, match=r"at least 2 classes take [\d,]+ MB or more.* to that or more,"):
         GDMCBoostClassifier(memory_limit="10MB", max_depth=12).fit(np.zeros((240, 3000)), str(tmp_path / "y"))
 
 
@@ -151,7 +151,7 @@ except UserWarning as warning:
 """
     for file in ("memory/memory.limit_in_bytes", "memory.max"):
         said = in_container({file: 10**9}, program).stdout
-        assert re.match(r"this process may take [\d,]+ MB, but there are 1,000 MB of memory here", said)
+        assert re.match(r"this process may take [\d,]+ MB, but this machine or container has 1,000 MB", said)
         for word in ("histograms", "memory_limit", "max_depth", "max_bins"):
             assert word in said
 
@@ -160,7 +160,7 @@ def test_a_training_that_fits_or_has_a_limit_is_not_warned_of(blobs, monkeypatch
     GDMCBoostClassifier(n_estimators=1).fit(*blobs)  # warnings are errors
     monkeypatch.setattr(reckoning, "memory_limit", lambda: 10**8)
     GDMCBoostClassifier(n_estimators=1, memory_limit="1GB").fit(*blobs)
-    with pytest.warns(UserWarning, match="100 MB of memory here") as warned:
+    with pytest.warns(UserWarning, match="this machine or container has 100 MB") as warned:
         GDMCBoostClassifier(n_estimators=1).fit(*blobs)
     assert len(warned) == 1
     assert warned[0].filename == __file__
@@ -170,7 +170,9 @@ def test_the_process_that_leads_may_lack_memory_too(blobs, clients, monkeypatch)
     monkeypatch.setattr(reckoning, "memory_limit", lambda: 10**8)
     model = GDMCBoostClassifier(n_estimators=1, memory_limit="1GB")
     model.client = clients[2]
-    with pytest.warns(UserWarning, match="this process may take 4.*, but there are 100 MB"):
+    with pytest.warns(
+        UserWarning, match="this process may take 4.*, but this machine or container has 100 MB"
+    ):
         model.fit(*blobs)
 
 

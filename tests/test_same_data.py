@@ -16,7 +16,7 @@ from distboost import GDMCBoostClassifier, REBELClassifier, load
 from distboost.errors import DataError
 from distboost.kernels.digest import digest_of
 
-OTHERS = "resume=True goes on with the rows that the model was trained on, but these are others"
+OTHERS = "the rows are not those that the model was trained on"
 
 
 @pytest.fixture

@@ -23,31 +23,38 @@ def bin(
     keep_values: bool = False,
     client: Any = None,
 ) -> str:
-    """Writes a binned store, which `fit` takes in place of X and y.
+    """Write a binned store, which `fit` accepts in place of X and y.
 
-    A complete store of the same data that is at `out` already is left as it is; one that was interrupted is gone on with.
+    If `out` already holds a complete store of the same data, it stays as it is. Binning that was interrupted continues.
 
     Parameters
     ----------
-    X, y, sample_weight
-        What `fit` takes.
+    X : array-like of shape (n_rows, n_features)
+        Features, as for `fit`.
+    y : array-like of shape (n_rows,)
+        Labels, as for `fit`.
     out : str
         Path or URL of the store to write.
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        Weights of the rows, as for `fit`.
     max_bins : int, default=255
+        The most bins of a feature, besides one for missing values.
     random_state : int, default=0
-        Seed of the sample whose quantiles become bin edges.
+        Seed of the sample of rows whose quantiles become bin edges.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
+        What to do if chunks of a zarr array were never written: zarr fills them with one value.
     memory_limit : int or None, default=None
-        Bytes that binning may take in each process, libraries and arrays already in memory not counted. By default 256 MiB per
-        thread, or what the largest chunk needs.
+        Bytes that binning may take in each process, without libraries and arrays already in memory. The default is 256 MiB per
+        thread, or more if the largest chunk needs it.
     keep_values : bool, default=False
-        Store the values beside the bins: REBEL's similarities need them.
+        Store the raw values beside the bins. REBEL's similarities need them.
     client : distributed.Client or None, default=None
-        Where to run; found as for `fit` if not given.
+        The cluster to run on. By default it is chosen as in `fit`.
 
     Returns
     -------
     out : str
+        The path or URL given.
 
     Examples
     --------

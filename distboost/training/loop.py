@@ -17,7 +17,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
 from distboost.trees.grower import GrowthLimits, TreeGrower
 
-# The logarithm of the largest loss: a round may multiply weights by e^(10 LARGEST_RATIO), and numbers hold e^709.
+# The logarithm of the largest loss allowed. A round may multiply weights by e^(10 LARGEST_RATIO); float64 overflows at e^709.
 LARGEST_LOSS = 500.0
 
 Callback = Callable[[Progress], object]
@@ -25,18 +25,18 @@ Callback = Callable[[Progress], object]
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a training goes on, and how large its steps and trees are.
+    """The length of a training, and the size of its steps and trees.
 
     Attributes
     ----------
     limits : GrowthLimits
-        Of the trees.
+        The size of the trees.
     n_rounds : int
-        Rounds in all, earlier ones included.
+        Rounds in total, earlier ones included.
     learning_rate : float
-        Multiplies each step.
+        Factor of each step.
     patience : int or None
-        Rounds without a smaller evaluation error after which training stops; None: any number.
+        Training stops after this many rounds without a smaller evaluation error. None: it never stops early.
     callbacks : sequence of callables
         Each is called with a `Progress` after each round; training stops if one returns True.
     """
@@ -49,20 +49,20 @@ class Schedule:
 
 
 class Start(NamedTuple):
-    """Where a training begins.
+    """The initial state of the loop.
 
     Attributes
     ----------
     ensemble : Ensemble
-        Gets the new rounds; it may have earlier ones.
+        The ensemble of the earlier rounds, if any. The loop appends the new rounds to it.
     history : History or None
-        Of the earlier rounds.
+        The history of the earlier rounds.
     best : Ensemble or None
-        The earlier ensemble as it was after its best round, if later rounds have rewritten it.
+        The earlier ensemble as it was after its best round, if later rounds have changed that one.
     outcome : str or None
-        How the earlier training ended, if it cannot go on.
+        How the earlier training ended, if it cannot continue.
     scores : ndarray of shape (n_rows, n_scores), float64, or None
-        The ensemble's scores of the training rows, if it learned from other rows; None: its rounds are replayed.
+        The ensemble's scores of the training rows, if it was trained on other rows. None: the loop replays its rounds.
     """
 
     ensemble: Ensemble
@@ -84,13 +84,13 @@ def train(
     schedule: Schedule,
     keep: Callable[[Ensemble, History, Ensemble], None] = _keep_nothing,
 ) -> History:
-    """Adds rounds to the ensemble until all are done or there is a reason to stop.
+    """Add rounds to the ensemble until all are done or there is a reason to stop.
 
     `keep` is called after each round with the ensemble, its history and the best ensemble so far.
 
-    The history's outcome names the reason: "rounds" (all were done), "early stopping" (`patience` rounds without a smaller
-    evaluation error), "callback" (one returned True), "no split" (no weak learner improves on one that changes nothing), or one
-    of the algorithm's own.
+    The history's outcome names the reason: "rounds" (all rounds are done), "early stopping" (`patience` rounds without a
+    smaller evaluation error), "callback" (a callback returned True), "no split" (no weak learner reduces the loss), or an
+    outcome of the algorithm's own.
     """
     ensemble, limits, patience = start.ensemble, schedule.limits, schedule.patience
     rows.begin(algorithm.weighting)
@@ -100,7 +100,7 @@ def train(
         rows.continue_from(start.scores, len(ensemble))
         history = copy.deepcopy(start.history) or History()
     grow = TreeGrower(rows, limits)
-    # An earlier training may have been stopped after its last round, before it noticed that it was the last.
+    # An earlier training may have been interrupted after its last round, before it recorded that this was the last.
     history.outcome = start.outcome or ("early stopping" if history.has_stalled(patience) else "rounds")
     best = ensemble.copy(history.best_round()) if start.best is None else start.best
     while len(ensemble) < schedule.n_rounds and history.outcome == "rounds":
@@ -111,7 +111,7 @@ def train(
             history.outcome = found.outcome or NO_SPLIT
             break
         if not changes:
-            found = found._replace(outcome="")  # there may be more to gain from other rows and features
+            found = found._replace(outcome="")  # the next round may draw better rows and features
         steps = _take(ensemble, found, schedule.learning_rate, edges)
         if found.rewritten is None:
             ends = found.outcome or len(ensemble) == schedule.n_rounds
@@ -138,17 +138,17 @@ def train(
 
 
 def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:
-    """Raises LimitError while weights can still be computed with; steps of the size that lowers the loss never come there."""
+    """Raise LimitError before weights overflow. Steps that lower the loss never get near the limit."""
     largest = float(losses.log_weights.max())
     if largest > LARGEST_LOSS:
         raise LimitError(
-            f"after round {round} the loss of the training rows is e^{largest:.0f}, more than e^{LARGEST_LOSS:.0f}, about "
-            f"what numbers hold: the steps overshoot further and further. learning_rate is {learning_rate}: give a smaller one."
+            f"after round {round} the loss of the training rows is e^{largest:.0f}, above the limit e^{LARGEST_LOSS:.0f}: the "
+            f"steps overshoot and diverge. Give a smaller learning_rate than {learning_rate}."
         )
 
 
 def _take(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np.ndarray]) -> list[Step]:
-    """Adds a round to the ensemble; what is to be added to the scores (to 0, if the round rewrites earlier ones)."""
+    """Append a round to the ensemble; return the steps to add to the scores (from zero, if the round rewrites earlier ones)."""
     values = [learning_rate * learner.values for learner in found.learners]
     ensemble.append([learner.weak for learner in found.learners], values, edges)
     if found.rewritten is not None:
@@ -161,7 +161,7 @@ def _take(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np
 def _replayed(
     algorithm: Algorithm, rows: Rows, ensemble: Ensemble, edges: list[np.ndarray], earlier: History | None
 ) -> History:
-    """Brings the rows to where the ensemble is."""
+    """Replay the ensemble on the rows; return the history of its rounds."""
     history = History(notes={name: [] for name in algorithm.notes})
     for number in range(len(ensemble)):
         steps = ensemble.steps([number], edges)
@@ -172,7 +172,7 @@ def _replayed(
         history.add(algorithm, losses, notes)
     if algorithm.corrective:
         algorithm.on_steps(ensemble.steps(range(len(ensemble)), edges))
-    # Of a corrective algorithm's earlier rounds only the coefficients they have now are known: these are partial sums.
+    # Only the latest coefficients of a corrective algorithm are stored: the losses of the replay are those of partial sums.
     if algorithm.corrective and earlier is not None:
         for name in ("train_loss", "train_error", "eval_loss", "eval_error"):
             known = getattr(earlier, name)[: len(ensemble)]

@@ -1,4 +1,4 @@
-"""How much memory a training takes, reckoned before the first row is read, and what stays in memory within a limit."""
+"""The memory plan: how much memory a training needs, before any row is read, and how many rows stay in memory within a limit."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from distboost.trees.grower import GrowthLimits
 PROCESS_BYTES = 400 * 10**6
 WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: one in use while another is read
-MOST_NODES = 2**24  # of a level that nothing limits
+# The most nodes of a level whose size no parameter limits.
+MOST_NODES = 2**24
 
 
 class Part(NamedTuple):
-    """Something that takes memory."""
+    """One use of memory: its name, its size in bytes and a description for the user."""
 
     name: str
     n_bytes: int
@@ -35,7 +36,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be trained, as far as it decides the memory.
+    """The properties of a training that determine its memory.
 
     Parameters
     ----------
@@ -45,15 +46,15 @@ class Task:
         Training and evaluation rows together.
     n_features, max_bins : int
     score_bytes : int
-        Of one score.
+        Size of one score.
     weighted : bool
-        Rows may weigh other than 1.
+        Whether rows may have weights other than 1.
     n_bins : int or None
-        Of all features together. None, before they are known: the most there may be.
+        Bins of all features together. None if they are not known yet: the plan then assumes the maximum.
     ingest : int
-        Bytes that reading and binning the raw rows take at the least, while there are no others in memory.
+        The least number of bytes that reading and binning the raw rows takes. No binned rows are in memory during this time.
     may_have_more_classes : bool
-        The labels have not been read.
+        Whether the data may have more classes than the algorithm, because the labels have not been read.
     """
 
     algorithm: Algorithm
@@ -69,14 +70,14 @@ class Task:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in memory: bins, label, weight, place in the tree, scores and statistic."""
+        """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic."""
         scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
         weight = 8 + 4 if self.weighted else 0
         return self.n_features + 4 + weight + 4 + scores + self.algorithm.row_bytes(self.n_features)
 
     @property
     def streamed_block_bytes(self) -> int:
-        """Bytes of a block that is being read or worked on: its bins come through the store's buffers."""
+        """Bytes of a block that is being read or processed. Its bins also take up the buffers of the store."""
         n = min(block_rows(self.n_features), self.n_rows)
         return n * (self.row_bytes + 2 * self.n_features + 8 + 4)
 
@@ -90,32 +91,32 @@ class Task:
 
     @property
     def most_nodes(self) -> int:
-        """The most nodes that have histograms at a time."""
+        """The largest number of nodes that have histograms at the same time."""
         return self.limits.most_histograms(self.n_rows)
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The memory of one process that holds rows, and of the one that leads the training.
+    """The memory of one process that holds rows, and of the process that leads the training.
 
     Attributes
     ----------
     parts : tuple of Part
-        Of the process with the most rows.
+        The memory of the process with the most rows.
     leader : tuple of Part
-        Of the process that leads a training on a cluster; empty in process.
+        The memory of the process that leads a training on a cluster; empty for a training in one process.
     limit : int or None
-        What the former may take.
+        Bytes that a process with rows may take.
     resident, streamed : int
-        Rows of that process that stay in memory, and rows that are read for each pass.
+        Rows of that process that stay in memory, and rows that are read from disk in each pass.
     room : int
-        Rows that may stay in memory, if it gets those of a lost worker too.
+        Rows that may stay in memory if the process takes over rows of a lost worker.
     window : int
         Streamed blocks in memory at a time.
     store_bytes : int
-        Of the binned store that streamed rows are read from, of all processes together.
+        Size of the binned store from which the streamed rows of all processes are read.
     scratch_bytes : int
-        Of the file in which one process keeps the scores of its streamed rows.
+        Size of the file in which one process keeps the scores of its streamed rows.
     """
 
     parts: tuple[Part, ...]
@@ -130,7 +131,7 @@ class MemoryPlan:
 
     @property
     def n_bytes(self) -> int:
-        """Promised: the process with the most rows takes no more."""
+        """An upper bound of the memory of the process with the most rows."""
         return sum(part.n_bytes for part in self.parts)
 
     @property
@@ -139,51 +140,51 @@ class MemoryPlan:
 
     @property
     def for_ingest(self) -> int | None:
-        """What reading and binning the raw rows may take: there are no others in memory meanwhile."""
+        """Bytes that reading and binning the raw rows may take. No binned rows are in memory during this time."""
         return None if self.limit is None else self.limit - self.parts[0].n_bytes
 
     def allotment(self, scratch: str | None, may_grow: bool = False) -> Allotment | None:
-        """What a shard is told: nothing, if all its rows stay in memory and it is not to get others later."""
+        """The limits of a shard; None if all its rows stay in memory and it gets no others later."""
         if not self.streamed and (self.limit is None or not may_grow):
             return None
         return Allotment(self.room, max(self.window, LEAST_WINDOW), scratch, self.scratch_bytes)
 
 
 def parse_limit(given: int | str | None) -> int | None:
-    """Bytes, from a number or a text such as "2GB"."""
+    """Convert a number of bytes, or a text such as "2GB", to bytes."""
     if given is None:
         return None
     try:
         return parse_bytes(given)
     except ValueError as error:
         raise LimitError(
-            f"memory_limit is {given!r}, expected a number of bytes or a text such as '2GB'."
+            f"memory_limit is {given!r}. Give a number of bytes, or a text such as '2GB'."
         ) from error
 
 
 def reckon(
     task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
 ) -> MemoryPlan:
-    """What each part takes, and how many rows stay in memory.
+    """Compute how much memory each part takes and how many rows stay in memory.
 
     Parameters
     ----------
     task : Task
     limit : int or None
-        Bytes that one process may take in all; None: all rows stay in memory.
+        Bytes that one process may take in total. None: all rows stay in memory.
     n_processes : int
-        That hold rows.
+        Processes that hold rows.
     n_threads : int
-        Of one of them.
+        Threads of each of these processes.
     on_cluster : bool
-        Whether they are workers, or this process.
+        Whether these processes are workers, or this process.
     binning : int
-        Bytes that binning takes while rows that are to stay are in memory already.
+        Bytes that binning takes while the rows that stay in memory are already there.
 
     Raises
     ------
     LimitError
-        If the limit is too small to train at all; the message says what would do.
+        If the limit is too small for any training. The message names a sufficient limit.
     """
     share = -(-task.n_rows // n_processes)
     nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
@@ -230,9 +231,9 @@ def reckon(
 def _parted(
     task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
 ) -> tuple[int, int, int]:
-    """How many of a process's rows stay, how many there is room for, and how many blocks of the others are there at a time.
+    """Return the rows that stay in memory, the rows that there is room for, and the streamed blocks in memory at a time.
 
-    `fixed` bytes are taken whatever stays; `needed` if all does.
+    The process takes `fixed` bytes whichever rows stay in memory, and `needed` bytes if all do.
     """
     if limit is None:
         return share, share, 0
@@ -246,7 +247,7 @@ def _parted(
 
 
 def _kept(task: Task) -> str:
-    """What is kept of a row, in words."""
+    """Describe the bytes of a row."""
     scores = task.algorithm.weighting.n_scores(task.algorithm.n_classes) * task.score_bytes
     statistic = task.algorithm.row_bytes(task.n_features)
     rest = task.row_bytes - task.n_features - scores - statistic
@@ -272,7 +273,7 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
 
 
 def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:
-    """Raises LimitError for a limit that is too small even if all rows stream; one of the bytes that it names is not."""
+    """Raise LimitError if the limit is too small even when all rows stream. The limit that the message names is sufficient."""
     streaming = fixed + LEAST_WINDOW * task.streamed_block_bytes
     training, reading = min(needed, streaming), libraries + task.ingest
     if limit is None or limit >= max(training, reading):
@@ -281,25 +282,25 @@ def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, need
     begun = f"memory_limit is {megabytes(limit)} per process, but "
     if reading > training:
         raise LimitError(
-            f"{begun}reading the arrays and binning them take {enough} with the libraries, the fewest rows at a time that their "
-            "chunks allow. Raise the limit to that; or rechunk the arrays into smaller chunks."
+            f"{begun}reading and binning the arrays take {enough}, libraries included, even for as few rows at a time as their "
+            "chunks allow. Raise the limit to that, or rechunk the arrays into smaller chunks."
         )
     classes, more = (" at least", " or more") if task.may_have_more_classes else ("", "")
-    stays = "" if needed < streaming else ", though no row stays in memory"
+    stays = "" if needed < streaming else ", even if all rows stream from disk"
     raise LimitError(
         f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
-        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}; or {_smaller(task)} may do (distboost plan "
-        "shows what takes it)."
+        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}, or {_smaller(task)}. "
+        "`distboost plan` shows what takes the memory."
     )
 
 
 def _smaller(task: Task) -> str:
     wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
-    return "limit the trees (max_depth, max_leaf_nodes)" if wide else "smaller trees or fewer bins"
+    return f"{'limit' if wide else 'reduce'} the size of the trees (max_depth, max_leaf_nodes) or the number of bins (max_bins)"
 
 
 def beyond_memory(found: MemoryPlan) -> str | None:
-    """A warning of a plan that nothing limits and that takes more than this machine, or this container, has."""
+    """Return a warning if the plan has no limit and needs more memory than this machine or container has."""
     there = memory_limit()
     parts = found.leader if found.leader else found.parts if found.limit is None else ()
     needed = sum(part.n_bytes for part in parts)
@@ -307,14 +308,14 @@ def beyond_memory(found: MemoryPlan) -> str | None:
         return None
     most = max(parts, key=lambda part: part.n_bytes)
     remedy = (
-        "Train smaller trees (max_depth, max_leaf_nodes) or with fewer bins (max_bins)"
+        "Use smaller trees (max_depth, max_leaf_nodes) or fewer bins (max_bins)"
         if found.leader
-        else "Give a memory_limit, within which rows stream from disk; smaller trees (max_depth, max_leaf_nodes) and fewer bins "
-        "(max_bins) take less"
+        else "Give a memory_limit, so that rows stream from disk, or use smaller trees (max_depth, max_leaf_nodes) or fewer bins "
+        "(max_bins)"
     )
     return (
-        f"this process may take {megabytes(needed)}, but there are {megabytes(there)} of memory here: it may be ended by the "
-        f"system. Most of it, {megabytes(most.n_bytes)}, is for {most.name} ({most.what}). {remedy}."
+        f"this process may take {megabytes(needed)}, but this machine or container has {megabytes(there)}: the system may kill "
+        f"the process. The largest part, {megabytes(most.n_bytes)}, is for {most.name} ({most.what}). {remedy}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a training goes on from."""
+"""The state from which a training resumes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from distboost.training.loop import Start
 
 
 class Resumption(NamedTuple):
-    """What was learned earlier, and from which rows the training goes on.
+    """What was learned earlier, and the scores of the new training rows if these are others.
 
     Attributes
     ----------
     earlier : Learned
     scores : ndarray of shape (n_rows, n_scores), float64, or None
-        The earlier ensemble's scores of the training rows, if these are others than it learned from; None: they are the same.
+        The earlier ensemble's scores of the training rows, if it was trained on other rows. None: the rows are the same.
     """
 
     earlier: Learned
@@ -31,33 +31,36 @@ class Resumption(NamedTuple):
 
     @property
     def rounds_before(self) -> int:
-        """Rounds that `n_estimators` does not count: all earlier ones, where the rows are others."""
+        """Rounds that `n_estimators` does not count: all earlier rounds if the training rows are others, else none."""
         return 0 if self.scores is None else len(self.earlier.ensemble)
 
     def check_task(self, profile: Profile) -> None:
-        """Raises DataError unless the rows have the features and classes of the earlier ones."""
+        """Raise DataError unless the data have the same number of features and the same classes as before."""
         n_features, classes = self.earlier.ensemble.n_features, self.earlier.classes
         if profile.n_features != n_features or not np.array_equal(profile.classes, classes):
             raise DataError(
-                f"resume=True needs the data that the model was trained on: it knows {n_features} features and the classes "
-                f"{classes.tolist()}, the data have {profile.n_features} features and the classes {profile.classes.tolist()}."
+                f"the model was trained on {n_features} features and the classes {classes.tolist()}, but the data have "
+                f"{profile.n_features} features and the classes {profile.classes.tolist()}. "
+                "With resume=True, give the data that the model was trained on."
             )
 
     def joined_digest(self, data: str) -> str:
-        """The digest of all rows learned from: `data` is that of the training rows; raises DataError if they are wrong ones."""
+        """Return the digest of all rows that the model will have learned from; raise DataError if the rows have changed.
+
+        `data` is the digest of the training rows.
+        """
         known = self.earlier.data
         if self.scores is not None:
             return hashlib.sha256(f"{known} {data}".encode()).hexdigest()
         if known not in (None, data):
             raise DataError(
-                "resume=True goes on with the rows that the model was trained on, but these are others (their digest is "
-                f"{data:.12}, not {known:.12}): values, labels, weights or the order of rows differ. Give the same data, or "
-                "train anew."
+                f"the rows are not those that the model was trained on (their digest is {data:.12}, not {known:.12}): values, "
+                "labels, weights or the order of rows differ. Give the same data, or train without resume=True."
             )
         return data
 
     def start(self) -> Start:
-        """The state of the loop. The ensemble is a copy: the earlier model stays as it is if the training fails."""
+        """Return the initial state of the loop. It has a copy of the ensemble, so that a failure leaves the model as it is."""
         ensemble, history = self.earlier.ensemble, self.earlier.history
         ended = history.outcome == SEPARATED and self.earlier.n_rounds == len(ensemble)
         outcome = SEPARATED if ended and self.scores is None else None
@@ -65,9 +68,10 @@ class Resumption(NamedTuple):
 
 
 def data_digest(profile: Profile, counts: RowCounts, by_number: bool) -> str:
-    """Which rows these are: the same for any chunks and any runtime, and another one for other values, labels or weights.
+    """Return a digest of the rows: it depends on values, labels and weights, but not on the chunks or the runtime.
 
-    Rows of whole weight w count as w rows. The order of the rows counts only if `by_number`, as where rows are drawn by number.
+    A row of integer weight w counts as w rows. The digest depends on the order of the rows only if `by_number` is true: then
+    the training draws rows by their numbers.
     """
     edges, offsets = joined_edges(profile.edges)
     digest = hashlib.sha256(f"{profile.classes.tolist()!r} {counts.digest[by_number]} ".encode())

@@ -27,9 +27,9 @@ class Keeper:
     ----------
     checkpoint : Checkpoint
     header : callable
-        The model's header, for what was learned.
+        header(learned) returns the header of the model.
     whole : bool
-        Every write replaces all rounds.
+        Whether every write replaces all rounds, because later rounds change earlier ones.
     """
 
     checkpoint: Checkpoint
@@ -49,7 +49,7 @@ def run(
     resumption: Resumption | None,
     keeper: Keeper | None,
 ) -> Learned:
-    """Trains on rows that are in place, from the beginning or from where an earlier training ended."""
+    """Train on staged rows, from the beginning or from the end of an earlier training."""
     data = data_digest(profile, rows.counts[0], by_number=schedule.limits.subsample < 1)
     if resumption is None:
         start = Start(new_ensemble(algorithm, profile.n_features))

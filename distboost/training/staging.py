@@ -1,4 +1,4 @@
-"""Getting the rows of a training to where it runs, within its memory."""
+"""Staging: bring the rows of a training to the place where it runs, within its memory limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger("distboost")
 
 @dataclass(frozen=True)
 class Staging:
-    """The rows of a training, and the memory they may take.
+    """The rows of a training, and the limits of their memory.
 
     Attributes
     ----------
@@ -43,17 +43,20 @@ class Staging:
     data : Dataset
     evaluation : RawDataset or None
     limits : GrowthLimits
-    max_bins, seed : int
-        Of the bins.
+    max_bins : int
+        The most bins of a feature.
+    seed : int
+        Seed of the sample of rows whose quantiles become bin edges.
     score_dtype : str
+        "float32" or "float64".
     weighted : bool
-        Rows may weigh other than 1.
+        Whether rows may have weights other than 1.
     memory_limit : int or None
         Bytes that one process may take.
     scratch : str or None
-        Directory, or URL, for what does not fit in memory.
+        Directory or URL for what does not fit in memory.
     warned : list of str
-        What the user was warned of.
+        The warnings given so far.
     """
 
     runtime: Runtime
@@ -69,18 +72,21 @@ class Staging:
     warned: list[str] = field(default_factory=list)
 
     def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
-        """What the training takes, before a row is read: `algorithm` is told a number of classes, and there are 2 or more."""
+        """Plan the memory before any row is read, for 2 classes if their number is not known.
+
+        `algorithm(n_classes)` makes the algorithm.
+        """
         try:
             found = self.plan(algorithm(2))
         except LimitError:
-            n_classes = self.data.n_classes  # the error is to name what all classes take
+            n_classes = self.data.n_classes  # so that the error names the memory for all classes
             self.plan(algorithm(n_classes or 2), may_have_more_classes=n_classes is None)
             raise
         self._warn(found)
         return found
 
     def _warn(self, found: MemoryPlan) -> None:
-        """Once, if this process has not the memory that it will take."""
+        """Warn once if this process does not have the memory that it will need."""
         message = None if self.warned else beyond_memory(found)
         if message is not None:
             self.warned.append(message)
@@ -89,7 +95,7 @@ class Staging:
     def plan(
         self, algorithm: Algorithm, n_bins: int | None = None, may_have_more_classes: bool = False
     ) -> MemoryPlan:
-        """What the training takes; raises LimitError if that is more than the limit whatever streams."""
+        """Plan the memory; raise LimitError if the training does not fit even when all rows stream."""
         runtime, keep = self.runtime, algorithm.needs_values
         raw = [data for data in (self.data, self.evaluation) if isinstance(data, RawDataset)]
         task = Task(
@@ -115,14 +121,14 @@ class Staging:
         )
 
     def profile(self, found: MemoryPlan) -> Profile:
-        """Classes, weights and bin edges, within the plan's limit."""
+        """Find classes, weights and bin edges within the limit of the plan."""
         return self.data.profile(self.max_bins, self.seed, self.runtime, found.for_ingest)
 
     @contextmanager
     def rows(
         self, profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
     ) -> Iterator[tuple[Rows, MemoryPlan]]:
-        """The rows where the training runs: in memory, or as much of them as may be there."""
+        """Hold the rows where the training runs: in memory as far as the limit allows, the others on disk."""
         found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
         self._warn(found)
         log.info("memory: %s", _summary(found))
@@ -132,14 +138,14 @@ class Staging:
             sets = [self._binned(stack, self.data, "train", found, profile, algorithm, class_weight)]
             if self.evaluation is not None:
                 sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
-            # What a lost worker held may be more than the others have room for.
+            # The rows of a lost worker may be more than the others have room for.
             may_grow = self.runtime.on_cluster and all(
                 data.is_stored for data in (self.data, self.evaluation) if data
             )
             rows = self.runtime.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
             stack.callback(rows.close)
             for data in filter(None, (self.data, self.evaluation)):
-                data.check_unchanged()  # they have been read in two passes
+                data.check_unchanged()  # between the two passes that have read them
             trim_heap()
             yield rows, found
 
@@ -153,7 +159,7 @@ class Staging:
         algorithm: Algorithm,
         class_weight: np.ndarray | None,
     ) -> BinnedSet:
-        """The blocks of one set; of raw rows that are to stream, or that are costly to read, those of a binned store."""
+        """Return the blocks of one set. Raw rows that stream, or that are expensive to read, go to a binned store first."""
         keep = algorithm.needs_values
         if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
             url = f"{stack.enter_context(self._folder())}/{name}"
@@ -163,26 +169,26 @@ class Staging:
         return data.binned(profile, class_weight, self.runtime.n_parallel, keep)
 
     def _is_costly(self, data: RawDataset) -> bool:
-        """Whether a store is worth its while though all rows stay in memory; workers need a place for it that all of them see."""
+        """Whether a binned store pays off although all rows stay in memory. On a cluster it needs a shared directory."""
         return data.is_tall and not (self.runtime.on_cluster and self.scratch is None)
 
     @contextmanager
     def _folder(self) -> Iterator[str]:
-        """A new folder for binned stores, that all workers see; it is removed in the end."""
+        """Make a folder for binned stores that all workers can access; remove it at the end."""
         with temporary_folder(self.scratch or tempfile.gettempdir()) as url:
             self.runtime.check_shared(url)
             log.info("binning into %s", url)
             yield url
 
     def _local_scratch(self) -> str | None:
-        """Where scores of streamed rows go: workers have directories of their own."""
+        """The directory for the scores of streamed rows; None if `scratch` is a URL: the system's temporary directory."""
         if self.scratch is not None and "://" not in self.scratch:
             return os.path.abspath(self.scratch)
         return None
 
 
 def sizes(x: Any) -> tuple[int, int, int | None]:
-    """Rows, features and, if known without reading the labels, classes of an array or a binned store."""
+    """Return the numbers of rows, features and classes (None without reading the labels) of an array or a binned store."""
     if BinnedStore.is_at(x):
         store = BinnedStore.open(x)
         return store.n_rows, store.n_features, store.n_classes
