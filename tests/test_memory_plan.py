@@ -24,7 +24,7 @@ from distboost.errors import LimitError, StoreError
 from distboost.estimators.parameters import algorithm_of
 from distboost.io.units import megabytes
 from distboost.runtime.cluster.runtime import ClusterRuntime
-from distboost.training import memory_plan as reckoning
+from distboost.training import memory_plan
 from distboost.trees.grower import GrowthLimits
 
 LARGE = {"n_rows": 4_200_000, "n_features": 256, "n_classes": 5}
@@ -88,13 +88,13 @@ def test_the_limit_that_is_named_will_do(
     n_rows, n_features, n_classes, max_bins, depth, weighted, n_bins, ingest, processes, threads
 ):
     algorithm = algorithm_of(GDMCBoostClassifier(), n_classes)
-    task = reckoning.Task(
+    task = memory_plan.Task(
         algorithm, GrowthLimits(max_depth=depth), n_rows, n_features, max_bins, 8, weighted, n_bins, ingest
     )
     where = {"n_processes": processes, "n_threads": threads, "on_cluster": processes > 1}
     with pytest.raises(LimitError) as refused:
-        reckoning.reckon(task, 1, **where)
-    found = reckoning.reckon(task, parse_bytes(named(refused)), **where)
+        memory_plan.plan_memory(task, 1, **where)
+    found = memory_plan.plan_memory(task, parse_bytes(named(refused)), **where)
     assert found.n_bytes <= found.limit
     assert found.for_ingest >= ingest
 
@@ -102,9 +102,9 @@ def test_the_limit_that_is_named_will_do(
 def test_a_limit_below_what_reading_takes_is_refused():
     """Though it would do for the training itself."""
     algorithm = algorithm_of(GDMCBoostClassifier(), 2)
-    task = reckoning.Task(algorithm, GrowthLimits(max_depth=2), 1000, 5, 255, 8, ingest=10**9)
+    task = memory_plan.Task(algorithm, GrowthLimits(max_depth=2), 1000, 5, 255, 8, ingest=10**9)
     with pytest.raises(LimitError, match="reading and binning the arrays take 1,400 MB"):
-        reckoning.reckon(task, 10**9, n_processes=1, n_threads=1, on_cluster=False)
+        memory_plan.plan_memory(task, 10**9, n_processes=1, n_threads=1, on_cluster=False)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
@@ -158,7 +158,7 @@ except UserWarning as warning:
 
 def test_a_training_that_fits_or_has_a_limit_is_not_warned_of(blobs, monkeypatch):
     GDMCBoostClassifier(n_estimators=1).fit(*blobs)  # warnings are errors
-    monkeypatch.setattr(reckoning, "memory_limit", lambda: 10**8)
+    monkeypatch.setattr(memory_plan, "memory_limit", lambda: 10**8)
     GDMCBoostClassifier(n_estimators=1, memory_limit="1GB").fit(*blobs)
     with pytest.warns(UserWarning, match="this machine or container has 100 MB") as warned:
         GDMCBoostClassifier(n_estimators=1).fit(*blobs)
@@ -167,7 +167,7 @@ def test_a_training_that_fits_or_has_a_limit_is_not_warned_of(blobs, monkeypatch
 
 
 def test_the_process_that_leads_may_lack_memory_too(blobs, clients, monkeypatch):
-    monkeypatch.setattr(reckoning, "memory_limit", lambda: 10**8)
+    monkeypatch.setattr(memory_plan, "memory_limit", lambda: 10**8)
     model = GDMCBoostClassifier(n_estimators=1, memory_limit="1GB")
     model.client = clients[2]
     with pytest.warns(
@@ -222,7 +222,7 @@ def test_fit_keeps_its_plan(blobs):
 
 def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, saved):
     """The limit is no parameter of the model: the file is the same."""
-    monkeypatch.setattr(reckoning, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2, "n_jobs": 1}
@@ -233,7 +233,7 @@ def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, sav
 
 
 def test_workers_stream_what_does_not_fit(blobs, tmp_path, monkeypatch, saved, clients):
-    monkeypatch.setattr(reckoning, "WORKER_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "WORKER_BYTES", 0)
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2}
@@ -293,7 +293,7 @@ def test_a_disk_too_small_for_what_streams(raw, small_disk, tmp_path, monkeypatc
     x, y = str(tmp_path / "x"), str(tmp_path / "y")
     zarr.create_array(x, data=rng.normal(size=(n, 4)).astype("f4"), chunks=(50_000, 4))
     zarr.create_array(y, data=rng.integers(0, 3, n), chunks=(50_000,))
-    monkeypatch.setattr(reckoning, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 65_536 if raw else 500)
     model = GDMCBoostClassifier(max_depth=2, max_bins=16, n_jobs=1, scratch=small_disk, memory_limit=limit)
     rows = (x, y) if raw else (distboost.bin(x, y, str(tmp_path / "store"), max_bins=16),)

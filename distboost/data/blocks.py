@@ -15,9 +15,8 @@ class BinnedRows(NamedTuple):
     bins: np.ndarray  # (n, D) uint8
     labels: np.ndarray  # (n,) int32: class index
     weights: np.ndarray  # (n,) float64: scaled to at most 2^WEIGHT_BITS; 0: the row is not there
-    values: np.ndarray | None = (
-        None  # (n, D) float64 before binning, for the algorithms that measure distances
-    )
+    # (n, D) float64: the values before binning, for algorithms that measure distances
+    values: np.ndarray | None = None
 
 
 class BinnedSet(NamedTuple):

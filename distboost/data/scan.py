@@ -25,7 +25,7 @@ SAMPLE_BYTES = 2**28
 SCAN_ROWS = 2**18  # labels and weights that are scanned together
 MAX_CLASSES = 2**16
 LARGEST_EXPONENT = 900  # (base 2) of weights that are added, so that their sums are finite
-# 2^22 (a weighted error in units of ERROR_UNIT) times a weight of 2^8 times so many rows: 2^62
+# 2^22 (a weighted error in units of 1/ERROR_FACTOR) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
 
 

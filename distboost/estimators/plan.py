@@ -7,7 +7,7 @@ import numpy as np
 from distboost.estimators.parameters import CommonParameters, algorithm_of, growth_limits
 from distboost.estimators.parameters import n_threads as threads_of
 from distboost.threads import available_cores
-from distboost.training.memory_plan import MemoryPlan, Task, parse_limit, reckon
+from distboost.training.memory_plan import MemoryPlan, Task, parse_limit, plan_memory
 
 
 def plan(
@@ -64,4 +64,6 @@ def plan(
     )
     on_cluster = n_workers is not None
     threads = n_threads or (1 if on_cluster else threads_of(estimator) or available_cores())
-    return reckon(task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster)
+    return plan_memory(
+        task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster
+    )

@@ -18,7 +18,7 @@ def column_weights(scores, code, shift, factor, w):
 
 
 @kernel
-def code_sides(scores, labels, weights, order, code, shift, factor, weight_unit, out):
+def code_sides(scores, labels, weights, order, code, shift, factor, weight_factor, out):
     """out[i] = (N[i], P[i], 1, weights[i], 0...): w[i, c] is in N[i, c] if code[y_i, c] is -1, in P[i, c] if it is +1."""
     # IN: scores (n, C) float64; code (K, C) of -1 and +1
     # OUT: out (n, channels) int32, or int64 if wide
@@ -34,8 +34,8 @@ def code_sides(scores, labels, weights, order, code, shift, factor, weight_unit,
             out[i, c] = 0 if positive else q
             out[i, n_columns + c] = q if positive else 0
         out[i, 2 * n_columns] = 1
-        if weight_unit > 0.0:
-            out[i, 2 * n_columns + 1] = np.int64(np.rint(weights[i] * weight_unit))
+        if weight_factor > 0.0:
+            out[i, 2 * n_columns + 1] = np.int64(np.rint(weights[i] * weight_factor))
 
 
 @kernel
@@ -50,8 +50,8 @@ def two_classes(scores, labels, code, column, out, sides):
 
 
 @kernel
-def code_risk(scores, labels, weights, code, decode, shifts, factor, unit, out, largest):
-    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and the weights w[i, c] to out[1 + c].
+def code_risk(scores, labels, weights, code, decode, shifts, factor, error_factor, out, largest):
+    """Adds the weights of misclassified rows to out[0], in units of 1/error_factor, and the weights w[i, c] to out[1 + c].
 
     largest[c] becomes the largest w[i, c]. The prediction is the first class of largest ``decode @ F[i]``; if `decode` is empty,
     of largest score.
@@ -78,4 +78,4 @@ def code_risk(scores, labels, weights, code, decode, shifts, factor, unit, out, 
             if score > best:
                 best, chosen = score, k
         if chosen != y:
-            out[0] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * error_factor))

@@ -65,12 +65,12 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
 
 @kernel
 def class_histogram(
-    bins, order, start, stop, labels, statistics, weights, weight_unit, count, features, offsets, slots, pool
-):
+    bins, order, start, stop, labels, statistics, weights, weight_factor, count, features, offsets, slots, pool
+):  # fmt: skip
     """pool[slots[m], offsets[d] + bins[i, d], y_i] += statistics[i]; channel `count` counts rows.
 
     For statistics of one number per row, summed by class. Channel `count + 1` sums the rows' own weights, in units of
-    1/weight_unit, unless that is 0.
+    1/weight_factor, unless that is 0.
     """
     # IN: labels (n,) int32; statistics (n,) int64; weights (n,) float64; the rest as in dense_histogram
     # OUT: pool (slots, total bins, C) int64, added to
@@ -80,10 +80,10 @@ def class_histogram(
             i = np.uintp(order[j])
             y = np.uintp(labels[i])
             w = statistics[i]
-            mass = np.int64(np.rint(weights[i] * weight_unit))
+            mass = np.int64(np.rint(weights[i] * weight_factor))
             for d in features:
                 b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
                 sums[b, y] += w
                 sums[b, np.uintp(count)] += 1
-                if weight_unit > 0.0:
+                if weight_factor > 0.0:
                     sums[b, np.uintp(count + 1)] += mass

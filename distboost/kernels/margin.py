@@ -67,10 +67,10 @@ def linked_weights(scores, y, s, link, u):
 
 
 @kernel
-def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_unit, out):
+def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_factor, out):
     """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] otherwise.
 
-    The row's own weight is in units of 1/weight_unit, and left out if weight_unit is 0. Returns the sum of all u[i, k].
+    The row's own weight is in units of 1/weight_factor, and left out if weight_factor is 0. Returns the sum of all u[i, k].
     """
     # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use; 0 <= own <= 1
     # OUT: out (n, C) int32, or int64 if wide; C > K (C > K + 1 with the weight)
@@ -90,13 +90,13 @@ def residuals(scores, labels, weights, order, s, link, own, shift, factor, weigh
         out[i, y] = whole if own == 1.0 else times(weights[i], np.rint(own * total))
         of_all += whole
         out[i, n_classes] = 1
-        if weight_unit > 0.0:
-            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
+        if weight_factor > 0.0:
+            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_factor))
     return of_all
 
 
 @kernel
-def projected_residuals(scores, labels, weights, order, s, link, code, shift, factor, weight_unit, out):
+def projected_residuals(scores, labels, weights, order, s, link, code, shift, factor, weight_factor, out):
     """out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, weights[i], 0...)."""
     # IN: code (K,) float64, between -1 and 1
     # OUT: out (n, C) int32, or int64 if wide
@@ -111,8 +111,8 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, fa
             total += (code[y] - code[k]) * u[k]
         out[i, 0] = times(weights[i], np.rint(total / 2.0))
         out[i, 1] = 1
-        if weight_unit > 0.0:
-            out[i, 2] = np.int64(np.rint(weights[i] * weight_unit))
+        if weight_factor > 0.0:
+            out[i, 2] = np.int64(np.rint(weights[i] * weight_factor))
 
 
 @kernel
@@ -221,8 +221,8 @@ def table_sides(T, values, s, step, out):
 
 
 @kernel
-def risk(scores, labels, weights, s, shift, factor, unit, out, largest):
-    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and sum_k e[i, k] to out[1].
+def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
+    """Adds the weights of misclassified rows to out[0], in units of 1/error_factor, and sum_k e[i, k] to out[1].
 
     largest[0] becomes the largest sum_k e[i, k] of one row. The prediction is the first class of largest score.
     """
@@ -245,11 +245,11 @@ def risk(scores, labels, weights, s, shift, factor, unit, out, largest):
         largest[0] = max(largest[0], total)
         out[1] += times(weights[i], np.rint(total * factor))
         if n_above > 0:
-            out[0] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * error_factor))
 
 
 @kernel
-def link_risk(scores, labels, weights, s, link, shifts, factor, unit, out, largest):
+def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, out, largest):
     """`risk` for the other links: the loss of each row, divided by e^shifts[1], is added to out[1].
 
     largest[0] becomes the largest sum_k u[i, k] of one row, largest[1] the largest loss.
@@ -272,7 +272,7 @@ def link_risk(scores, labels, weights, s, link, shifts, factor, unit, out, large
         largest[1] = max(largest[1], loss * loss_unit)
         out[1] += times(weights[i], np.rint(loss * loss_unit * factor))
         if wrong:
-            out[0] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * error_factor))
 
 
 @kernel

@@ -49,8 +49,8 @@ def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
 
 @kernel
-def response_risk(scores, labels, weights, s, shift, factor, unit, out, largest):
-    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and w_i to out[1 + its window]: see `margin.risk`.
+def response_risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
+    """Adds misclassified rows' weights to out[0], in units of 1/error_factor, and w_i to out[1 + its window]: see `margin.risk`.
 
     largest[0] becomes the largest exponent -s F[i, y_i] - shift.
     """
@@ -69,4 +69,4 @@ def response_risk(scores, labels, weights, s, shift, factor, unit, out, largest)
         b, w = windowed(exponent, last)
         out[1 + b] += times(weights[i], np.rint(w * factor))
         if wrong:
-            out[0] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * error_factor))

@@ -130,22 +130,22 @@ def add_similarities(X, kind, centre, direction, size, sign, values, first, last
 
 
 @inlined
-def flush(total, unit, out):
-    """Adds the sums of a tile, times `unit`, to the integers in out, and sets them to 0."""
+def flush(total, sum_factor, out):
+    """Adds the sums of a tile, times `sum_factor`, to the integers in out, and sets them to 0."""
     for r in range(total.shape[0]):
         for c in range(total.shape[1]):
-            out[r, c] += np.int64(total[r, c] * unit)
+            out[r, c] += np.int64(total[r, c] * sum_factor)
             total[r, c] = 0.0
 
 
 @kernel
-def correlations(scores, labels, weights, order, code, shifts, factor, unit, u, out):
+def correlations(scores, labels, weights, order, code, shifts, factor, sum_factor, u, out):
     """u[i, k] = -code[y_i, k] w[i, k], in units of 1/factor, w[i, k] = exp(-code[y_i, k] F[i, k] - shifts[k]).
 
     out[k, l] = sum of u[i, k] u[i, l] for l <= k; out[K, k] = sum of w[i, k] over the rows whose code is -1, out[K + 1, k] over
     those whose code is +1.
     """
-    # OUT: u (n, K) float64; out (K + 2, K) int64, in units of 1 / (factor unit)
+    # OUT: u (n, K) float64; out (K + 2, K) int64, in units of 1 / (factor sum_factor)
     n_classes = scores.shape[1]
     total = np.zeros((n_classes + 2, n_classes))
     load = 0.0
@@ -153,7 +153,7 @@ def correlations(scores, labels, weights, order, code, shifts, factor, unit, u, 
         i = order[j]
         c = weights[i]
         if load + c > _TILE:
-            flush(total, unit, out)
+            flush(total, sum_factor, out)
             load = 0.0
         load += c
         own = code[labels[i]]
@@ -164,7 +164,7 @@ def correlations(scores, labels, weights, order, code, shifts, factor, unit, u, 
             scaled = u[i, k] / factor
             for m in range(k + 1):
                 total[k, m] += np.rint(c * np.rint(scaled * u[i, m]))
-    flush(total, unit, out)
+    flush(total, sum_factor, out)
 
 
 @kernel
@@ -238,7 +238,7 @@ def drop(order, f, threshold, number, distances, dropped):
 
 
 @kernel
-def piece_sums(f, sign, labels, weights, order, code, u, unit, out):
+def piece_sums(f, sign, labels, weights, order, code, u, sum_factor, out):
     """out[b K + k, m] = sum of w[i, k] T_m(t) over the rows whose g = -code[y_i, k] f[i] lies in piece b, at t."""
     # IN: f (n,) float64; if `sign`, only its sign counts; u (n, K) from `correlations`
     # OUT: out (PIECES K, TERMS) int64
@@ -250,7 +250,7 @@ def piece_sums(f, sign, labels, weights, order, code, u, unit, out):
         i = order[j]
         c = weights[i]
         if load + c > _TILE:
-            flush(total, unit, out)
+            flush(total, sum_factor, out)
             load = 0.0
         load += c
         x = f[i]
@@ -265,7 +265,7 @@ def piece_sums(f, sign, labels, weights, order, code, u, unit, out):
             b = PIECES - 1 - piece if turned else piece
             for m in range(0, TERMS, LANES):
                 add_rounded_lanes(total, b * n_classes + k, m, c, abs(u[i, k]), T, np.int64(turned))
-    flush(total, unit, out)
+    flush(total, sum_factor, out)
 
 
 @inlined

@@ -7,7 +7,7 @@ from distboost.kernels.margin import times
 
 
 @kernel
-def vote_gains(costs, labels, weights, order, factor, weight_unit, out):
+def vote_gains(costs, labels, weights, order, factor, weight_factor, out):
     """out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1, then the row's weight: see `margin.residuals`."""
     # IN: costs (len(order), K) float64 in [0, 1]
     # OUT: out (n, C) int64
@@ -18,13 +18,13 @@ def vote_gains(costs, labels, weights, order, factor, weight_unit, out):
         for k in range(n_classes):
             out[i, k] = times(weights[i], np.rint((own - costs[j, k]) * factor))
         out[i, n_classes] = 1
-        if weight_unit > 0.0:
-            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_unit))
+        if weight_factor > 0.0:
+            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_factor))
 
 
 @kernel
-def vote_risk(scores, labels, weights, factor, unit, out):
-    """Adds the weights of misclassified rows to out[0], in units of 1/unit, and to out[1], in units of 1/factor.
+def vote_risk(scores, labels, weights, factor, error_factor, out):
+    """Adds the weights of misclassified rows to out[0], in units of 1/error_factor, and to out[1], in units of 1/factor.
 
     The prediction is the first class with the most votes. In out[1], a tie is an error, too.
     """
@@ -38,6 +38,6 @@ def vote_risk(scores, labels, weights, factor, unit, out):
             wrong |= scores[i, k] > scores[i, y] or (scores[i, k] == scores[i, y] and k < y)
             tied |= scores[i, k] >= scores[i, y] and k != y
         if wrong:
-            out[0] += np.int64(np.rint(weights[i] * unit))
+            out[0] += np.int64(np.rint(weights[i] * error_factor))
         if tied:
             out[1] += times(weights[i], factor)

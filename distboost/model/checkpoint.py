@@ -232,7 +232,7 @@ class Checkpoint:
         self._time = time.monotonic()  # of the last write
         self._swept = False
 
-    def go_on_from(self, learned: Learned) -> None:
+    def resume_from(self, learned: Learned) -> None:
         """Keeps the segments that are there as far as they hold what was learned: the others follow from there."""
         with suppress(FileNotFoundError, ModelFormatError):  # what is damaged is replaced as a whole
             listed = Manifest.decoded(_read(manifest_url(self.url)), manifest_url(self.url)).segments

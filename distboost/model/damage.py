@@ -1,4 +1,4 @@
-"""What an ensemble that was read from a file is checked with."""
+"""Checks of an ensemble that was read from a file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from distboost.errors import ModelFormatError
 
 
-class Intact:
-    """Called with a condition and what it is about; raises ModelFormatError unless it is true of the model's `part`."""
+class Requirement:
+    """A function `require(condition, what)` that raises ModelFormatError unless the condition holds for the model's `part`."""
 
     def __init__(self, part: str):
         self.part = part
 
-    def __call__(self, true: Any, what: str) -> None:
-        if not true:
+    def __call__(self, condition: Any, what: str) -> None:
+        if not condition:
             raise ModelFormatError(
                 f"the model's {self.part} are damaged: {what}. Get the file again from where it was saved."
             )

@@ -86,7 +86,7 @@ class Ensemble(ABC):
         """Adds the rounds of another ensemble."""
         self._set([*self._learners, *other._learners])
 
-    def become(self, other: Self) -> None:
+    def assign(self, other: Self) -> None:
         """Takes over the rounds of another ensemble in place of its own."""
         self._set(list(other._learners))
 

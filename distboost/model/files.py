@@ -83,7 +83,7 @@ def damage_reported(url: str) -> Iterator[None]:
 
 def n_features_of(header: dict[str, Any]) -> int:
     """The number of features that a header gives."""
-    return _whole(header["n_features"], "its number of features", 1, MOST_FEATURES)
+    return _integer(header["n_features"], "its number of features", 1, MOST_FEATURES)
 
 
 def feature_names_of(header: dict[str, Any]) -> np.ndarray | None:
@@ -104,7 +104,7 @@ def _classes(header: dict[str, Any]) -> np.ndarray:
     return classes
 
 
-def _whole(value: Any, what: str, least: int, most: int) -> int:
+def _integer(value: Any, what: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise ModelFormatError(f"{what} is {value!r:.100}, expected {least} to {most}.")
     return value
@@ -122,7 +122,7 @@ def read_learned(stored: Stored, algorithm: Callable[[int], Algorithm]) -> Learn
     last_part = parts[-1][1] if parts else {}
     best = _best(ensemble, history, last_part) if BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
-        ensemble = ensemble.copy(_whole(header["rounds"], "its number of rounds", 0, len(ensemble)))
+        ensemble = ensemble.copy(_integer(header["rounds"], "its number of rounds", 0, len(ensemble)))
     return Learned(classes, ensemble, history, best, data)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, SimilarityArrays
-from distboost.model.damage import Intact
+from distboost.model.damage import Requirement
 from distboost.model.ensemble import Ensemble
 from distboost.rows.messages import Step
 from distboost.similarity.search import Similarity
@@ -83,7 +83,7 @@ class SimilarityEnsemble(Ensemble):
 
 
 def _check_similarities(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
-    require = Intact("similarities")
+    require = Requirement("similarities")
     require.arrays(arrays, _ARRAYS)
     kind, anchors, tau = arrays["kind"], arrays["anchors"], arrays["tau"]
     shapes = {"kind": (), "sign": (), "anchors": (2, n_features), "tau": (), "values": (n_scores,)}

@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.errors import ModelFormatError
 from distboost.kernels import predict
-from distboost.model.damage import Intact
+from distboost.model.damage import Requirement
 from distboost.model.ensemble import Ensemble
 from distboost.rows.messages import Step
 from distboost.trees.grower import Tree
@@ -123,7 +123,7 @@ def _binned(nodes: dict[str, np.ndarray], edges: list[np.ndarray]) -> BinnedTree
 
 
 def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
-    require = Intact("trees")
+    require = Requirement("trees")
     require.arrays(arrays, _ARRAYS)
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
     n_nodes = len(arrays["feature"])

@@ -61,8 +61,8 @@ class BlockRows(Protocol):
     def kept(self, name: str) -> np.ndarray:
         """A kept array, as the last question left it."""
 
-    def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, from_zero: bool = False) -> np.ndarray:
-        """A kept array to write to, zero if it is new; with `from_zero`, its former content is not needed."""
+    def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> np.ndarray:
+        """A kept array to write to, zero if it is new; with `overwrite`, its content is arbitrary."""
 
-    def partition(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
+    def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """What a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""

@@ -69,7 +69,7 @@ class Rows(ABC):
         """Begin a new tree with the next question."""
 
     @abstractmethod
-    def plant(
+    def init_root(
         self, root: Root, rules: SplitRules, search: bool = True
     ) -> tuple[np.ndarray, BestSplits | None]:
         """Begin a new tree with the histogram of its root, node 0, which may have come with the last update.
@@ -77,7 +77,7 @@ class Rows(ABC):
         Returns
         -------
         sums : ndarray of shape (n,), int64
-            Over all rows of the tree: the statistic's sums, the number of rows and, with a weight unit, their weight.
+            Over all rows of the tree: the statistic's sums, the number of rows and, with a weight factor, their weight.
         best : BestSplits or None
             Of the root; None without a search.
         """
@@ -106,7 +106,7 @@ class Rows(ABC):
         """Drop what is known of nodes that will not be split further."""
 
     @abstractmethod
-    def is_sharp(self, statistic: Statistic | None) -> bool:
+    def keeps_precision(self, statistic: Statistic | None) -> bool:
         """Return whether the statistic keeps its digits when it is computed in the pass of the update."""
 
     # Sums and updates.

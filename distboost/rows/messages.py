@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.rows.block import BlockRows
 from distboost.rows.protocols import Reduction, Statistic, Weighting
-from distboost.rows.scales import ERROR_UNIT, Scale
+from distboost.rows.scales import ERROR_FACTOR, Scale
 
 
 class Splits(NamedTuple):
@@ -53,7 +53,7 @@ class RootQuestion:
     statistic: Statistic | None
     scale: Scale
     subsample: Subsample | None
-    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+    weight_factor: float  # of the rows' own weights, if they are summed too: else 0
 
 
 class Root(NamedTuple):
@@ -62,7 +62,7 @@ class Root(NamedTuple):
     features: np.ndarray  # (m,) int64, ascending
     statistic: Statistic | None
     subsample: Subsample | None
-    weight_unit: float  # of the rows' own weights, if they are summed too: else 0
+    weight_factor: float  # of the rows' own weights, if they are summed too: else 0
     most_histograms: int = 1  # nodes whose histograms are needed at a time
 
     def same(self, other: Root | None) -> bool:
@@ -101,9 +101,8 @@ class BestSplits(NamedTuple):
     missing_left: np.ndarray  # (m,) bool
     n_left: np.ndarray  # (m,) int64 rows
     n_right: np.ndarray  # (m,) int64 rows
-    left: (
-        np.ndarray
-    )  # (m, n) int64: sums over the rows on the left, as those of `Rows.plant`; zero where there is no split
+    # (m, n) int64: sums over the rows on the left, as those of `Rows.init_root`; zero where there is no split
+    left: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,8 @@ class Step(Protocol):
     @property
     def values(self) -> np.ndarray: ...
 
-    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
-        """Adds it to the block's scores; `parted`: the block's rows lie parted by the tree grown last."""
+    def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
+        """Adds it to the block's scores; `partitioned`: the block's rows lie partitioned by the tree grown last."""
 
 
 @dataclass(frozen=True)
@@ -157,16 +156,15 @@ class GivenScores(NamedTuple):
 
     values: np.ndarray  # (n_rows, n_scores)
 
-    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
         block.scores[block.present] += self.values[block.first + block.present]
 
 
 class Losses(NamedTuple):
     """One set of rows after a round."""
 
-    log_weights: (
-        np.ndarray
-    )  # logarithms of the rows' total weights under the algorithm's weighting, or of their losses
+    # (m,) float64: logarithms of the rows' total weights under the algorithm's weighting, or of their losses
+    log_weights: np.ndarray
     error: float  # fraction of misclassified rows
     n: float  # the rows' own total weight: their number, unless they are weighted
 
@@ -181,10 +179,10 @@ class RowCounts(NamedTuple):
     """The size of a set of rows, those of weight 0 left out."""
 
     n_rows: int
-    weight_units: int  # the total weight, in units of 1/ERROR_UNIT
+    weight_units: int  # the total weight, in units of 1/ERROR_FACTOR
     weighted: bool  # some row weighs other than 1
     digest: tuple[int, int] = (0, 0)  # by content, and by number and content: see kernels/digest.py
 
     @property
     def weight(self) -> float:
-        return self.weight_units / ERROR_UNIT
+        return self.weight_units / ERROR_FACTOR

@@ -26,7 +26,7 @@ class Weighting(Protocol):
         block: BlockRows,
         shifts: np.ndarray,
         factor: float,
-        unit: float,
+        error_factor: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None: ...
@@ -48,7 +48,7 @@ class Statistic(Protocol):
     def n_sums(self, n_classes: int) -> int: ...
 
     def prepare(
-        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None: ...
 
     def shift(self, shifts: Sequence[float]) -> float: ...
@@ -59,7 +59,7 @@ class Statistic(Protocol):
         spans: np.ndarray,
         features: np.ndarray,
         offsets: np.ndarray,
-        weight_unit: float,
+        weight_factor: float,
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> Any: ...
@@ -70,6 +70,6 @@ class Reduction(Protocol):
 
     def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced: ...
 
-    def nothing(self, n_leaves: int, n_classes: int) -> Reduced: ...
+    def initial(self, n_leaves: int, n_classes: int) -> Reduced: ...
 
     def shift(self, shifts: Sequence[float]) -> float: ...

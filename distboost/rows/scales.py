@@ -7,7 +7,7 @@ Sums of integers do not depend on their order. Every sum over all rows stays bel
   weight, W / 2 in all.
 * A number of a narrow statistic is at most 2^HISTOGRAM_BITS, its row's weight at most 2^WEIGHT_BITS: their product of 2^30 fits
   int32, and 2^32 rows fit an int64 sum.
-* Errors are counted in units of 1 / ERROR_UNIT: 2^22 2^8 2^32 = 2^62.
+* Errors are counted in units of 1 / ERROR_FACTOR: 2^22 2^8 2^32 = 2^62.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ERROR_UNIT = 2.0**22  # weights of misclassified rows are counted in units of 1/ERROR_UNIT
+# The kernels multiply weights of misclassified rows by it before they round: their sum is in units of 1/ERROR_FACTOR.
+ERROR_FACTOR = 2.0**22
 
 # Statistics may lose so many bits to a bound of the weights that is above the largest, or all that they have beyond ENOUGH_BITS.
 LOST_BITS = 8
@@ -28,7 +29,8 @@ ENOUGH_BITS = 30
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22
 
-LEAF_WEIGHT_UNIT = 2.0**20  # rows' own weights are summed in units of 1/LEAF_WEIGHT_UNIT
+# The histograms' sums of the rows' own weights are in units of 1/LEAF_WEIGHT_FACTOR.
+LEAF_WEIGHT_FACTOR = 2.0**20
 
 
 @dataclass(frozen=True)

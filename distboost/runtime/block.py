@@ -117,10 +117,10 @@ class Block:
             return np.zeros(*self._scores)
         return self.present.copy() if name == "order" else np.empty(0, np.int32)
 
-    def buffer(self, name: str, shape: tuple[int, ...], dtype: type, from_zero: bool = False) -> np.ndarray:
-        """An array to write to, which is kept: as it was left (zero when new); with `from_zero`, it may hold anything."""
+    def buffer(self, name: str, shape: tuple[int, ...], dtype: type, overwrite: bool = False) -> np.ndarray:
+        """An array to write to, which is kept: as it was left, zero if it is new. With `overwrite`, its content is arbitrary."""
         kept = self.buffers.get(name)
-        if kept is None and not from_zero:
+        if kept is None and not overwrite:
             kept = self._load(name)
         if kept is None or kept.shape != shape or kept.dtype != dtype:
             kept = empty(shape, dtype)
@@ -139,7 +139,7 @@ class Block:
         rows, rest = self.present, np.empty(0, np.int32)
         if drawn is not None:
             rows, rest = rows[drawn[rows]], rows[~drawn[rows]]
-        self.buffer("order", (len(rows),), np.int32, from_zero=True)[:] = rows
+        self.buffer("order", (len(rows),), np.int32, overwrite=True)[:] = rows
         self.rest = rest
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
@@ -157,7 +157,7 @@ class Block:
         )  # fmt: skip
         self.changed.add("order")
 
-    def partition(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
+    def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """What a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
         return self.scores, self.labels, self.weights, self.order, self.spans, leaves
 

@@ -96,18 +96,18 @@ class CoordinatedRows(Rows):
     # A round.
 
     def start_tree(self, root: Root) -> None:
-        shifts = self._bound if self.is_sharp(root.statistic) else self._shifts[0]
-        self._root = self._begun(root, shifts)
+        shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
+        self._root = self._root_question(root, shifts)
 
-    def plant(
+    def init_root(
         self, root: Root, rules: SplitRules, search: bool = True
     ) -> tuple[np.ndarray, BestSplits | None]:
         came_with_update, self._next_root = self._next_root, None
-        if not (root.same(came_with_update) and self.is_sharp(root.statistic)):
+        if not (root.same(came_with_update) and self.keeps_precision(root.statistic)):
             self.start_tree(root)
             self._ask_histograms([0], [self.tree.begin(root)])
             self.roots_asked += 1
-        sums = self.tree.plant(rules)
+        sums = self.tree.init_root(rules)
         return sums, self.tree.search([0]) if search else None
 
     def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
@@ -124,7 +124,7 @@ class CoordinatedRows(Rows):
     def forget(self, nodes: Sequence[int]) -> None:
         self.tree.forget(nodes)
 
-    def is_sharp(self, statistic: Statistic | None) -> bool:
+    def keeps_precision(self, statistic: Statistic | None) -> bool:
         """Whether the statistic keeps its digits when it is scaled by the bound of the weights that the last update was given.
 
         So it can be computed in the update's own pass. But a large step may raise the bound far above the largest weight that
@@ -139,14 +139,14 @@ class CoordinatedRows(Rows):
         bits = fine_bits(self.counts[0].weight)
         return bits if statistic.wide else min(HISTOGRAM_BITS, bits)
 
-    def _begun(self, root: Root, shifts: np.ndarray) -> RootQuestion:
+    def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """What it takes to begin a tree; its statistic is scaled by the shifts."""
         scale = Scale(0.0, 0)
         if root.statistic is not None:
             scale = Scale(root.statistic.shift(shifts.tolist()), self._bits(root.statistic))
         self._features, self.histogram_scale = root.features, scale
         self._queue = Splits.empty()
-        return RootQuestion(root.statistic, scale, root.subsample, root.weight_unit)
+        return RootQuestion(root.statistic, scale, root.subsample, root.weight_factor)
 
     def split(self, splits: Splits) -> None:
         """The splits travel with the next question: they cost no round trip."""
@@ -209,7 +209,7 @@ class CoordinatedRows(Rows):
         root, histograms, slots = None, None, []
         self._next_root = next_root
         if next_root is not None:
-            root = self._begun(next_root, self._bound)
+            root = self._root_question(next_root, self._bound)
             slots = [self.tree.begin(next_root)]
             histograms = self.tree.histograms
         question = UpdateQuestion(
@@ -227,7 +227,7 @@ class CoordinatedRows(Rows):
             losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
             self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
         if from_zero:
-            self._settle()
+            self._round_shifts_up()
         return losses
 
     # Between trainings.
@@ -237,7 +237,7 @@ class CoordinatedRows(Rows):
         self._queue = Splits.empty()
         losses = self.update(steps)
         if corrected:
-            self._settle()
+            self._round_shifts_up()
         return losses
 
     def continue_from(self, scores: np.ndarray, n_rounds: int) -> None:
@@ -246,7 +246,7 @@ class CoordinatedRows(Rows):
             self.round = n_rounds
             self.replay([GivenScores(scores)])
 
-    def _settle(self) -> None:
+    def _round_shifts_up(self) -> None:
         """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
         self._bound = self._shifts[0]

@@ -29,7 +29,7 @@ class ReplayLog:
     steps: tuple[Step, ...] = ()
     questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
 
-    def then(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
+    def with_question(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
         """With one question more."""
         if not isinstance(question, UpdateQuestion):
             return replace(self, questions=(*self.questions, question))
@@ -43,4 +43,4 @@ class ReplayLog:
         )
 
 
-NOTHING_TO_REPLAY = ReplayLog()
+EMPTY_LOG = ReplayLog()

@@ -26,11 +26,11 @@ from distboost.rows.messages import (
 )
 from distboost.rows.protocols import Statistic
 from distboost.rows.reduced import Reduced
-from distboost.rows.scales import ERROR_UNIT
+from distboost.rows.scales import ERROR_FACTOR
 from distboost.runtime.block import Block, Key, ParkedBlock, located
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.layout import Allotment, Layout, Reading
-from distboost.runtime.replay import NOTHING_TO_REPLAY, ReplayLog
+from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
@@ -84,7 +84,7 @@ class Shard:
         self._parked: dict[Key, ParkedBlock] = {}
         self._n_resident = 0
         self._statistic: Statistic | None = None
-        self._weight_unit = 0.0
+        self._weight_factor = 0.0
         self._n_sets = len(sets)
         self.take((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
 
@@ -96,7 +96,7 @@ class Shard:
         return [self._resident[key] for key in sorted(self._resident) if key.number == 0]
 
     def take(
-        self, items: Iterable[tuple[Key, BinnedRows | Reading]], log: ReplayLog = NOTHING_TO_REPLAY
+        self, items: Iterable[tuple[Key, BinnedRows | Reading]], log: ReplayLog = EMPTY_LOG
     ) -> dict[Key, int]:
         """Holds these rows too, after replaying the log on them. Several threads may do this at a time.
 
@@ -122,7 +122,7 @@ class Shard:
             return key, block.digest[1]
 
         def park(key: Key, parked: ParkedBlock) -> None:
-            if log is not NOTHING_TO_REPLAY:
+            if log is not EMPTY_LOG:
                 with located(key):
                     block = parked.open()
                     self._replay(key, block, log)
@@ -152,13 +152,13 @@ class Shard:
     def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
         """Brings a block that was read again to where it was."""
         for step in log.steps:
-            step.add(block, self.missing_bin, parted=False)
+            step.add(block, self.missing_bin, partitioned=False)
             block.changed.add("scores")
         block.round = log.round
         for question in log.questions if key.number == 0 else ():
             self._prepare(question.root, question.splits, key, block)
             if isinstance(question, SumsQuestion):  # some leave what later ones read
-                question.reduction.accumulate(block, question.leaves, question.scale, self._nothing(question))
+                question.reduction.accumulate(block, question.leaves, question.scale, self._initial(question))
 
     def drop(self, keys: Collection[Key]) -> None:
         """Holds these rows no longer. (Their place in the scratch file stays taken.)"""
@@ -201,14 +201,14 @@ class Shard:
             try:
                 total = accumulators.pop()
             except IndexError:
-                total = self._nothing(question)
+                total = self._initial(question)
             accumulators.append(question.reduction.accumulate(block, question.leaves, question.scale, total))
 
         self._visit(add, [0], ["sums", *_kinds(question.root)], only=only)
-        return reduce(Reduced.combined, accumulators or [self._nothing(question)])
+        return reduce(Reduced.combined, accumulators or [self._initial(question)])
 
-    def _nothing(self, question: SumsQuestion) -> Reduced:
-        return question.reduction.nothing(len(question.leaves), self.n_classes)
+    def _initial(self, question: SumsQuestion) -> Reduced:
+        return question.reduction.initial(len(question.leaves), self.n_classes)
 
     def update(
         self,
@@ -232,7 +232,7 @@ class Shard:
                 self._add(question, key, block)
             sums, largest, _ = nothing.copied()
             weighting.risk(
-                block, question.shifts[number], question.factors[number], ERROR_UNIT, sums[number], largest[number]
+                block, question.shifts[number], question.factors[number], ERROR_FACTOR, sums[number], largest[number]
             )  # fmt: skip
             return Reduced(sums, largest), self._prepare(root, NO_SPLITS, key, block)
 
@@ -246,7 +246,7 @@ class Shard:
 
     def _begin(self, root: RootQuestion | None) -> None:
         if root is not None:
-            self._statistic, self._weight_unit = root.statistic, root.weight_unit
+            self._statistic, self._weight_factor = root.statistic, root.weight_factor
 
     def _prepare(self, root: RootQuestion | None, splits: Splits, key: Key, block: Block) -> np.ndarray:
         """Begins a tree, if there is a root, and splits nodes, if there are splits; the block's totals of the statistic."""
@@ -254,7 +254,7 @@ class Shard:
         if root is not None and key.number == 0:
             block.start_tree(_drawn(block, root.subsample))
             if root.statistic is not None:
-                totals = root.statistic.prepare(block, block.order, root.scale, root.weight_unit)
+                totals = root.statistic.prepare(block, block.order, root.scale, root.weight_factor)
         if len(splits.node):
             block.split(splits, self.missing_bin)
         return _no_totals(root) if totals is None else np.array(totals, np.int64)
@@ -266,7 +266,7 @@ class Shard:
         if question.from_zero:
             block.scores[:] = 0.0
         for step in question.steps:
-            step.add(block, self.missing_bin, parted=key.number == 0)
+            step.add(block, self.missing_bin, partitioned=key.number == 0)
         block.changed.add("scores")
         block.round = question.round
 
@@ -286,7 +286,7 @@ class Shard:
 
             def sum_features(group: np.ndarray) -> None:
                 for block, own in zip(blocks, spans, strict=True):
-                    statistic.histogram(block, own, group, self.offsets, self._weight_unit, slots, pool)
+                    statistic.histogram(block, own, group, self.offsets, self._weight_factor, slots, pool)
 
             self.threads.map(sum_features, groups)
             self.passes["histogram"] += sum(int(np.diff(own).sum()) for own in spans)

@@ -74,7 +74,7 @@ class Similarity(NamedTuple):
     def two_point(cls, x: np.ndarray, z: np.ndarray, sign: bool) -> Similarity:
         return cls(TWO_POINT, np.stack([x, z]), 0.0, sign)
 
-    def step(self, values: np.ndarray, parted: bool = True) -> SimilarityStep:
+    def step(self, values: np.ndarray, partitioned: bool = True) -> SimilarityStep:
         """The step that adds this similarity times `values` (1, n_scores)."""
         return SimilarityStep(arrays_of([self]), self.sign, values)
 
@@ -94,7 +94,7 @@ class SimilarityStep(NamedTuple):
     sign: bool
     values: np.ndarray
 
-    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
         sign = np.array([self.sign])
         similarity.add_similarities(block.values, *self.arrays, sign, self.values, 0, 1, block.scores)
 

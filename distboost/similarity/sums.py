@@ -34,8 +34,8 @@ class Correlations(Reduction):
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         similarity.correlations(
-            block.scores, block.labels, block.weights, block.order, self.weighting.code, self.shifts, *_grid(scale),
-            block.buffer("signed weights", block.scores.shape, np.float64, from_zero=True), out,
+            block.scores, block.labels, block.weights, block.order, self.weighting.code, self.shifts, *_grid_factors(scale),
+            block.buffer("signed weights", block.scores.shape, np.float64, overwrite=True), out,
         )  # fmt: skip
 
 
@@ -66,10 +66,10 @@ class Isolation(Reduction):
         return (0,)
 
     def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
-        sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
-        v = block.buffer("binarized", (block.n_rows,), np.float64, from_zero=True)
+        sums, maxima, _ = self.initial(len(leaves), block.n_classes)
+        v = block.buffer("binarized", (block.n_rows,), np.float64, overwrite=True)
         row, loss = similarity.isolate(
-            block.labels, block.weights, block.order, self.weighting.code, _grid(scale)[0], block.kept("signed weights"),
+            block.labels, block.weights, block.order, self.weighting.code, _grid_factors(scale)[0], block.kept("signed weights"),
             self.sides, self.units, self.projection, v, maxima,
         )  # fmt: skip
         return Reduced(sums, maxima, _best(block, row, loss, v))
@@ -137,14 +137,14 @@ class Trials(Reduction):
         return len(self.arrays.kind), PIECES, n_classes, TERMS
 
     def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
-        sums, maxima, best = self.nothing(len(leaves), block.n_classes)
+        sums, maxima, best = self.initial(len(leaves), block.n_classes)
         f = np.zeros(block.n_rows)
-        unit = _grid(scale)[1]
+        sum_factor = _grid_factors(scale)[1]
         for t, out in enumerate(sums):
             similarity.evaluate(_values(block), block.order, *self.arrays, t, f)
             similarity.piece_sums(
                 f, self.sign, block.labels, block.weights, block.order, self.weighting.code, block.kept("signed weights"),
-                unit, out.reshape(-1, TERMS),
+                sum_factor, out.reshape(-1, TERMS),
             )  # fmt: skip
         if self.number:
             v, distances, dropped = _search_state(block)
@@ -153,8 +153,8 @@ class Trials(Reduction):
         return Reduced(sums, maxima, best)
 
 
-def _grid(scale: Scale) -> tuple[float, float]:
-    """(factor, unit): weights are multiples of 1/factor, their sums are integers in units of 1 / (factor unit)."""
+def _grid_factors(scale: Scale) -> tuple[float, float]:
+    """(factor, sum_factor): weights are multiples of 1/factor, their sums are integers in units of 1 / (factor sum_factor)."""
     bits = min(scale.bits, GRID_BITS)
     return float(2**bits), float(2 ** (scale.bits - bits))
 

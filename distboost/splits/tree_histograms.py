@@ -46,7 +46,7 @@ class TreeHistograms:
         """Forget the tree before; return the slot of the new root's histogram."""
         assert root.statistic is not None, "trees without a statistic have no histograms"
         self._n_sums = root.statistic.n_sums(self._n_classes)
-        self._weighted = root.weight_unit > 0
+        self._weighted = root.weight_factor > 0
         self._features = root.features
         n_channels = self._n_sums + 1 + self._weighted
         self.forget(list(self.slots))
@@ -55,7 +55,7 @@ class TreeHistograms:
         [self.slots[0]] = self._histograms.take(1)
         return self.slots[0]
 
-    def plant(self, rules: SplitRules) -> np.ndarray:
+    def init_root(self, rules: SplitRules) -> np.ndarray:
         """Return the sums (n_channels,), int64, over the root's histogram, which has been filled."""
         histograms, d = self.histograms, self._features[0]
         first, stop = histograms.offsets[d], histograms.offsets[d + 1]

@@ -112,7 +112,7 @@ def train(
             break
         if not changes:
             found = found._replace(outcome="")  # the next round may draw better rows and features
-        steps = _take(ensemble, found, schedule.learning_rate, edges)
+        steps = _add_round(ensemble, found, schedule.learning_rate, edges)
         if found.rewritten is None:
             ends = found.outcome or len(ensemble) == schedule.n_rounds
             statistic = None if ends else algorithm.statistic(rows.round + 1)
@@ -133,7 +133,7 @@ def train(
             stalled = history.has_stalled(patience)
             history.outcome = "callback" if stopped else "early stopping" if stalled else "rounds"
     if patience is not None:
-        ensemble.become(best)
+        ensemble.assign(best)
     return history
 
 
@@ -147,15 +147,15 @@ def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:
         )
 
 
-def _take(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np.ndarray]) -> list[Step]:
+def _add_round(ensemble: Ensemble, found: Round, learning_rate: float, edges: list[np.ndarray]) -> list[Step]:
     """Append a round to the ensemble; return the steps to add to the scores (from zero, if the round rewrites earlier ones)."""
     values = [learning_rate * learner.values for learner in found.learners]
     ensemble.append([learner.weak for learner in found.learners], values, edges)
     if found.rewritten is not None:
         ensemble.rewrite([*found.rewritten, *values])
         return ensemble.steps(range(len(ensemble)), edges)
-    parted = len(found.learners) == 1
-    return [learner.weak.step(v, parted) for learner, v in zip(found.learners, values, strict=True)]
+    partitioned = len(found.learners) == 1
+    return [learner.weak.step(v, partitioned) for learner, v in zip(found.learners, values, strict=True)]
 
 
 def _replayed(

@@ -162,7 +162,7 @@ def parse_limit(given: int | str | None) -> int | None:
         ) from error
 
 
-def reckon(
+def plan_memory(
     task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
 ) -> MemoryPlan:
     """Compute how much memory each part takes and how many rows stay in memory.

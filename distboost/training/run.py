@@ -56,7 +56,7 @@ def run(
     else:
         data, start = resumption.joined_digest(data), resumption.start()
         if keeper is not None:
-            keeper.checkpoint.go_on_from(resumption.earlier)
+            keeper.checkpoint.resume_from(resumption.earlier)
 
     def keep(ensemble: Ensemble, history: History, best: Ensemble) -> None:
         if keeper is not None and keeper.checkpoint.is_due(len(ensemble)):

@@ -27,7 +27,7 @@ from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.layout import Layout
-from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, reckon
+from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, plan_memory
 from distboost.trees.grower import GrowthLimits
 
 log = logging.getLogger("distboost")
@@ -111,7 +111,7 @@ class Staging:
             may_have_more_classes,
         )
         n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
-        return reckon(
+        return plan_memory(
             task,
             runtime.limit(self.memory_limit),
             runtime.n_processes,

@@ -11,7 +11,7 @@ import numpy as np
 from distboost.kernels import random
 from distboost.rows.interface import Rows
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
-from distboost.rows.scales import LEAF_WEIGHT_UNIT
+from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.trees.tree import BinnedTree, TreeStep
 from distboost.weights.base import Statistic
 
@@ -61,9 +61,9 @@ class Tree(NamedTuple):
     def n_leaves(self) -> int:
         return len(self.leaves)
 
-    def step(self, values: np.ndarray, parted: bool = True) -> TreeStep:
-        """The tree with its leaves' values; not `parted`, if another tree was grown after it."""
-        return TreeStep(self.binned, values, self.leaves if parted else None)
+    def step(self, values: np.ndarray, partitioned: bool = True) -> TreeStep:
+        """The tree with its leaves' values; `partitioned`: no other tree was grown after it."""
+        return TreeStep(self.binned, values, self.leaves if partitioned else None)
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class TreeGrower:
 
     def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
         """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
-        root = self.plant(statistic, kind, max_depth)
+        root = self.init_root(statistic, kind, max_depth)
         if not root.gain > 0:
             self.rows.forget([root.id])
         if self.limits.max_leaf_nodes is None:
@@ -123,11 +123,11 @@ class TreeGrower:
         return self._root(statistic, self.rows.round + 1)
 
     def _root(self, statistic: Statistic | None, round: int) -> Root:
-        unit = LEAF_WEIGHT_UNIT if self.weighted and statistic is not None else 0.0
+        factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
         features = _draw_features(self.rows.n_features, self.limits, round).astype(np.int64)
-        return Root(features, statistic, _draw_rows(self.limits, round), unit, self._most_histograms)
+        return Root(features, statistic, _draw_rows(self.limits, round), factor, self._most_histograms)
 
-    def plant(
+    def init_root(
         self, statistic: Statistic, kind: int, max_depth: int | None = None, search: bool = True
     ) -> Node:
         """Begins a tree: its root, with the best split if it is searched and may be split."""
@@ -140,11 +140,11 @@ class TreeGrower:
         root, node = self._root(statistic, self.rows.round), Node(0, 0, is_summed=True)
         self.features = root.features
         rules = SplitRules(kind, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf)
-        sums, best = self.rows.plant(root, rules, search and self.may_split(node))
+        sums, best = self.rows.init_root(root, rules, search and self.may_split(node))
         if best is not None:
-            take([node], best)
+            note_best_splits([node], best)
         self.sums = {node.id: sums}
-        self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_UNIT if self.weighted else 1.0)
+        self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_FACTOR if self.weighted else 1.0)
         return node
 
     # Orders of growth.
@@ -177,7 +177,7 @@ class TreeGrower:
         if siblings:
             best = self.rows.best_splits([pair.ids for pair in siblings])
             assert best is not None
-            take([*(f.smaller for f in siblings), *(f.larger for f in siblings)], best)
+            note_best_splits([*(f.smaller for f in siblings), *(f.larger for f in siblings)], best)
         frontier = [child for pair in siblings for child in (pair.smaller, pair.larger)]
         return sorted(frontier, key=lambda node: node.id)
 
@@ -195,7 +195,7 @@ class TreeGrower:
 
         These others are split for the last time, or neither of their children has rows enough to be split.
         """
-        parted, siblings, bare, done = [], [], [], []
+        applied, siblings, bare, done = [], [], [], []
         for node in nodes:
             left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
             self.n_nodes += 2
@@ -204,7 +204,7 @@ class TreeGrower:
             assert node.left is not None
             self.sums[left.id] = node.left
             self.sums[right.id] = self.sums.pop(node.id) - node.left
-            parted.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
+            applied.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
             if last or not self.may_split(left):
                 done.append(node.id)
             elif not (self.has_rows(left) or self.has_rows(right)):
@@ -215,7 +215,7 @@ class TreeGrower:
                 smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
                 siblings.append(Split(node, smaller, larger))
         self.rows.forget(done)
-        self.rows.split(Splits.of(parted))
+        self.rows.split(Splits.of(applied))
         return siblings, bare
 
     def finished(self) -> Tree:
@@ -247,11 +247,11 @@ class TreeGrower:
         n = self.n_sums
         mass = sums[:, n]
         if self.weighted:
-            mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_UNIT).astype(np.int64))
+            mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_FACTOR).astype(np.int64))
         return Tree(binned, gain, np.array(leaves, np.int64), self.weight, sums[:, :n], mass)
 
 
-def take(nodes: list[Node], best: BestSplits) -> None:
+def note_best_splits(nodes: list[Node], best: BestSplits) -> None:
     """Notes the best split of each node."""
     *columns, left = best
     for node, split, sums in zip(

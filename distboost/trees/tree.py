@@ -25,11 +25,11 @@ class TreeStep(NamedTuple):
 
     tree: BinnedTree
     values: np.ndarray  # (leaves, n_scores)
-    leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie parted by this tree
+    leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie partitioned by this tree
 
-    def add(self, block: BlockRows, missing_bin: np.ndarray, parted: bool) -> None:
+    def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
         rest = block.present
-        if parted and self.leaves is not None:
+        if partitioned and self.leaves is not None:
             update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)
             rest = block.rest
         if len(rest):

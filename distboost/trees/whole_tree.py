@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from distboost.kernels import gains
-from distboost.trees.grower import Node, Tree, TreeGrower, take
+from distboost.trees.grower import Node, Tree, TreeGrower, note_best_splits
 from distboost.weights.base import Statistic
 
 
@@ -46,7 +46,7 @@ class WholeTree:
             worth, flipped = -sums.sum(dtype=np.float64), -np.inf  # the loss before the tree
         if node.is_summed:
             context = np.concatenate([others, np.full((2, 1), worth)], axis=1)
-            take([node], self.grow.rows.best_split(node.id, context))
+            note_best_splits([node], self.grow.rows.best_split(node.id, context))
         if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
             node.gain = 0.0
             return "flip"
@@ -83,7 +83,7 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
     leaf's sign round; when all leaves have come to one sign, the constant is the learner. A leaf stays as it is if nothing
     lowers the loss.
     """
-    root = grow.plant(statistic, gains.WHOLE_TREE, search=False)
+    root = grow.init_root(statistic, gains.WHOLE_TREE, search=False)
     tree = WholeTree(grow, root)
     level = [root]
     while level:

@@ -48,7 +48,7 @@ class Weighting(ABC):
         block: BlockRows,
         shifts: np.ndarray,
         factor: float,
-        unit: float,
+        error_factor: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
@@ -61,8 +61,8 @@ class Weighting(ABC):
             What the weights are scaled by.
         factor : float
             Weights are summed in units of 1/factor.
-        unit : float
-            Misclassified rows' own weights are summed in units of 1/unit.
+        error_factor : float
+            Misclassified rows' own weights are summed in units of 1/error_factor.
         out : ndarray of shape (1 + n_sums,), int64
             The errors are added to out[0], the other sums to out[1:].
         largest : ndarray of shape (n_shifts,), float64
@@ -121,18 +121,18 @@ class Statistic(ABC):
 
     @abstractmethod
     def prepare(
-        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None:
         """Computes the vectors of the rows in use, and returns their totals if there are any."""
 
-    def buffer(self, block: BlockRows, weight_unit: float) -> np.ndarray:
+    def buffer(self, block: BlockRows, weight_factor: float) -> np.ndarray:
         """Where `prepare` puts the vectors: (n, channels), int64 if wide, else int32.
 
-        A vector is followed by a 1 and, with a `weight_unit` above 0, by the row's own weight.
+        A vector is followed by a 1 and, with a `weight_factor` above 0, by the row's own weight.
         """
-        n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_unit > 0))
+        n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_factor > 0))
         dtype = np.int64 if self.wide else np.int32
-        return block.buffer("statistics", (block.n_rows, n_channels), dtype, from_zero=True)
+        return block.buffer("statistics", (block.n_rows, n_channels), dtype, overwrite=True)
 
     def shift(self, shifts: Sequence[float]) -> float:
         """The shift that the vectors are scaled by, from the weighting's shifts."""
@@ -144,7 +144,7 @@ class Statistic(ABC):
         spans: np.ndarray,
         features: np.ndarray,
         offsets: np.ndarray,
-        weight_unit: float,
+        weight_factor: float,
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> None:
@@ -159,8 +159,8 @@ class Statistic(ABC):
             Which features to sum.
         offsets : ndarray of shape (D + 1,), int64
             Feature d owns the bins ``offsets[d]:offsets[d + 1]`` of a histogram.
-        weight_unit : float
-            Rows' own weights are summed in units of 1/weight_unit; 0: they are not summed.
+        weight_factor : float
+            Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
         slots : ndarray of shape (m,), int64
             Where in the pool each node's histogram is.
         pool : ndarray of shape (slots, bins, channels), int64
@@ -192,7 +192,7 @@ class Reduction(ABC):
 
     def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
         """The sums, maxima and best row of one block."""
-        sums, maxima, _ = self.nothing(len(leaves), block.n_classes)
+        sums, maxima, _ = self.initial(len(leaves), block.n_classes)
         self.add(block, leaves, scale, sums)
         return Reduced(sums, maxima)
 
@@ -203,7 +203,7 @@ class Reduction(ABC):
             return into
         return into.combined(self.answer(block, leaves, scale))
 
-    def nothing(self, n_leaves: int, n_classes: int) -> Reduced:
+    def initial(self, n_leaves: int, n_classes: int) -> Reduced:
         """The answer of no rows."""
         return Reduced(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))
 

@@ -59,14 +59,14 @@ class CodeWeights(Weighting):
         block: BlockRows,
         shifts: np.ndarray,
         factor: float,
-        unit: float,
+        error_factor: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
         decode = np.zeros((0, 0)) if self.decode is None else self.decode
         codes.code_risk(
-            block.scores, block.labels, block.weights, self.code, decode, shifts, factor, unit, out, largest
-        )
+            block.scores, block.labels, block.weights, self.code, decode, shifts, factor, error_factor, out, largest
+        )  # fmt: skip
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         return log_totals(sums, shifts)
@@ -100,11 +100,11 @@ class CodeSides(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return 2 * self.weighting.n_columns
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        out = self.buffer(block, weight_unit)
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        out = self.buffer(block, weight_factor)
         codes.code_sides(
             block.scores, block.labels, block.weights, rows, self.weighting.code, scale.shift, scale.factor,
-            weight_unit, out,
+            weight_factor, out,
         )  # fmt: skip
 
     def shift(self, shifts: Sequence[float]) -> float:
@@ -126,9 +126,9 @@ class ColumnSides(Statistic):
     def row_bytes(self, n_classes: int) -> int:
         return 8 + 16 + 4  # weight (int64), two scores (float64), side (int32)
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
-        out = block.buffer("class statistics", (block.n_rows,), np.int64, from_zero=True)
+        out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
 
     def histogram(
@@ -137,13 +137,13 @@ class ColumnSides(Statistic):
         spans: np.ndarray,
         features: np.ndarray,
         offsets: np.ndarray,
-        weight_unit: float,
+        weight_factor: float,
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> None:
         histogram.class_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("sides"),
-            block.kept("class statistics"), block.weights, weight_unit, 2, features, offsets, slots, pool,
+            block.kept("class statistics"), block.weights, weight_factor, 2, features, offsets, slots, pool,
         )  # fmt: skip
 
     def shift(self, shifts: Sequence[float]) -> float:
@@ -162,7 +162,7 @@ class ColumnSums(Reduction):
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
-        _, _, *partition = block.partition(leaves)
+        _, _, *partition = block.leaf_arrays(leaves)
         response.class_sums(scores, sides, *partition, 1.0, scale.shift, scale.factor, out)
 
     def shift(self, shifts: Sequence[float]) -> float:
@@ -172,6 +172,6 @@ class ColumnSums(Reduction):
 def _as_two_classes(block: BlockRows, code: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
     """A column as a problem of two classes: scores (n, 2), where the own class has code[y_i] F[i, column], and classes (n,)."""
     scores = np.empty((block.n_rows, 2))
-    sides = block.buffer("sides", (block.n_rows,), np.int32, from_zero=True)
+    sides = block.buffer("sides", (block.n_rows,), np.int32, overwrite=True)
     codes.two_classes(block.scores, block.labels, code, column, scores, sides)
     return scores, sides

@@ -65,7 +65,7 @@ class CorrectiveSlopes(Reduction):
         return len(self.W) + 1, n_classes
 
     def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
-        sums, maxima, _ = self.nothing(0, block.n_classes)
+        sums, maxima, _ = self.initial(0, block.n_classes)
         corrective.corrective_slopes(
             block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,
             self.stumps.missing_left, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,

@@ -56,17 +56,17 @@ class MarginWeights(Weighting):
         block: BlockRows,
         shifts: np.ndarray,
         factor: float,
-        unit: float,
+        error_factor: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
         if self.link == EXPONENTIAL:
             margin.risk(
-                block.scores, block.labels, block.weights, self.s, shifts[0], factor, unit, out, largest
-            )
+                block.scores, block.labels, block.weights, self.s, shifts[0], factor, error_factor, out, largest
+            )  # fmt: skip
         else:
             margin.link_risk(
-                block.scores, block.labels, block.weights, self.s, self.link, shifts, factor, unit, out, largest
+                block.scores, block.labels, block.weights, self.s, self.link, shifts, factor, error_factor, out, largest
             )  # fmt: skip
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
@@ -90,11 +90,11 @@ class Residuals(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> list[int]:
-        out = self.buffer(block, weight_unit)
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> list[int]:
+        out = self.buffer(block, weight_factor)
         total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
-            scale.shift, scale.factor, weight_unit, out,
+            scale.shift, scale.factor, weight_factor, out,
         )  # fmt: skip
         return [total]
 
@@ -113,11 +113,11 @@ class ProjectedResiduals(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return 1
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        out = self.buffer(block, weight_unit)
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        out = self.buffer(block, weight_factor)
         margin.projected_residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.code,
-            scale.shift, scale.factor, weight_unit, out,
+            scale.shift, scale.factor, weight_factor, out,
         )  # fmt: skip
 
 
@@ -138,7 +138,7 @@ class ClassPairs(Reduction):
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         groups = np.arange(len(leaves)) if self.groups is None else self.groups
         margin.class_pairs(
-            *block.partition(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, groups, out
+            *block.leaf_arrays(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, groups, out
         )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ class HitsAndMisses(Reduction):
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.hits_and_misses(
-            *block.partition(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, out
+            *block.leaf_arrays(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, out
         )
 
 
@@ -181,8 +181,8 @@ class LineSides(Reduction):
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.line_sides(
-            *block.partition(leaves), self.weighting.s, scale.shift, scale.factor, self.values, self.step, out
-        )
+            *block.leaf_arrays(leaves), self.weighting.s, scale.shift, scale.factor, self.values, self.step, out
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class LogisticSlopes(Reduction):
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         margin.logistic_slopes(
-            *block.partition(leaves), scale.shift, scale.factor, self.signs, self.centre, self.nodes, out
+            *block.leaf_arrays(leaves), scale.shift, scale.factor, self.signs, self.centre, self.nodes, out
         )
 
     def shift(self, shifts: Sequence[float]) -> float:

@@ -32,12 +32,12 @@ class ResponseWeights(Weighting):
         block: BlockRows,
         shifts: np.ndarray,
         factor: float,
-        unit: float,
+        error_factor: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
         response.response_risk(
-            block.scores, block.labels, block.weights, self.s, shifts[0], factor, unit, out, largest
+            block.scores, block.labels, block.weights, self.s, shifts[0], factor, error_factor, out, largest
         )
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
@@ -63,8 +63,8 @@ class ClassWeights(Statistic):
     def row_bytes(self, n_classes: int) -> int:
         return 8  # weight (int64)
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        out = block.buffer("class statistics", (block.n_rows,), np.int64, from_zero=True)
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
@@ -75,13 +75,13 @@ class ClassWeights(Statistic):
         spans: np.ndarray,
         features: np.ndarray,
         offsets: np.ndarray,
-        weight_unit: float,
+        weight_factor: float,
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> None:
         histogram.class_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.labels, block.kept("class statistics"),
-            block.weights, weight_unit, block.n_classes, features, offsets, slots, pool,
+            block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,
         )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ class ClassSums(Reduction):
         return n_leaves, response.WINDOWS, n_classes
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
-        response.class_sums(*block.partition(leaves), self.weighting.s, scale.shift, scale.factor, out)
+        response.class_sums(*block.leaf_arrays(leaves), self.weighting.s, scale.shift, scale.factor, out)
 
 
 # Rounding to whole units changes a weight of 2^29 units or more by at most 2^-30 of it, less than 1e-9. A much larger bound

@@ -33,11 +33,11 @@ class Votes(Weighting):
         block: BlockRows,
         shifts: np.ndarray,
         factor: float,
-        unit: float,
+        error_factor: float,
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
-        votes.vote_risk(block.scores, block.labels, block.weights, factor, unit, out)
+        votes.vote_risk(block.scores, block.labels, block.weights, factor, error_factor, out)
         largest[0] = 1.0
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
@@ -64,10 +64,10 @@ class PotentialGains(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_unit: float) -> None:
-        out = self.buffer(block, weight_unit)
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        out = self.buffer(block, weight_factor)
         votes.vote_gains(
-            self.costs(block, rows), block.labels, block.weights, rows, scale.factor, weight_unit, out
+            self.costs(block, rows), block.labels, block.weights, rows, scale.factor, weight_factor, out
         )
 
     def costs(self, block: BlockRows, rows: np.ndarray) -> np.ndarray:

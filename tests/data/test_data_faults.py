@@ -43,7 +43,7 @@ from distboost.errors import BinnedStoreError, DataError, StoreError
 from distboost.io import retry
 from distboost.io.storage import DurableStore
 from distboost.runtime.streaming.scratch import Scratch
-from distboost.training import memory_plan as reckoning
+from distboost.training import memory_plan
 
 BLOCK = 60
 UNREADABLE = Path(
@@ -477,7 +477,7 @@ MEANWHILE = {
 @pytest.fixture
 def streaming(blobs, tmp_path, monkeypatch):
     """streaming(callback): a fitted model, most rows of which were read in each round; after each the callback is called."""
-    monkeypatch.setattr(reckoning, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
 
@@ -636,12 +636,12 @@ from pathlib import Path
 import numpy as np
 import distboost
 from distboost.io import retry
-from distboost.training import memory_plan as reckoning
+from distboost.training import memory_plan
 from distboost.errors import StoreError
 
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 retry.FIRST_WAIT = 0.001
-reckoning.PROCESS_BYTES = 0
+memory_plan.PROCESS_BYTES = 0
 folder = Path(sys.argv[1])
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(3000, 4)), rng.integers(0, 3, 3000)

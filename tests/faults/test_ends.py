@@ -110,7 +110,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
     finally:
         three.restore(0)
         three.client.unregister_worker_plugin("poison")
-    assert len(traps.struck(tmp_path, stage)) <= 3 * coordinator.MOST_LOSSES
+    assert len(traps.struck(tmp_path, stage)) <= 3 * coordinator.MOST_RECENT_LOSSES
     assert all(three.exit_of(dead) == -signal.SIGKILL for dead in traps.struck(tmp_path, stage))
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.coordinator import MOST_LOSSES, DistributedRows, LostError
+from distboost.runtime.cluster.coordinator import MOST_RECENT_LOSSES, DistributedRows, WorkerLostError
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.local import LocalRuntime
@@ -63,7 +63,9 @@ class Trouble:
     def any(cls, chooser: random.Random) -> Trouble:
         """As many losses as a single question survives, in quick succession or spread out."""
         return cls(
-            chooser.randint(1, MOST_LOSSES), chooser.choice((0.01, 0.04, 0.15)), chooser.choice((0.05, 0.2))
+            chooser.randint(1, MOST_RECENT_LOSSES),
+            chooser.choice((0.01, 0.04, 0.15)),
+            chooser.choice((0.05, 0.2)),
         )
 
 
@@ -307,7 +309,7 @@ class SimulatedWorkers:
     def _lose(self, request: SimulatedRequest, why: str, after: float) -> None:
         def lose() -> None:
             if not request.settled:
-                request.settle(error=LostError(why))
+                request.settle(error=WorkerLostError(why))
 
         self._at(after, lose)
 

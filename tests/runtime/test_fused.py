@@ -251,7 +251,7 @@ def test_histograms_that_come_with_an_update_are_those_of_its_scores(runtime, pr
         rows.histogram_scale,
     )
     rows._next_root = None  # as if it had not come
-    rows.plant(root, SplitRules(gains.CODEWORD, 1, 0.0))
+    rows.init_root(root, SplitRules(gains.CODEWORD, 1, 0.0))
     for d in root.features:
         bins = slice(histograms.offsets[d], histograms.offsets[d + 1])
         assert_array_equal(histograms.pool[rows.tree.slots[0], bins], histogram[bins])

@@ -18,7 +18,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, readings
 from distboost.runtime.local import LocalRuntime
-from distboost.runtime.replay import NOTHING_TO_REPLAY
+from distboost.runtime.replay import EMPTY_LOG
 
 N_BLOCKS = 5
 N_ROWS, N_EVALUATED = 120, 40
@@ -102,7 +102,7 @@ def test_rows_that_come_late_answer_as_if_they_had_been_there(name, parked, draw
     comes_back = {key: draw.draw(st.none() | when, f"{key} goes and comes back") for key in items}
     allotment = Allotment(N_ROWS // 3, 2, str(tmp_path_factory.getbasetemp())) if parked else None
     host = Host(layout, 2, allotment, 1)
-    here, past = set(), NOTHING_TO_REPLAY
+    here, past = set(), EMPTY_LOG
     try:
         for n, ((method, question, channels), expected) in enumerate(zip(asked, answers, strict=True)):
             back = {key for key in here if comes_back[key] == n}
@@ -114,7 +114,7 @@ def test_rows_that_come_late_answer_as_if_they_had_been_there(name, parked, draw
             answer = getattr(host, method)(question, *channels)
             if len(here) == len(items):
                 assert_same(answer, expected)
-            past = past.then(question)
+            past = past.with_question(question)
     finally:
         host.close()
     assert len(here) == len(items)

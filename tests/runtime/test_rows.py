@@ -69,7 +69,7 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
     K = rows.n_classes
     rows.begin(WEIGHTING)
     root = Root(np.arange(6), Residuals(WEIGHTING, wide=wide), None, 0.0)
-    sums, _ = rows.plant(root, SplitRules(gains.CODEWORD, 1, 0.0), search=False)
+    sums, _ = rows.init_root(root, SplitRules(gains.CODEWORD, 1, 0.0), search=False)
     histograms, slot = rows.tree.histograms, rows.tree.slots[0]
 
     # All scores are 0: e = 1 for every other class, and shift and scale are those of K - 1 of them.
@@ -108,7 +108,7 @@ def test_splits_travel_with_the_next_question(runtime, problem):
     rows, profile = place(runtime, X, y)
     rows.begin(WEIGHTING)
     root = Root(np.arange(6), Residuals(WEIGHTING), None, 0.0, 2)
-    rows.plant(root, SplitRules(gains.CODEWORD, 1, 0.0))
+    rows.init_root(root, SplitRules(gains.CODEWORD, 1, 0.0))
     histograms = rows.tree.histograms
     whole = histograms.pool[rows.tree.slots[0]].copy()
     rows.split(Splits.of([(0, 2, 10, True, 1, 2)]))
@@ -209,7 +209,7 @@ def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, wei
             values = [rng.normal(size=(tree.n_leaves, K)) for tree in trees]
             ensemble.append(trees, values, profile.edges)
             expected = ensemble.scores(X, threads)
-            check(rows.update([trees[0].step(values[0], parted=False), trees[1].step(values[1])]))
+            check(rows.update([trees[0].step(values[0], partitioned=False), trees[1].step(values[1])]))
         asked = updates_of(rows)
         ensemble.rewrite([rng.normal(size=v.shape) for v in [values for _, values in ensemble._learners]])
         expected = ensemble.scores(X, threads)
@@ -518,10 +518,10 @@ def test_sums_take_an_accumulator_per_thread(n_threads, problem, monkeypatch):
     rows.begin(WEIGHTING)
     grow = TreeGrower(rows, STUMPS)
     tree = grow(Residuals(WEIGHTING), gains.CODEWORD)
-    made, nothing = [], ClassPairs.nothing
+    made, initial = [], ClassPairs.initial
 
     def counted(self, n_leaves, n_classes):
-        made.append(nothing(self, n_leaves, n_classes))
+        made.append(initial(self, n_leaves, n_classes))
         return made[-1]
 
     monkeypatch.setattr(ClassPairs, "nothing", counted)

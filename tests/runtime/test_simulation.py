@@ -18,7 +18,7 @@ import distboost
 from distboost import baselines
 from distboost.errors import ClusterError, StoreError
 from distboost.estimators import fitting
-from distboost.runtime.cluster.coordinator import MOST_LOSSES
+from distboost.runtime.cluster.coordinator import MOST_RECENT_LOSSES
 from distboost.runtime.local import LocalRuntime
 from tests.runtime.simulated import MOST_MACHINES, SimulatedRuntime, Trouble
 
@@ -110,11 +110,11 @@ def test_no_schedule_of_many_changes_the_model(trained):
 def test_a_seed_is_a_schedule(trained):
     stories = []
     for _ in range(2):
-        runtime = SimulatedRuntime(7, Trouble(MOST_LOSSES, 0.1, 0.2))
+        runtime = SimulatedRuntime(7, Trouble(MOST_RECENT_LOSSES, 0.1, 0.2))
         trained(MODELS[0], runtime)
         stories.append(runtime.workers.story)
     assert stories[0] == stories[1]
-    assert len(stories[0]) > MOST_LOSSES
+    assert len(stories[0]) > MOST_RECENT_LOSSES
 
 
 @pytest.mark.parametrize("first", [0, 10, 40])
@@ -124,8 +124,8 @@ def test_losses_without_end_end_the_training(trained, model, first):
     runtime = SimulatedRuntime(first, Trouble(doomed=first))
     with pytest.raises(ClusterError, match=r"(\d+) workers were lost one after another") as caught:
         trained(model, runtime)
-    assert MOST_LOSSES < int(str(caught.value).split()[0]) <= 2 * MOST_LOSSES
-    assert runtime.workers.n_requests <= first + 10 * MOST_LOSSES
+    assert MOST_RECENT_LOSSES < int(str(caught.value).split()[0]) <= 2 * MOST_RECENT_LOSSES
+    assert runtime.workers.n_requests <= first + 10 * MOST_RECENT_LOSSES
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -136,7 +136,7 @@ def test_constant_loss_ends_the_training(trained, caplog, seed):
     with pytest.raises(ClusterError, match="with too few rounds between"):
         trained(model, runtime)
     rounds = int(re.findall(r"of round (\d+)", caplog.text)[-1])
-    assert caplog.text.count("is lost at") <= MOST_LOSSES + 1 + MOST_MACHINES * rounds
+    assert caplog.text.count("is lost at") <= MOST_RECENT_LOSSES + 1 + MOST_MACHINES * rounds
 
 
 def test_losses_that_rounds_make_good(trained):
@@ -145,7 +145,7 @@ def test_losses_that_rounds_make_good(trained):
     expected = trained(model, LocalRuntime(1))
     runtime = SimulatedRuntime(2, Trouble(losses=10**9, chance=0.03))
     assert trained(model, runtime) == expected
-    assert sum(event.what in LOSSES for event in runtime.workers.story) > 3 * MOST_LOSSES
+    assert sum(event.what in LOSSES for event in runtime.workers.story) > 3 * MOST_RECENT_LOSSES
 
 
 @pytest.mark.parametrize("doomed", [math.inf, 12])

@@ -175,7 +175,7 @@ def test_a_block_keeps_what_was_changed(scratch):
     block.start_tree(np.arange(N) % 2 == 0)
     of_node = Splits.of([(0, 1, 4, False, 1, 2)])
     block.split(of_node, MISSING_BIN)
-    block.buffer("statistics", (N, 8), np.int64, from_zero=True)[:] = np.arange(8)
+    block.buffer("statistics", (N, 8), np.int64, overwrite=True)[:] = np.arange(8)
     order, rest = block.order.copy(), block.rest.copy()
     parked.put_back(block)
     assert sorted(scratch.written) == [(N // 2,), (N // 2,), (N, 4), (N, 8)]
@@ -210,10 +210,10 @@ def test_a_buffer_made_anew_is_not_read(scratch):
     parked = ParkedBlock(lambda: rows_of(0), made, scratch)
     block = parked.open()
     block.buffer("distances", (N, 2), np.float64)[:, 1] = 4.0
-    block.buffer("binarized", (N,), np.float64, from_zero=True)[:] = 5.0
+    block.buffer("binarized", (N,), np.float64, overwrite=True)[:] = 5.0
     parked.put_back(block)
     block = parked.open()
-    block.buffer("binarized", (N,), np.float64, from_zero=True)
+    block.buffer("binarized", (N,), np.float64, overwrite=True)
     assert scratch.loaded == []
     assert_array_equal(block.buffer("distances", (N, 2), np.float64)[:, 1], np.full(N, 4.0))
     assert scratch.loaded == [(N, 2)]

@@ -9,7 +9,7 @@ import pytest
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains, partition, random
 from distboost.model.trees import TreeEnsemble
-from distboost.rows.scales import LEAF_WEIGHT_UNIT
+from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.threads import Threads
@@ -190,7 +190,7 @@ def statistics_of(rows, statistic):
             wide[np.arange(block.n_rows), column] = block.buffers["class statistics"]
             out.append(wide)
         else:
-            out.append(statistic.buffer(block, LEAF_WEIGHT_UNIT * rows.counts[0].weighted)[:, :n_sums])
+            out.append(statistic.buffer(block, LEAF_WEIGHT_FACTOR * rows.counts[0].weighted)[:, :n_sums])
     return np.concatenate(out).astype(np.int64)
 
 
@@ -302,7 +302,7 @@ def test_several_trees_in_one_round(limits, weighted):
             assert depth is None or tree.n_leaves == 2
             found.append(tree)
         values = [rng.normal(size=(tree.n_leaves, N_CLASSES)) for tree in found]
-        steps = [tree.step(v, parted=tree is found[-1]) for tree, v in zip(found, values, strict=True)]
+        steps = [tree.step(v, partitioned=tree is found[-1]) for tree, v in zip(found, values, strict=True)]
         together_rows.update(steps)
         for tree, v in zip(found, values, strict=True):
             leaf = np.empty(len(data.labels), np.int32)

@@ -23,18 +23,19 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess, total
 from distboost.runtime.coordinated import CoordinatedRows
 from distboost.runtime.layout import Layout
-from distboost.runtime.replay import NOTHING_TO_REPLAY
+from distboost.runtime.replay import EMPTY_LOG
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
 log = logging.getLogger("distboost")
 
-# That are not made good, beside one of each worker. A round makes good one of each worker: else rows that kill whoever takes
-# them, or workers that die faster than a round is done, would keep a training busy for ever.
-MOST_LOSSES = 10
+# The most recent losses of workers, beside one for each worker; each completed round forgives one for each worker. Without the
+# limit, rows that kill every worker that reads them, or workers that die faster than rounds end, would keep a training busy
+# for ever.
+MOST_RECENT_LOSSES = 10
 
 
-class LostError(Exception):
+class WorkerLostError(Exception):
     """A worker is given up, and with it what it held and was asked."""
 
 
@@ -42,7 +43,7 @@ class Request(Protocol):
     """What will be the answer to something asked."""
 
     def result(self) -> Any:
-        """The answer, once there is one; raises LostError, or what the worker raised."""
+        """The answer, once there is one; raises WorkerLostError, or what the worker raised."""
 
 
 T = TypeVar("T", bound=Request)
@@ -124,9 +125,9 @@ class DistributedRows(CoordinatedRows):
         self._unassigned = set(sizes)
         self._digests: dict[Key, int] = {}  # of the blocks as they were first read
         self._session_ids = itertools.count(1)
-        self._replay_log = NOTHING_TO_REPLAY
+        self._replay_log = EMPTY_LOG
         self.losses: Counter[str] = Counter()
-        self._doing, self._not_made_good, self._most_losses = "place", 0, MOST_LOSSES
+        self._stage, self._recent_losses, self._most_recent_losses = "place", 0, MOST_RECENT_LOSSES
         self.round = 0
         found = list(self._ask("counts"))
         counts = tuple(total([each[number] for each in found]) for number in range(n_sets))
@@ -140,12 +141,12 @@ class DistributedRows(CoordinatedRows):
         for answer, of_shard in self._ask("histogram", question, *histograms.channels):
             totals.append(of_shard)
             histograms.add(slots, answer)
-        self._replay_log = self._replay_log.then(question)
+        self._replay_log = self._replay_log.with_question(question)
         return sum(totals[1:], totals[0])
 
     def _sums(self, question: SumsQuestion) -> Reduced:
         answer: Reduced = reduce(Reduced.combined, self._ask("sums", question))
-        self._replay_log = self._replay_log.then(question)
+        self._replay_log = self._replay_log.with_question(question)
         return answer
 
     def _update(
@@ -162,8 +163,8 @@ class DistributedRows(CoordinatedRows):
             totals.append(of_shard)
             if histograms is not None:
                 histograms.add(slots, root)
-        self._replay_log = self._replay_log.then(question)
-        self._not_made_good = max(self._not_made_good - len(self._sessions), 0)
+        self._replay_log = self._replay_log.with_question(question)
+        self._recent_losses = max(self._recent_losses - len(self._sessions), 0)
         return reduce(Reduced.combined, found), sum(totals[1:], totals[0])
 
     def passes(self) -> dict[str, int]:
@@ -177,8 +178,8 @@ class DistributedRows(CoordinatedRows):
 
     def _ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
         """The answers of all blocks, each block in one of them, whatever happens to the workers meanwhile."""
-        self._doing = method
-        self._most_losses = MOST_LOSSES + len(self._sessions)
+        self._stage = method
+        self._most_recent_losses = MOST_RECENT_LOSSES + len(self._sessions)
         self._rebalance()
         todo = set(self._sizes)
         while todo:
@@ -204,7 +205,7 @@ class DistributedRows(CoordinatedRows):
                 session, about = asked.pop(request)
                 try:
                     answer = request.result()
-                except LostError as lost:
+                except WorkerLostError as lost:
                     self._lose(session, lost)
                     for other in [other for other, (its, _) in asked.items() if its is session]:
                         del asked[other]
@@ -239,7 +240,7 @@ class DistributedRows(CoordinatedRows):
                 session = asked.pop(request)
                 try:
                     request.result()
-                except LostError as lost:
+                except WorkerLostError as lost:
                     self._lose(session, lost)
                 except (WorkerError, StoreError) as error:
                     if not self._sessions and not asked:  # there is nobody else
@@ -319,18 +320,18 @@ class DistributedRows(CoordinatedRows):
             self._unassigned.update(keys)
         self._open_sessions()  # though there may be nothing for them: else they would join again at every question
 
-    def _lose(self, session: Session, lost: LostError) -> None:
-        self.losses[self._doing] += 1
-        self._not_made_good += 1
+    def _lose(self, session: Session, lost: WorkerLostError) -> None:
+        self.losses[self._stage] += 1
+        self._recent_losses += 1
         log.warning(
             "worker %s is lost at '%s' of round %d (%s): its %d blocks are read again elsewhere",
-            session.worker, self._doing, self.round, lost, len(session.keys),
+            session.worker, self._stage, self.round, lost, len(session.keys),
         )  # fmt: skip
         self._end(session, lost=True)
-        if self._not_made_good > self._most_losses:
+        if self._recent_losses > self._most_recent_losses:
             raise ClusterError(
-                f"{self._not_made_good} workers were lost one after another with too few rounds between, the last one "
-                f"{session.worker} at '{self._doing}' of round {self.round} ({lost}). Look at the workers' logs: they may run "
+                f"{self._recent_losses} workers were lost one after another with too few rounds between, the last one "
+                f"{session.worker} at '{self._stage}' of round {self.round} ({lost}). Look at the workers' logs: they may run "
                 "out of memory. Then go on from the checkpoint."
             ) from lost
 

@@ -13,7 +13,7 @@ from distboost.rows.messages import HistogramQuestion, RowCounts, SumsQuestion, 
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.layout import Allotment, Layout, Reading
-from distboost.runtime.replay import NOTHING_TO_REPLAY, ReplayLog
+from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
 
@@ -26,7 +26,7 @@ class Host:
     def __init__(self, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int):
         self._threads = Threads(n_threads)
         self._shard = Shard([[]] * n_sets, layout, self._threads, allotment)
-        self._replay_log = NOTHING_TO_REPLAY
+        self._replay_log = EMPTY_LOG
 
     # What it holds.
 

@@ -14,7 +14,7 @@ from distributed import Future as DaskFuture
 from distributed.comm.core import CommClosedError
 
 from distboost.errors import ClusterError, DistboostError
-from distboost.runtime.cluster.coordinator import LostError
+from distboost.runtime.cluster.coordinator import WorkerLostError
 
 POLL_INTERVAL = 0.25  # seconds between checks while waiting
 
@@ -28,8 +28,8 @@ class Link:
     """The connection to a scheduler and, through it, to workers.
 
     Dask reports a lost worker or scheduler with many kinds of errors. The methods of this class raise one of three: ClusterError
-    if the scheduler is gone; LostError if something else failed, which may succeed on another worker; or the error that a task
-    raised itself.
+    if the scheduler is gone; WorkerLostError if something else failed, which may succeed on another worker; or the error that a
+    task raised itself.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Link:
 
         Raises
         ------
-        LostError
+        WorkerLostError
             After the timeout.
         """
         future = self.start(work)
@@ -101,7 +101,7 @@ class Link:
             (check or self.check)()
             if time.monotonic() > deadline:
                 future.cancel()
-                raise LostError(f"no answer within {timeout:g} s")
+                raise WorkerLostError(f"no answer within {timeout:g} s")
         return future.result()
 
     # Tasks.
@@ -185,16 +185,16 @@ class Link:
 
     @contextmanager
     def _translated(self, is_own: Callable[[BaseException], bool] = lambda error: False) -> Iterator[None]:
-        """Translate Dask's errors to ClusterError and LostError, but for those that `is_own` selects."""
+        """Translate Dask's errors to ClusterError and WorkerLostError, but for those that `is_own` selects."""
         try:
             yield
-        except (DistboostError, LostError):
+        except (DistboostError, WorkerLostError):
             raise
         except (Exception, asyncio.CancelledError) as error:
             if is_own(error) or (isinstance(error, asyncio.CancelledError) and _is_cancelling()):
                 raise
             self.check()
-            raise LostError(f"{type(error).__name__}: {error}") from error
+            raise WorkerLostError(f"{type(error).__name__}: {error}") from error
 
 
 def _is_cancelling() -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from distboost.errors import ClusterError
-from distboost.runtime.cluster.coordinator import LostError
+from distboost.runtime.cluster.coordinator import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 
 log = logging.getLogger("distboost")
@@ -138,7 +138,7 @@ class WorkerMonitor:
                 continue
             try:
                 found = self.link.run(self.link.run_on_scheduler(find_unrunnable, key), self.check)
-            except LostError:  # asked again after another timeout
+            except WorkerLostError:  # asked again after another timeout
                 return
             if found is not None and found.any_worker:
                 log.warning("no worker was given %s: it is submitted again", found.key)
@@ -205,7 +205,7 @@ class WorkerMonitor:
     async def _list_workers(self) -> None:
         try:
             self._workers = await asyncio.wait_for(self.link.workers(), self.timeout / MAX_MISSED_PINGS)
-        except (ClusterError, LostError, TimeoutError) as error:
+        except (ClusterError, WorkerLostError, TimeoutError) as error:
             log.debug("the scheduler did not answer: %r", error)
             self._unanswered += 1
         else:
@@ -215,7 +215,7 @@ class WorkerMonitor:
         began = time.monotonic()
         try:
             await asyncio.wait_for(self.link.send(worker, "identity"), self.timeout / MAX_MISSED_PINGS)
-        except (ClusterError, LostError, TimeoutError):
+        except (ClusterError, WorkerLostError, TimeoutError):
             self._missed_pings[worker] = self._missed_pings.get(worker, 0) + 1
             if self._missed_pings[worker] == MAX_MISSED_PINGS:
                 self._begin_generation()

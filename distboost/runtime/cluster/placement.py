@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from distboost.rows.messages import RowCounts
-from distboost.rows.scales import ERROR_UNIT
+from distboost.rows.scales import ERROR_FACTOR
 from distboost.runtime.block import Block, Key
 
 Place = TypeVar("Place", bound=Hashable)  # what holds blocks: a session
@@ -18,7 +18,7 @@ Place = TypeVar("Place", bound=Hashable)  # what holds blocks: a session
 def count_rows(block: Block) -> RowCounts:
     """Count the rows of positive weight; return this with their total weight and their digests."""
     weights = block.weights[block.weights > 0]
-    units = np.rint(weights * ERROR_UNIT).astype(np.int64)
+    units = np.rint(weights * ERROR_FACTOR).astype(np.int64)
     return RowCounts(len(weights), int(units.sum()), bool((weights != 1).any()), block.digest)
 
 

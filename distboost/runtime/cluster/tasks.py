@@ -18,7 +18,7 @@ from distboost.data.graphs import renamed
 from distboost.data.sources import is_dask
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
-from distboost.runtime.cluster.coordinator import LostError
+from distboost.runtime.cluster.coordinator import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.worker_session import run_task
@@ -109,7 +109,7 @@ class ClusterTasks:
         for worker, call in calls.items():
             try:
                 results[worker] = self._wait(call)
-            except LostError:
+            except WorkerLostError:
                 self.monitor.suspect(worker)
         return results
 
@@ -202,7 +202,7 @@ class ClusterTasks:
     def _scatter(self, array: np.ndarray, workers: list[str] | None) -> Any:
         try:
             return self.link.run(self.link.scatter(array, workers), self.monitor.check)
-        except LostError:  # the worker is gone: the scheduler chooses another
+        except WorkerLostError:  # the worker is gone: the scheduler chooses another
             return array
 
     def _result(self, call: Call) -> Any:
@@ -210,7 +210,7 @@ class ClusterTasks:
         for attempt in range(MAX_ATTEMPTS):
             try:
                 return self._wait(call)
-            except LostError as lost:
+            except WorkerLostError as lost:
                 self.link.release([call.future, *call.own_inputs])
                 if attempt == MAX_ATTEMPTS - 1:
                     raise ClusterError(
@@ -228,7 +228,7 @@ class ClusterTasks:
         raise AssertionError
 
     def _wait(self, call: Call) -> Any:
-        """Wait for a result; raise LostError if the worker is lost."""
+        """Wait for a result; raise WorkerLostError if the worker is lost."""
         answer = self.link.start(self.link.result(call.future))
         while not wait([answer], timeout=POLL_INTERVAL).done:
             self._check(call)
@@ -236,7 +236,7 @@ class ClusterTasks:
             return answer.result()
         except (DistboostError, ValueError, TypeError):
             raise
-        except LostError as lost:
+        except WorkerLostError as lost:
             if isinstance(lost.__cause__, KilledWorker):  # Dask has tried several workers
                 raise ClusterError(
                     f"{call.future.key} was lost with each worker that ran it ({lost}). Look at the workers' logs: they may run "
@@ -252,10 +252,10 @@ class ClusterTasks:
         """Raise if a call that is not done will never be."""
         self.monitor.check()
         if call.workers and all(map(self.monitor.failure_reason, call.workers)):
-            raise LostError(f"{' and '.join(call.workers)} left or did not respond")
+            raise WorkerLostError(f"{' and '.join(call.workers)} left or did not respond")
         self.monitor.check_tasks({str(call.future.key): call.since})
         if self.monitor.generation_began > call.since:
-            raise LostError("its inputs may be on a worker that does not respond")
+            raise WorkerLostError("its inputs may be on a worker that does not respond")
         if time.monotonic() - call.since > TASK_DEADLINE:
             raise ClusterError(
                 f"{call.future.key} was not done within {TASK_DEADLINE:.0f} s. Look at the workers' logs."

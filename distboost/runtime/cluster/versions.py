@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import distboost
 from distboost.errors import ClusterError
-from distboost.runtime.cluster.coordinator import LostError
+from distboost.runtime.cluster.coordinator import WorkerLostError
 from distboost.runtime.cluster.link import Link
 
 REQUIRED = ("python", "distboost")  # other versions may not understand the messages
@@ -70,7 +70,7 @@ def _query(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
 
     found = {}
     for place, answer in zip(asked, link.run(ask(), timeout=2 * link.timeout), strict=True):
-        if isinstance(answer, LostError | TimeoutError):  # it did not answer
+        if isinstance(answer, WorkerLostError | TimeoutError):  # it did not answer
             continue
         if isinstance(answer, BaseException):
             raise ClusterError(_reason(place, answer)) from answer

@@ -21,7 +21,7 @@ from distributed.utils import sync
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.coordinator import LostError
+from distboost.runtime.cluster.coordinator import WorkerLostError
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, Layout
 
@@ -156,12 +156,12 @@ def store_rows(
     """Make binned rows of what Dask has computed and hold them in the session; return their digest. Runs as a task."""
     found = _find(session, token)
     if found is None:
-        raise LostError("its session was closed")
+        raise WorkerLostError("its session was closed")
     try:
         return found.host.take([(key, function(*call))])
     except Exception as error:
         if found.closed:
-            raise LostError("its session was closed") from error
+            raise WorkerLostError("its session was closed") from error
         raise located_error(error, "take", found.worker.address) from error
 
 

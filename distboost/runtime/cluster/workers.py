@@ -17,7 +17,7 @@ from distboost.data.inventory import Probe
 from distboost.data.sources import is_dask
 from distboost.errors import DistboostError, WorkerError
 from distboost.runtime.block import Key, located
-from distboost.runtime.cluster.coordinator import LostError
+from distboost.runtime.cluster.coordinator import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.worker_session import (
@@ -81,7 +81,7 @@ class DaskRequest:
         self.future = future
 
     def give_up(self, link: Link, reason: str) -> None:
-        """Stop waiting: from now on, `result` raises LostError."""
+        """Stop waiting: from now on, `result` raises WorkerLostError."""
         self._given_up = reason
         self.future.cancel()
         link.release(self._futures)
@@ -95,15 +95,15 @@ class DaskRequest:
             self.since = time.monotonic()
 
     def result(self) -> Any:
-        """Return the answer; raise LostError, or the error that the worker raised."""
+        """Return the answer; raise WorkerLostError, or the error that the worker raised."""
         if self._given_up is not None:
-            raise LostError(self._given_up)
+            raise WorkerLostError(self._given_up)
         try:
             return self.future.result(timeout=0)
-        except (DistboostError, LostError):
+        except (DistboostError, WorkerLostError):
             raise
         except CancelledError as error:
-            raise LostError("the request was cancelled") from error
+            raise WorkerLostError("the request was cancelled") from error
         except Exception as error:
             raise WorkerError(
                 f"worker {self.worker} cannot take part: {type(error).__name__}: {error}. Check that it runs the same "
@@ -215,7 +215,7 @@ class DaskWorkers:
         try:
             with located(key):
                 return await self._link.result(future)
-        except (DistboostError, LostError):
+        except (DistboostError, WorkerLostError):
             raise
         except Exception as error:
             raise located_error(error, "take", worker) from error
@@ -234,7 +234,7 @@ class DaskWorkers:
     async def _reply(self, worker: str, message: dict[str, Any]) -> Any:
         reply = await self._link.send(worker, HANDLER, **message)
         if reply is None or "gone" in reply:  # None: no session was ever opened on the worker
-            raise LostError("it was restarted, or given up before")
+            raise WorkerLostError("it was restarted, or given up before")
         if "error" in reply:
             raise reply["error"]
         return reply["value"]
