@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import ExitStack
 from functools import partial, reduce
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
-from distboost.data.memory import returned_when_freed
 from distboost.kernels import histogram, random
 from distboost.rows.messages import (
     HistogramQuestion,
@@ -27,17 +23,19 @@ from distboost.rows.messages import (
 from distboost.rows.protocols import Statistic
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import ERROR_FACTOR
-from distboost.runtime.block import Block, Key, ParkedBlock, located
+from distboost.runtime.block import Block, Key, located
 from distboost.runtime.cluster.placement import count_rows, total
+from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
-from distboost.runtime.streaming.scratch import Scratch
-from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 NO_SLOTS = np.zeros(0, np.int64)
 NO_SPLITS = Splits.empty()
+Answer = TypeVar("Answer")
+Held = TypeVar("Held")  # a block in memory, or one on disk
+
 FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
 
 
@@ -72,17 +70,7 @@ class Shard:
         self.n_classes = layout.n_classes
         self.threads = threads
         self.passes: Counter[str] = Counter()
-        self._block = partial(
-            Block, n_classes=layout.n_classes, n_scores=layout.n_scores, score_dtype=layout.score_dtype
-        )
-        self._allotment = allotment
-        self._closing = ExitStack()
-        self._taking = threading.Lock()
-        self._scratch: Scratch | None = None
-        self._stream: Stream | None = None
-        self._resident: dict[Key, Block] = {}
-        self._parked: dict[Key, ParkedBlock] = {}
-        self._n_resident = 0
+        self.held = Holdings(layout, threads, allotment)
         self._statistic: Statistic | None = None
         self._weight_factor = 0.0
         self._n_sets = len(sets)
@@ -93,61 +81,19 @@ class Shard:
     @property
     def blocks(self) -> list[Block]:
         """The resident training rows, in their order: they were taken in any."""
-        return [self._resident[key] for key in sorted(self._resident) if key.number == 0]
+        resident = self.held.resident
+        return [resident[key] for key in sorted(resident) if key.number == 0]
 
     def take(
         self, items: Iterable[tuple[Key, BinnedRows | Reading]], log: ReplayLog = EMPTY_LOG
     ) -> dict[Key, int]:
         """Holds these rows too, after replaying the log on them. Several threads may do this at a time.
 
-        The answer is a digest of each block that stays in memory. Streamed ones come from a store that has checksums.
+        The answer is a digest of each block that stays in memory.
         """
-        near, far = [], []
-        with self._taking:
-            for key, item in items:
-                n_rows = item.n_rows if isinstance(item, Reading) else len(item.labels)
-                if isinstance(item, Reading) and not self._has_room(n_rows):
-                    far.append((key, self._park(item)))
-                else:
-                    self._n_resident += n_rows
-                    near.append((key, item))
         for question in log.questions:
             self._begin(question.root)
-
-        def hold(key: Key, item: BinnedRows | Reading) -> tuple[Key, int]:
-            with located(key):
-                block = self._block(item() if isinstance(item, Reading) else item)
-                self._replay(key, block, log)
-            self._resident[key] = block
-            return key, block.digest[1]
-
-        def park(key: Key, parked: ParkedBlock) -> None:
-            if log is not EMPTY_LOG:
-                with located(key):
-                    block = parked.open()
-                    self._replay(key, block, log)
-                    parked.put_back(block)
-            self._parked[key] = parked
-
-        digests = dict(self.threads.map(lambda item: hold(*item), near))
-        self.threads.map(lambda item: park(*item), far)
-        return digests
-
-    def _has_room(self, n_rows: int) -> bool:
-        return self._allotment is None or self._n_resident + n_rows <= self._allotment.resident
-
-    def _park(self, reading: Reading) -> ParkedBlock:
-        if self._scratch is None or self._stream is None:
-            assert self._allotment is not None
-            self._scratch = Scratch(
-                self._allotment.scratch or tempfile.gettempdir(), self._allotment.scratch_bytes
-            )
-            self._stream = Stream(self._allotment.window)
-            # Blocks come and go in several threads: what one frees is not to be kept for it.
-            self._closing.enter_context(returned_when_freed())
-            self._closing.callback(self._scratch.close)
-            self._closing.callback(self._stream.close)
-        return ParkedBlock(reading, self._block, self._scratch)
+        return self.held.take(items, None if log is EMPTY_LOG else partial(self._replay, log=log))
 
     def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
         """Brings a block that was read again to where it was."""
@@ -161,11 +107,8 @@ class Shard:
                 question.reduction.accumulate(block, question.leaves, question.scale, self._initial(question))
 
     def drop(self, keys: Collection[Key]) -> None:
-        """Holds these rows no longer. (Their place in the scratch file stays taken.)"""
-        for key in keys:
-            block = self._resident.pop(key, None)
-            self._n_resident -= block.n_rows if block else 0
-            self._parked.pop(key, None)
+        """Holds these rows no longer."""
+        self.held.drop(keys)
 
     def counts(self, only: Collection[Key] | None = None) -> tuple[RowCounts, ...]:
         """The rows of each set."""
@@ -295,30 +238,30 @@ class Shard:
 
     def _visit(
         self,
-        work: Callable[[Key, Block], Any],
+        work: Callable[[Key, Block], Answer],
         sets: Sequence[int],
         kinds: Sequence[str],
         tally: Callable[[list[Block]], None] | None = None,
         only: Collection[Key] | None = None,
-    ) -> list[Any]:
+    ) -> list[Answer]:
         """The answers of work(key, block) for all blocks of some sets; each block is tallied after its work.
 
         Resident blocks are worked on at once, the others one after another while the next are read. `kinds` says what the work
         is counted as.
         """
 
-        def wanted(blocks: dict[Key, Any]) -> list[tuple[Key, Any]]:
+        def wanted(blocks: dict[Key, Held]) -> list[tuple[Key, Held]]:
             return [
                 item
                 for item in blocks.items()
                 if item[0].number in sets and (only is None or item[0] in only)
             ]
 
-        def visit(item: tuple[Key, Block]) -> Any:
+        def visit(item: tuple[Key, Block]) -> Answer:
             with located(item[0]):
                 return work(*item)
 
-        near, far = wanted(self._resident), wanted(self._parked)
+        near, far = wanted(self.held.resident), wanted(self.held.parked)
         if not kinds and sum(len(block.order) for _, block in near) < FEW_ROWS:
             answers = [visit(item) for item in near]
         else:
@@ -327,15 +270,14 @@ class Shard:
         self._count(kinds, training)
         if tally is not None:
             tally(training)
-        if self._stream is not None:
-            keys = iter([key for key, _ in far])
-            for block, answer in self._stream.each(far, work):
-                answers.append(answer)
-                if next(keys).number == 0:
-                    self._count(["streamed", *kinds], [block])
-                    if tally is not None:
-                        tally([block])
-                del block  # else it would wait for the next one with us
+        keys = iter([key for key, _ in far])
+        for block, answer in self.held.stream(far, work):
+            answers.append(answer)
+            if next(keys).number == 0:
+                self._count(["streamed", *kinds], [block])
+                if tally is not None:
+                    tally([block])
+            del block  # else it would wait for the next one with us
         return answers
 
     def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:
@@ -345,7 +287,7 @@ class Shard:
 
     def close(self) -> None:
         """Ends the threads that stream, and gives up the scratch file."""
-        self._closing.close()
+        self.held.close()
 
 
 def _drawn(block: Block, subsample: Subsample | None) -> np.ndarray | None:

@@ -40,7 +40,7 @@ def blocks_held(client: Client) -> dict[str, int]:
     """The blocks of each worker that answers."""
 
     def count() -> int:
-        shards = [session.host._shard for session in open_sessions()]
-        return sum(len(shard._resident) + len(shard._parked) for shard in shards)
+        held = [session.host._shard.held for session in open_sessions()]
+        return sum(len(holdings.resident) + len(holdings.parked) for holdings in held)
 
     return client.run(count, on_error="ignore")

@@ -18,7 +18,7 @@ from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
 from distboost.kernels import gains
 from distboost.rows.messages import Splits
-from distboost.runtime import shard as shards
+from distboost.runtime import holdings
 from distboost.runtime.block import Block, ParkedBlock
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.local import LocalRows
@@ -348,7 +348,7 @@ def grow_and_update(found):
 def test_a_shard_holds_its_window(monkeypatch, tmp_path):
     """Whatever it is asked: and its resident blocks."""
     alive = Alive()
-    monkeypatch.setattr(shards, "Block", alive)
+    monkeypatch.setattr(holdings, "Block", alive)
     with Threads(2) as threads:
         found = shard(threads, 12, str(tmp_path), resident=250, window=3)
         assert len(found.blocks) == 2
