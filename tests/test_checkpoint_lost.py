@@ -140,7 +140,7 @@ def test_files_that_go_as_soon_as_they_are_there(problem, tmp_path, monkeypatch)
             REMOVALS["all segments"](folder)
 
     monkeypatch.setattr(distboost.model.checkpoint, "publish", spoiled)
-    with pytest.raises(CheckpointError, match=r"c is incomplete: 5 times, files were removed as soon as"):
+    with pytest.raises(CheckpointError, match=r"c is incomplete: in 5 attempts, another program removed"):
         fitted("segments", problem, checkpoint=folder)
 
 

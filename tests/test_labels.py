@@ -172,7 +172,7 @@ def test_names_much_longer_than_most_are_refused_before_the_first_round():
 def test_parameters_that_cannot_be_kept(weights, rows):
     """Told before a row is read."""
     rounds = []
-    with pytest.raises(DataError, match=r"the parameter class_weight=.* cannot be kept in a model file"):
+    with pytest.raises(DataError, match=r"the parameter class_weight=.* cannot be stored in a model file"):
         make(class_weight=weights, callbacks=[rounds.append]).fit(*rows)
     assert rounds == []
 

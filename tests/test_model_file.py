@@ -408,7 +408,7 @@ def test_trees_that_are_no_rounds(blobs, file):
         arrays["roots"], arrays["value_offsets"] = arrays["roots"][:-1], arrays["value_offsets"][:-1]
 
     rewrite(file, drop_last_tree)
-    with pytest.raises(ModelFormatError, match="8 trees are not rounds of 3"):
+    with pytest.raises(ModelFormatError, match="8 trees are not a multiple of 3"):
         distboost.load(file)
 
 

@@ -1,9 +1,9 @@
 """Checkpoints: what a training has learned so far, in a folder or under a URL.
 
-A folder holds segments, each with the rounds since the one before, and a manifest with the model's header and the names, sizes
-and digests of all segments. The manifest is published last: a reader sees the last complete checkpoint, wherever its writer was
-stopped. A segment's name tells its content, so that none is ever replaced by another. What others remove meanwhile is written
-again: all that was learned is in memory.
+A folder holds segments, each with the rounds since the previous one, and a manifest with the model's header and the names,
+sizes and digests of all segments. The writer publishes the manifest last: wherever it is interrupted, readers see the last
+complete checkpoint. The name of a segment contains a digest of its content, so no segment ever overwrites another. If other
+programs remove files during the training, the writer writes them again: everything that was learned is in memory.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from distboost.model.learned import Learned
 MANIFEST = "checkpoint.json"
 _SEGMENT = r"rounds-\d+-\d+-[0-9a-f]{16}\.safetensors"
 _OURS = re.compile(rf"{_SEGMENT}|({_SEGMENT}|{re.escape(MANIFEST)})\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
-_READINGS = 20  # of a checkpoint whose writer replaces its segments meanwhile
-_WRITINGS = 5  # of one whose files are removed meanwhile
+_READINGS = 20  # attempts to read a checkpoint whose writer replaces segments at the same time
+_WRITINGS = 5  # attempts to write a checkpoint whose files others remove at the same time
 
 
 class Segment(NamedTuple):
-    """Rounds first .. last - 1, in a file of so many bytes."""
+    """A file of `n_bytes` bytes with the rounds first .. last - 1."""
 
     first: int
     last: int
@@ -58,7 +58,7 @@ class Segment(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """A model's header, and the segments that have its rounds, in their order."""
+    """A model's header, and the segments with its rounds, in order."""
 
     header: dict[str, Any]
     segments: tuple[Segment, ...]
@@ -75,11 +75,11 @@ class Manifest(NamedTuple):
 
     @classmethod
     def decoded(cls, content: bytes, where: str) -> Manifest:
-        """Raises ModelFormatError unless it is the manifest of a checkpoint."""
+        """Decode the manifest of a checkpoint; raise ModelFormatError if the content is anything else."""
         try:
             found = json.loads(content)
             if found["format"] != "distboost-checkpoint":
-                raise ValueError("it is of another format")
+                raise ValueError("it has another format")
             check_version(found["version"], where)
             if found.pop("checksum", None) != _checksum(found):
                 raise ValueError("its checksum does not match")
@@ -92,18 +92,18 @@ class Manifest(NamedTuple):
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ModelFormatError(
-                f"{where} is not the manifest of a checkpoint, or is damaged: {error}. Train anew, without resume."
+                f"{where} is not the manifest of a checkpoint, or it is damaged: {error}. Train again, without resume."
             ) from error
 
 
 def _segment(name: str, first: int, last: int, n_bytes: int, sha256: str) -> Segment:
-    """A segment as a manifest lists it: never of another name, which might lead out of the folder."""
+    """Return a segment that a manifest lists. Its name must fit its content: another name might point outside of the folder."""
     segment = Segment(first, last, n_bytes, sha256)
     whole = type(first) is type(last) is type(n_bytes) is int and 0 <= first < last and n_bytes > 0
     if not (whole and re.fullmatch(r"[0-9a-f]{64}", sha256)):
         raise ValueError("a segment has no rounds, no size or no digest")
     if name != segment.name:
-        raise ValueError(f"the name of a segment is {name!r}, not {segment.name!r}")
+        raise ValueError(f"a segment has the name {name!r}, not {segment.name!r}")
     return segment
 
 
@@ -119,7 +119,7 @@ def manifest_url(url: str) -> str:
 
 
 def is_checkpoint(url: str) -> bool:
-    """Whether a checkpoint was completed there."""
+    """Whether there is a complete checkpoint at the URL."""
     try:
         _read(manifest_url(url))
     except (FileNotFoundError, NotADirectoryError):
@@ -128,7 +128,7 @@ def is_checkpoint(url: str) -> bool:
 
 
 def rounds_at(url: str) -> int | None:
-    """The rounds of the checkpoint that was completed there; None if there is none that can be gone on from."""
+    """Return the number of rounds of the checkpoint at the URL; None if there is none that a training can resume from."""
     with suppress(FileNotFoundError, NotADirectoryError, ModelFormatError):
         rounds: int = Manifest.decoded(read(manifest_url(url)), manifest_url(url)).header["rounds"]
         return rounds
@@ -136,7 +136,7 @@ def rounds_at(url: str) -> int | None:
 
 
 def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[str, np.ndarray]]]]:
-    """The model's header and the segments' arrays of the last complete checkpoint."""
+    """Read the model's header, and the segments with their arrays by name, of the last complete checkpoint."""
     seen = b""
     for _ in range(_READINGS):
         content = _read(manifest_url(url))
@@ -145,11 +145,11 @@ def read_checkpoint(url: str) -> tuple[dict[str, Any], list[tuple[Segment, dict[
             return manifest.header, [(segment, _arrays(url, segment)) for segment in manifest.segments]
         except FileNotFoundError as error:
             missing = error
-        if content == seen:  # else its writer went on meanwhile
+        if content == seen:  # if it differs, the writer has published another manifest: try again
             break
         seen = content
     raise ModelFormatError(
-        f"the checkpoint {url} is incomplete: a segment that its manifest names is missing ({missing}). Train anew, without "
+        f"the checkpoint {url} is incomplete: a segment that its manifest names is missing ({missing}). Train again, without "
         "resume."
     ) from missing
 
@@ -165,10 +165,14 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
     place = f"{url.rstrip('/')}/{segment.name}"
     content = _read(place, segment.n_bytes)
     if not segment.holds(content):
-        size = f"{len(content)} bytes" if len(content) <= segment.n_bytes else "more bytes than that"
+        size = (
+            f"{len(content)} bytes"
+            if len(content) <= segment.n_bytes
+            else f"more than {segment.n_bytes} bytes"
+        )
         raise ModelFormatError(
-            f"{place} ({size}) is truncated or was altered: its size and digest are not those of the manifest "
-            f"({segment.n_bytes} bytes). Train anew, without resume."
+            f"{place} ({size}) was truncated or altered: its size and digest are not those in the manifest "
+            f"({segment.n_bytes} bytes). Train again, without resume."
         )
     return decoded(content, place)[1]
 
@@ -178,7 +182,7 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
 
 @contextmanager
 def opened(url: str | os.PathLike[str] | None, every: int | str) -> Iterator[Checkpoint | None]:
-    """The checkpoint to write to, which no other process of this machine writes to meanwhile; None: nothing is kept."""
+    """Open a checkpoint for writing, locked against other processes of this machine. None: the training keeps no checkpoint."""
     interval = Interval.of(every)
     if url is None:
         yield None
@@ -188,21 +192,21 @@ def opened(url: str | os.PathLike[str] | None, every: int | str) -> Iterator[Che
 
 
 class Interval(NamedTuple):
-    """How long to wait between two writes: rounds, or seconds."""
+    """The time between two writes, in rounds or in seconds."""
 
     rounds: int | None
     seconds: float = 0.0
 
     @classmethod
     def of(cls, every: int | str) -> Interval:
-        """From a number of rounds, or a text such as "30s"."""
+        """Convert a number of rounds, or a text such as "30s"."""
         if not isinstance(every, str):
             return cls(every)
         try:
             return cls(None, float(parse_timedelta(every, default=False)))
         except (ValueError, KeyError, IndexError, OverflowError) as error:
             raise DataError(
-                f"checkpoint_every is {every!r}, expected a number of rounds such as 10, or seconds as a text such as '30s'."
+                f"checkpoint_every is {every!r}. Give a number of rounds such as 10, or a time as a text such as '30s'."
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:
@@ -210,15 +214,15 @@ class Interval(NamedTuple):
 
 
 class Checkpoint:
-    """Where a training keeps what it has learned.
+    """The checkpoint that a training writes.
 
     Parameters
     ----------
     url : str
-        Of the folder.
+        URL or path of the folder.
     every : Interval
     lock : callable
-        Makes the folder, if there is none, and keeps other processes of this machine from writing there.
+        Makes the folder if there is none, and locks it against other processes of this machine.
     """
 
     def __init__(self, url: str, every: Interval, lock: Callable[[], None]):
@@ -228,13 +232,13 @@ class Checkpoint:
         lock()
         self._folder = _identity(url)
         self._segments: tuple[Segment, ...] = ()
-        self._rounds = 0  # that are kept
-        self._time = time.monotonic()  # of the last write
+        self._rounds = 0  # rounds in the segments
+        self._time = time.monotonic()  # time of the last write
         self._swept = False
 
     def resume_from(self, learned: Learned) -> None:
-        """Keeps the segments that are there as far as they hold what was learned: the others follow from there."""
-        with suppress(FileNotFoundError, ModelFormatError):  # what is damaged is replaced as a whole
+        """Keep the existing segments that agree with what was learned; later writes append to them."""
+        with suppress(FileNotFoundError, ModelFormatError):  # a damaged checkpoint is replaced as a whole
             listed = Manifest.decoded(_read(manifest_url(self.url)), manifest_url(self.url)).segments
             same = itertools.takewhile(
                 lambda s: s.last <= len(learned.ensemble) and s.holds(_content(learned, s.first, s.last)),
@@ -244,13 +248,13 @@ class Checkpoint:
         self._rounds = len(learned.ensemble)
 
     def is_due(self, n_rounds: int) -> bool:
-        """Whether what has been learned in so many rounds is to be kept now."""
+        """Whether it is time to write, after `n_rounds` rounds."""
         return self._every.is_over(n_rounds - self._rounds, time.monotonic() - self._time)
 
     def write(self, header: dict[str, Any], learned: Learned, whole: bool) -> None:
-        """Adds a segment with the rounds since the last one, or, `whole`, replaces all by one; then publishes the manifest.
+        """Add a segment with the rounds since the last one, or replace all segments by one if `whole`; publish the manifest.
 
-        Rounds whose segments are gone, and the folder if it is, are written again.
+        If others have removed segments or the folder, write these again.
         """
         before, kept = self._segments, () if whole else self._segments
         for _ in range(_WRITINGS):
@@ -261,24 +265,24 @@ class Checkpoint:
                 break
         else:
             raise CheckpointError(
-                f"the checkpoint {self.url} is incomplete: {_WRITINGS} times, files were removed as soon as they were written. "
-                "Stop whatever removes them, or give another place."
+                f"the checkpoint {self.url} is incomplete: in {_WRITINGS} attempts, another program removed its files as soon "
+                "as they were written. Stop that program, or give another folder."
             )
         self._segments, self._rounds, self._time = kept, learned.n_rounds, time.monotonic()
-        with self._explained("removing what it does not need any more"):
+        with self._explained("removing old segments"):
             _remove(
                 self.url, ({segment.name for segment in before} | self._strays()) - {s.name for s in kept}
             )
 
     def _go_back_to_the_folder(self) -> None:
-        """Makes and locks the folder again if it was removed or replaced: the lock was that of the one before."""
+        """Make and lock the folder again if it was removed or replaced: the lock belonged to the former folder."""
         if _identity(self.url) != self._folder:
             with self._explained("its folder was removed"):
                 self._lock()
             self._folder = _identity(self.url)
 
     def _with_the_rest(self, kept: tuple[Segment, ...], learned: Learned) -> tuple[Segment, ...]:
-        """The segments up to the first that is gone, and one with the rounds since, which is written."""
+        """Write a segment with all rounds after the last segment that still exists; return the list of segments."""
         sizes = self._sizes()
         kept = tuple(itertools.takewhile(lambda segment: sizes.get(segment.name) == segment.n_bytes, kept))
         first, last = kept[-1].last if kept else 0, learned.n_rounds
@@ -290,13 +294,13 @@ class Checkpoint:
         return (*kept, segment)
 
     def _is_complete(self, kept: tuple[Segment, ...]) -> bool:
-        """Whether the manifest and all segments are there now."""
+        """Whether the manifest and all segments exist now."""
         sizes = self._sizes()
         return MANIFEST in sizes and all(sizes.get(segment.name) == segment.n_bytes for segment in kept)
 
     def _sizes(self) -> dict[str, int]:
-        """The files that are there, and their sizes."""
-        with self._explained("listing what is there"):
+        """Return the sizes of the files in the folder, by name."""
+        with self._explained("listing the folder"):
             return {
                 name: found["size"] for name, found in _listed(self.url).items() if found["type"] == "file"
             }
@@ -311,12 +315,12 @@ class Checkpoint:
             yield
         except Exception as error:  # an object store's library has errors of its own
             raise CheckpointError(
-                f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. What was kept there before is "
-                "whole. Set that right, or make room, and go on from it with resume=True."
+                f"cannot write the checkpoint {self.url}: {what}: {_reason(error, self.url)}. The previous checkpoint is intact. "
+                "Correct the cause, then continue from it with resume=True."
             ) from error
 
     def _strays(self) -> set[str]:
-        """What a writer before this one left there: listed once."""
+        """Return the files that an earlier writer left there; on the first call only."""
         if self._swept:
             return set()
         self._swept = True
@@ -324,7 +328,7 @@ class Checkpoint:
 
 
 def _content(learned: Learned, first: int, last: int) -> bytes:
-    """The file of a segment."""
+    """Return the content of a segment's file."""
     return encoded({"rounds": [first, last]}, learned.arrays(first, last))
 
 
@@ -336,7 +340,7 @@ def _remove(url: str, names: Iterable[str]) -> None:
 
 
 def remove(url: str) -> None:
-    """Removes a checkpoint, and a local folder if nothing else is in it."""
+    """Remove a checkpoint, and its local folder if nothing else is in it."""
     _remove(url, (MANIFEST, *_ours(url)))
     folder = local_path(url)
     if folder is not None:
@@ -345,12 +349,12 @@ def remove(url: str) -> None:
 
 
 def _ours(url: str) -> set[str]:
-    """The names of segments, and of files that were never finished, in the folder."""
+    """Return the names of segments and of unfinished files in the folder."""
     return {name for name in _listed(url) if _OURS.fullmatch(name)}
 
 
 def _listed(url: str) -> dict[str, dict[str, Any]]:
-    """What fsspec knows of each entry of the folder, by its name."""
+    """Return the details that fsspec lists of each entry of the folder, by name."""
     filesystem, path = fsspec.core.url_to_fs(url)
     filesystem.invalidate_cache()
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -359,7 +363,7 @@ def _listed(url: str) -> dict[str, dict[str, Any]]:
 
 
 def _identity(url: str) -> tuple[int, int] | None:
-    """What tells a local folder from one that took its place; None: there is none."""
+    """Return the device and inode of a local folder, which tell it from one that replaced it; None if there is none."""
     path = local_path(url)
     with suppress(FileNotFoundError, NotADirectoryError):
         found = None if path is None else path.stat()
@@ -372,5 +376,5 @@ def _reason(error: Exception, url: str) -> str:
     if path is None or not isinstance(error, OSError):
         return f"{type(error).__name__}: {error}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT) and path.is_dir():
-        return f"{error.strerror}, {shutil.disk_usage(path).free} bytes are free"
+        return f"{error.strerror}, {shutil.disk_usage(path).free} bytes free"
     return error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""The ensemble that an algorithm's learners are kept in."""
+"""Make the ensemble that fits an algorithm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from distboost.model.trees import TreeEnsemble
 
 
 def new_ensemble(algorithm: Algorithm, n_features: int) -> Ensemble:
-    """What the algorithm's learners are kept in."""
+    """Return an empty ensemble for the algorithm's weak learners."""
     n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
     if algorithm.needs_values:
         return SimilarityEnsemble(n_features, n_scores)
@@ -19,7 +19,7 @@ def new_ensemble(algorithm: Algorithm, n_features: int) -> Ensemble:
 
 
 def read_ensemble(algorithm: Algorithm, arrays: dict[str, np.ndarray], n_features: int) -> Ensemble:
-    """The ensemble of the algorithm in these arrays."""
+    """Return the ensemble of the algorithm that is stored in arrays of a file."""
     n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
     if algorithm.needs_values:
         return SimilarityEnsemble.from_arrays(arrays, n_features, n_scores)

@@ -1,4 +1,4 @@
-"""Checks of an ensemble that was read from a file."""
+"""Checks of the arrays of an ensemble that was read from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from distboost.errors import ModelFormatError
 
 
 class Requirement:
-    """A function `require(condition, what)` that raises ModelFormatError unless the condition holds for the model's `part`."""
+    """A check of one part of a model: check(condition, fault) raises ModelFormatError if the condition is false."""
 
     def __init__(self, part: str):
         self.part = part
@@ -19,13 +19,13 @@ class Requirement:
     def __call__(self, condition: Any, what: str) -> None:
         if not condition:
             raise ModelFormatError(
-                f"the model's {self.part} are damaged: {what}. Get the file again from where it was saved."
+                f"the model's {self.part} are damaged: {what}. Copy the file again from where it was saved."
             )
 
     def arrays(self, arrays: Mapping[str, np.ndarray], dtypes: Mapping[str, Any]) -> None:
-        """Requires an array of each name and type."""
+        """Require an array of each name and dtype."""
         for name, dtype in dtypes.items():
             self(
                 name in arrays and arrays[name].dtype == dtype,
-                f"array {name!r} is not there or not {np.dtype(dtype)}",
+                f"array {name!r} is missing or is not {np.dtype(dtype)}",
             )

@@ -1,4 +1,4 @@
-"""What all ensembles share: rounds of weak learners with their values."""
+"""The base class of all ensembles: rounds of weak learners with their values."""
 
 from __future__ import annotations
 
@@ -32,47 +32,55 @@ class Ensemble(ABC):
         self._learners: list[tuple[Any, np.ndarray]] = []
         self._arrays: dict[str, np.ndarray] | None = None
 
-    # What each kind of weak learner supplies.
+    # To be implemented for each kind of weak learner.
 
     @abstractmethod
     def append(self, learners: Sequence[Any], values: Sequence[np.ndarray], edges: list[np.ndarray]) -> None:
-        """Adds a round of weak learners, found on bins of these edges, with their values."""
+        """Append a round of weak learners with their values.
+
+        Parameters
+        ----------
+        learners : sequence
+        values : sequence of ndarray of shape (n_leaves, n_scores), float64
+        edges : list of ndarray of shape (n_edges,), float64
+            The bin edges of each feature: the learners split on bins.
+        """
 
     @abstractmethod
     def steps(self, rounds: Iterable[int], edges: list[np.ndarray]) -> list[Step]:
-        """What these rounds add to the scores of rows with bins of these edges."""
+        """Return the steps of these rounds, which add to the scores of rows binned by these edges."""
 
     @abstractmethod
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """The features that splits use, and the total gain of the splits on each: both (m,)."""
+        """Return the features that splits use, (m,) int32, and the total gain of the splits on each, (m,) float64."""
 
     @abstractmethod
     def _joined(self) -> dict[str, np.ndarray]:
-        """The arrays of all learners, one learner after another."""
+        """Concatenate the arrays of all learners."""
 
     @abstractmethod
     def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
-        """A function add(X, first, last, F), which threads share.
+        """Return a thread-safe function add(X, first, last, F).
 
-        It adds learners first .. last - 1 to the scores F (n, n_scores) of the rows X (n, n_features).
+        It adds learners first .. last - 1 to the scores F, (n, n_scores) float64, of the rows X, (n, n_features).
         """
 
-    # What all share.
+    # Common to all kinds.
 
     def __len__(self) -> int:
-        """Rounds."""
+        """Return the number of rounds."""
         return len(self._learners) // self.per_round
 
     def rewrite(self, values: Sequence[np.ndarray]) -> None:
-        """Gives every learner new values."""
+        """Replace the values of all learners."""
         self._set([(learner, v) for (learner, _), v in zip(self._learners, values, strict=True)])
 
     def copy(self, n_rounds: int | None = None) -> Self:
-        """An ensemble of the same learners, or of those of the first rounds; changes of one leave the other as it is."""
+        """Return an independent ensemble of the same learners, or of those of the first `n_rounds` rounds."""
         return self.part(0, len(self) if n_rounds is None else n_rounds)
 
     def part(self, first: int, last: int) -> Self:
-        """An ensemble of the learners of rounds first .. last - 1, as far as there are any."""
+        """Return an ensemble of the learners of rounds first .. last - 1; rounds beyond the end are left out."""
         other = type(self)(self.n_features, self.n_scores, self.per_round)
         other._set(self._learners[first * self.per_round : last * self.per_round])
         return other
@@ -83,11 +91,11 @@ class Ensemble(ABC):
         return alike and all(a is b for a, b in zip(self._learners, other._learners, strict=False))
 
     def extend(self, other: Self) -> None:
-        """Adds the rounds of another ensemble."""
+        """Append the rounds of another ensemble."""
         self._set([*self._learners, *other._learners])
 
     def assign(self, other: Self) -> None:
-        """Takes over the rounds of another ensemble in place of its own."""
+        """Replace the rounds by those of another ensemble."""
         self._set(list(other._learners))
 
     def scores(
@@ -98,17 +106,17 @@ class Ensemble(ABC):
         scores: np.ndarray | None = None,
         last: int | None = None,
     ) -> np.ndarray:
-        """The scores F of the rows X.
+        """Compute the scores F of the rows X.
 
         Parameters
         ----------
         X : ndarray of shape (n, n_features), float32 or float64
         threads : Threads
-            Share the rows.
+            The threads that divide the rows among them.
         first, last : int
-            The rounds to add: first .. last - 1. None: to the last one.
+            The rounds to add: first .. last - 1. `last=None`: up to the last round.
         scores : ndarray of shape (n, n_scores), float64, or None
-            Scores to add the rounds to, in place; None: zeros.
+            Scores to which the rounds are added in place. None: zeros.
 
         Returns
         -------
@@ -130,7 +138,7 @@ class Ensemble(ABC):
         return F
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays that files keep of the learners, one learner after another."""
+        """Return the arrays of all learners, concatenated, as files store them."""
         if self._arrays is None:
             self._arrays = self._joined()
         return self._arrays

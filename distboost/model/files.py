@@ -1,4 +1,4 @@
-"""What was learned, to and from model files and checkpoints."""
+"""Read and write what was learned, in model files and checkpoints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stored(NamedTuple):
     ----------
     header : dict
     parts : list of (Segment or None, dict of str to ndarray)
-        The arrays of each segment of a checkpoint; of a file, all arrays and None.
+        The segments of a checkpoint with their arrays. A model file has one part: None and all arrays.
     """
 
     header: dict[str, Any]
@@ -39,7 +39,7 @@ class Stored(NamedTuple):
 
 
 def as_json(name: str, value: Any) -> Any:
-    """A parameter's value as JSON has it. The keys of a mapping need not be text, so it becomes a list of pairs."""
+    """Convert the value of a parameter to JSON. A mapping becomes a list of pairs, since its keys need not be text."""
     if isinstance(value, Mapping):
         return [[as_json(name, key), as_json(name, item)] for key, item in value.items()]
     if isinstance(value, (np.generic, np.ndarray)):
@@ -49,12 +49,14 @@ def as_json(name: str, value: Any) -> Any:
     try:
         json.dumps(value)
     except TypeError as error:
-        raise DataError(f"the parameter {name}={value!r} cannot be kept in a model file: {error}.") from error
+        raise DataError(
+            f"the parameter {name}={value!r} cannot be stored in a model file: {error}."
+        ) from error
     return value
 
 
 def read_model(url: str) -> Stored:
-    """What is in a model file or a checkpoint."""
+    """Read a model file or a checkpoint."""
     try:
         header, arrays = read_file(url)
     except OSError as error:
@@ -70,37 +72,37 @@ def read_model(url: str) -> Stored:
 
 @contextmanager
 def damage_reported(url: str) -> Iterator[None]:
-    """Raises ModelFormatError, which names the file, for whatever its content makes fail."""
+    """Convert any error that the file's content causes to a ModelFormatError that names the file."""
     try:
         yield
     except ModelFormatError as error:
         raise ModelFormatError(f"{url}: {error}") from error
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ModelFormatError(
-            f"{url}: its header is not one of a distboost model: {type(error).__name__}: {error}."
+            f"{url}: its header is not that of a distboost model: {type(error).__name__}: {error}."
         ) from error
 
 
 def n_features_of(header: dict[str, Any]) -> int:
-    """The number of features that a header gives."""
+    """Return the number of features in a header."""
     return _integer(header["n_features"], "its number of features", 1, MOST_FEATURES)
 
 
 def feature_names_of(header: dict[str, Any]) -> np.ndarray | None:
-    """The names of the features, (n_features,) of object, if the header has them."""
+    """Return the names of the features, (n_features,) object, or None if the header has none."""
     names, n_features = header["feature_names"], n_features_of(header)
     if names is None:
         return None
     if type(names) is not list or len(names) != n_features or set(map(type, names)) != {str}:
-        raise ModelFormatError(f"it has no {n_features} feature names, but {names!r:.100}.")
+        raise ModelFormatError(f"its feature names are {names!r:.100}, not {n_features} texts.")
     return np.array(names, dtype=object)
 
 
 def _classes(header: dict[str, Any]) -> np.ndarray:
-    """The sorted labels, in the type that the training's had."""
+    """Return the sorted labels, in the dtype of the training's labels."""
     classes = restored(header["classes"], header["class_dtype"], ModelFormatError)
     if len(classes) < 2 or any(not a < b for a, b in itertools.pairwise(header["classes"])):
-        raise ModelFormatError("its classes are not a sorted list of at least 2.")
+        raise ModelFormatError("its classes are not a sorted list of at least 2 labels.")
     return classes
 
 
@@ -111,14 +113,14 @@ def _integer(value: Any, what: str, least: int, most: int) -> int:
 
 
 def read_learned(stored: Stored, algorithm: Callable[[int], Algorithm]) -> Learned:
-    """What was learned; `algorithm` is called with the number of classes."""
+    """Return what was learned; `algorithm(n_classes)` makes the algorithm."""
     header, parts = stored
     classes, n_features = _classes(header), n_features_of(header)
     made = algorithm(len(classes))
     ensemble, history = _joined(stored, made, n_features)
     data = header.get("data")  # files of earlier versions have none
     if data is not None and not (type(data) is str and re.fullmatch(r"[0-9a-f]{64}", data)):
-        raise ModelFormatError(f"the digest of its data is {data!r:.100}.")
+        raise ModelFormatError(f"the digest of its data is {data!r:.100}, not 64 hexadecimal digits.")
     last_part = parts[-1][1] if parts else {}
     best = _best(ensemble, history, last_part) if BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
@@ -127,10 +129,10 @@ def read_learned(stored: Stored, algorithm: Callable[[int], Algorithm]) -> Learn
 
 
 def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ensemble, History]:
-    """The ensemble and the history of all parts, one after another."""
+    """Join the ensembles and histories of all parts."""
     header, parts = stored
     if type(header["outcome"]) is not str:
-        raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}.")
+        raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}, not a text.")
     ensemble = new_ensemble(algorithm, n_features)
     history = History(notes={name: [] for name in algorithm.notes}, outcome=header["outcome"])
     for segment, arrays in parts:
@@ -141,12 +143,12 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
             raise ModelFormatError(f"its histories have {n_rounds} entries for {len(part)} rounds.")
         ensemble.extend(part)
     if len(history.eval_loss) not in (0, len(history.train_loss)):
-        raise ModelFormatError("its histories have evaluations of some rounds only.")
+        raise ModelFormatError("its histories have evaluation losses for some rounds only.")
     return ensemble, history
 
 
 def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
-    """Adds the entries in the arrays; for how many rounds."""
+    """Append the entries of the arrays to the history; return the number of rounds that they have."""
     entries = {name: getattr(history, name) for name in HISTORIES if name in arrays}
     notes = {NOTE + name: values for name, values in history.notes.items()}
     n_rounds = len(arrays.get("train_loss", ()))
@@ -156,14 +158,14 @@ def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
     for name, values in (entries | notes).items():
         if arrays[name].ndim != 1 or arrays[name].dtype != np.float64 or len(arrays[name]) != n_rounds:
             raise ModelFormatError(
-                f"the history {name!r} is not a list of numbers, one for each of {n_rounds} rounds."
+                f"the history {name!r} is not a list of {n_rounds} numbers, one per round."
             )
         values.extend(arrays[name].tolist())
     return n_rounds
 
 
 def _best(ensemble: Ensemble, history: History, arrays: dict[str, np.ndarray]) -> Ensemble:
-    """The ensemble as it was after the best round."""
+    """Return the ensemble as it was after the best round."""
     best = ensemble.copy(history.best_round())
     now, values = best.arrays(), arrays[BEST]
     if values.dtype != np.float64 or values.shape != now["values"].shape or not np.isfinite(values).all():

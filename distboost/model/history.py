@@ -1,4 +1,4 @@
-"""What each round of a training gave."""
+"""The losses, errors and notes of each round of a training."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from distboost.rows.messages import Losses
 
 
 class Progress(NamedTuple):
-    """What a callback is told after each round.
+    """The argument of callbacks, after each round.
 
     Attributes
     ----------
     round : int
         Rounds done, from 1.
     n_rounds : int
-        Rounds asked for.
+        Rounds requested.
     train_loss : float
         The algorithm's own loss on the training rows.
     train_error : float
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
 
 @dataclass
 class History:
-    """What each round gave, and how the training ended."""
+    """The losses, errors and notes of each round, and how the training ended."""
 
     train_loss: list[float] = field(default_factory=list)
     train_error: list[float] = field(default_factory=list)
@@ -49,7 +49,7 @@ class History:
     outcome: str = ""
 
     def add(self, algorithm: Algorithm, losses: list[Losses], notes: Mapping[str, float]) -> None:
-        """A round is done."""
+        """Add a round. `losses` holds those of the training rows and, if there are any, of the evaluation rows."""
         for name, value in notes.items():
             self.notes.setdefault(name, []).append(value)
         self.train_loss.append(algorithm.loss_of(losses[0]))
@@ -59,11 +59,11 @@ class History:
             self.eval_error.append(evaluation.error)
 
     def best_round(self) -> int:
-        """The first round of least evaluation error (of all rounds, if there are no evaluation rows); 0 before the first."""
+        """Return the first round with the least evaluation error; the last round without evaluation rows; 0 before the first."""
         return int(np.argmin(self.eval_error)) + 1 if self.eval_error else len(self.train_loss)
 
     def has_stalled(self, patience: int | None) -> bool:
-        """Whether so many rounds have passed since the best one."""
+        """Whether at least `patience` rounds have passed since the best one."""
         return patience is not None and len(self.eval_error) - self.best_round() >= patience
 
     def progress(self, n_rounds: int) -> Progress:

@@ -1,4 +1,4 @@
-"""What a training has learned, and the arrays that files keep of it."""
+"""What a training has learned, and the arrays that files store of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import History
 
-# Names of arrays in files, beside those of the ensemble.
+# Names of arrays in files, in addition to those of the ensemble.
 HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
 NOTE = "note "  # followed by the note's name
 BEST = "best values"
@@ -21,16 +21,17 @@ class Learned(NamedTuple):
 
     Attributes
     ----------
-    classes : ndarray
+    classes : ndarray of shape (n_classes,)
+        The sorted labels.
     ensemble : Ensemble
     history : History
-        Of as many rounds, or more: early stopping keeps the best.
+        The history of all rounds done. It may have more rounds than the ensemble, if early stopping dropped the last ones.
     best : Ensemble or None
-        As it was after the best round, if later rounds have rewritten it.
+        The ensemble as it was after the best round, if later rounds have changed it.
     data : str or None
-        The digest of the rows that it was learned from; None: not known, as of files of earlier versions.
+        The digest of the training rows. None: it is not known, as in files of earlier versions.
     parameters : mapping or None
-        The deciding parameters of the estimator that learned it, as JSON values.
+        The estimator's parameters that determine the model, as JSON values.
     """
 
     classes: np.ndarray
@@ -42,11 +43,11 @@ class Learned(NamedTuple):
 
     @property
     def n_rounds(self) -> int:
-        """Rounds done, kept or not."""
+        """The number of rounds done, including those that early stopping dropped."""
         return len(self.history.train_loss)
 
     def arrays(self, first: int, last: int) -> dict[str, np.ndarray]:
-        """What rounds first .. last - 1 have learned."""
+        """Return the arrays of rounds first .. last - 1."""
         arrays = dict(self.ensemble.part(first, last).arrays())
         for name in HISTORIES:
             if getattr(self.history, name):

@@ -1,4 +1,4 @@
-"""The fitted ensemble of localized similarities."""
+"""The ensemble of localized similarities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from distboost.model.ensemble import Ensemble
 from distboost.rows.messages import Step
 from distboost.similarity.search import Similarity
 
-# One entry per similarity, in their order; (T,) but for the anchors (T, 2, D) and the values (T, K).
+# One entry per similarity, in order. The shape is (T,), except (T, 2, D) for the anchors and (T, K) for the values.
 _ARRAYS = {
     "kind": np.int8,
     "sign": np.bool_,
@@ -25,16 +25,16 @@ _ARRAYS = {
 
 
 class SimilarityEnsemble(Ensemble):
-    """Similarities, one per round, that add multiples of their values, (1, n_scores), to the scores."""
+    """Similarities, one per round. Each adds multiples of its values, (1, n_scores) float64, to the scores."""
 
     def append(
         self, learners: Sequence[Similarity], values: Sequence[np.ndarray], edges: list[np.ndarray]
     ) -> None:
-        """Adds a round; similarities read raw values, whatever the edges of the bins are."""
+        """Append a round. Similarities read raw values and ignore the bin edges."""
         self._set([*self._learners, *zip(learners, values, strict=True)])
 
     def steps(self, rounds: Iterable[int], edges: list[np.ndarray]) -> list[Step]:
-        """What these rounds add to the scores."""
+        """Return the steps of these rounds, which add to the scores."""
         return [found.step(values) for found, values in (self._learners[number] for number in rounds)]
 
     def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
@@ -55,7 +55,7 @@ class SimilarityEnsemble(Ensemble):
         return SimilarityArrays.of(a["kind"], a["anchors"], a["tau"])
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """No features: a similarity has no gain on one."""
+        """Return empty arrays: a similarity has no gain per feature."""
         return np.zeros(0, np.int32), np.zeros(0)
 
     def _joined(self) -> dict[str, np.ndarray]:
@@ -71,7 +71,7 @@ class SimilarityEnsemble(Ensemble):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> SimilarityEnsemble:
-        """The ensemble of these arrays; raises ModelFormatError unless they describe similarities."""
+        """Make the ensemble of these arrays; raise ModelFormatError if they do not describe similarities."""
         _check_similarities(arrays, n_features, n_scores)
         ensemble = cls(n_features, n_scores)
         rows = zip(*(arrays[name] for name in _ARRAYS), strict=True)
@@ -91,8 +91,8 @@ def _check_similarities(arrays: dict[str, np.ndarray], n_features: int, n_scores
         require(
             arrays[name].shape == (kind.size, *rest), f"array {name!r} has the shape {arrays[name].shape}"
         )
-    require(np.isin(kind, (CONSTANT, ONE_POINT, TWO_POINT)).all(), "a kind")
-    require(np.isfinite(tau).all() and ((tau > 0) == (kind == ONE_POINT)).all(), "a tau")
-    require((tau >= 0).all(), "a tau")
+    require(np.isin(kind, (CONSTANT, ONE_POINT, TWO_POINT)).all(), "a kind is unknown")
+    require(np.isfinite(tau).all() and ((tau > 0) == (kind == ONE_POINT)).all(), "a tau is invalid")
+    require((tau >= 0).all(), "a tau is negative")
     require(not np.isinf(anchors).any(), "an anchor is infinite")
     require(np.isfinite(arrays["values"]).all(), "a value is not finite")

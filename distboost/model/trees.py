@@ -1,4 +1,4 @@
-"""The ensemble of trees, and the arrays that files keep of it."""
+"""The ensemble of trees, and the arrays that files store of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from distboost.trees.tree import BinnedTree, TreeStep
 
 _NODES = ("feature", "threshold", "missing_left", "left", "right", "gain")
 
-# Node arrays and leaf arrays of all trees, one tree after another; `roots` and `value_offsets` say where each begins.
+# Node arrays and leaf arrays of all trees, concatenated; tree t begins at `roots[t]` and `value_offsets[t]`.
 _ARRAYS = {
     "feature": np.int32,
     "threshold": np.float64,
@@ -33,11 +33,11 @@ _ARRAYS = {
 class TreeEnsemble(Ensemble):
     """Trees whose leaves add values to the scores.
 
-    A learner is a tree's node arrays, by name, with the values of its leaves, (n_leaves, n_scores).
+    A learner is the node arrays of a tree, by name, with the values of its leaves, (n_leaves, n_scores) float64.
     """
 
     def append(self, learners: Sequence[Tree], values: Sequence[np.ndarray], edges: list[np.ndarray]) -> None:
-        """Adds a round of trees; their thresholds are the edges of their bins (infinity where only missing values go right)."""
+        """Append a round of trees. Bin edges become thresholds; a threshold is infinite if only missing values go right."""
         added = []
         for (binned, gain, *_), of_leaves in zip(learners, values, strict=True):
             threshold = [
@@ -56,7 +56,7 @@ class TreeEnsemble(Ensemble):
         self._set([*self._learners, *added])
 
     def steps(self, rounds: Iterable[int], edges: list[np.ndarray]) -> list[Step]:
-        """What these rounds add to the scores, with the trees as they decide by bins of these edges."""
+        """Return the steps of these rounds, with trees that split on bins of these edges."""
         numbers = [round * self.per_round + i for round in rounds for i in range(self.per_round)]
         return [
             TreeStep(_binned(nodes, edges), values)
@@ -75,9 +75,9 @@ class TreeEnsemble(Ensemble):
         return add
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """The features that trees split on, and the total gain of the splits on each.
+        """Return the features that trees split on, and the total gain of the splits on each.
 
-        All gains are multiplied by 2^-64 if their sum is too large for a float.
+        If the sum of all gains overflows, all of them are multiplied by 2^-64.
         """
         a = self.arrays()
         features, place = np.unique(a["feature"], return_inverse=True)
@@ -101,12 +101,12 @@ class TreeEnsemble(Ensemble):
     def from_arrays(
         cls, arrays: dict[str, np.ndarray], n_features: int, n_scores: int, per_round: int
     ) -> TreeEnsemble:
-        """The ensemble of these arrays; raises ModelFormatError unless they describe trees."""
+        """Make the ensemble of these arrays; raise ModelFormatError if they do not describe trees."""
         _check_trees(arrays, n_features, n_scores)
         roots, offsets = arrays["roots"], arrays["value_offsets"]
         if (len(roots) - 1) % per_round:
             raise ModelFormatError(
-                f"the model is damaged: {len(roots) - 1} trees are not rounds of {per_round}."
+                f"the model is damaged: {len(roots) - 1} trees are not a multiple of {per_round} trees per round."
             )
         ensemble = cls(n_features, n_scores, per_round)
         for a, b, c, d in zip(roots, roots[1:], offsets, offsets[1:], strict=False):
@@ -115,7 +115,7 @@ class TreeEnsemble(Ensemble):
 
 
 def _binned(nodes: dict[str, np.ndarray], edges: list[np.ndarray]) -> BinnedTree:
-    """The tree as it decides by bins of these edges."""
+    """Return the tree with splits on bins of these edges."""
     bins = [np.searchsorted(edges[d], x) for d, x in zip(nodes["feature"], nodes["threshold"], strict=True)]
     return BinnedTree(
         nodes["feature"], np.array(bins, np.int32), nodes["missing_left"], nodes["left"], nodes["right"]
@@ -128,24 +128,32 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
     n_nodes = len(arrays["feature"])
     for name in _NODES:
-        require(arrays[name].shape == (n_nodes,), f"array {name!r} has not one entry per node")
-    require(values.ndim == 2 and values.shape[1] == n_scores, "leaf values are not one per score")
+        require(arrays[name].shape == (n_nodes,), f"array {name!r} does not have one entry per node")
+    require(values.ndim == 2 and values.shape[1] == n_scores, "a leaf does not have one value per score")
     for index, end in ((roots, n_nodes), (offsets, len(values))):
         require(
-            index.ndim == 1 and len(index) >= 1 and len(index) == len(roots), "trees are not counted alike"
+            index.ndim == 1 and len(index) >= 1 and len(index) == len(roots),
+            "the arrays have different numbers of trees",
         )
-        rises = (index[1:] >= index[:-1]).all()  # differences might overflow
-        require(index[0] == 0 and index[-1] == end and rises, "tree offsets")
+        rises = (index[1:] >= index[:-1]).all()  # a comparison, since differences might overflow
+        require(index[0] == 0 and index[-1] == end and rises, "the offsets of trees are inconsistent")
     inner = np.diff(roots)
-    require(bool((np.diff(offsets) == inner + 1).all()), "a tree has not one leaf more than inner nodes")
-    require(bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()), "a feature number")
+    require(
+        bool((np.diff(offsets) == inner + 1).all()),
+        "the number of leaves of a tree is not that of its inner nodes plus one",
+    )
+    require(
+        bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()),
+        "a feature number is out of range",
+    )
     require(not np.isnan(arrays["threshold"]).any(), "a threshold is NaN")
     require(bool(np.isfinite(values).all()), "a leaf value is not finite")
     require(bool(np.isfinite(arrays["gain"]).all()), "a gain is not finite")
     number = np.arange(n_nodes) - np.repeat(roots[:-1], inner)
     size = np.repeat(inner, inner)
     for child in (arrays["left"].astype(np.int64), arrays["right"].astype(np.int64)):
-        # A child comes after its parent, so that following children always ends.
+        # A child comes after its parent, so that every walk down the tree ends.
         require(
-            bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()), "a child"
+            bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()),
+            "a child is out of range",
         )
