@@ -1,4 +1,4 @@
-"""What a training asks of the place where it runs."""
+"""The interface of a runtime: the place where a training runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Runtime(TaskRunner, Protocol):
         """Return the bytes that one process may use, or None if no limit is known; never more than `memory_limit`."""
 
     def check_shared(self, url: str) -> None:
-        """Raise ClusterError unless all processes see what is at a path or URL."""
+        """Raise ClusterError unless all processes can access a path or URL."""
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
-        """Bin or read the rows of each set and hold them; those beyond the allotment stay on disk."""
+        """Bin or read the rows of each set and hold them; rows beyond the allotment stay on disk."""
 
     def close(self) -> None:
         """Release threads and connections."""

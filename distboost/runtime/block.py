@@ -1,4 +1,4 @@
-"""A block: some rows of the training or evaluation data, and all that boosting keeps of them."""
+"""A block: some rows of the training or evaluation data, with the state that boosting keeps of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from distboost.runtime.streaming.scratch import Extent, Scratch
 
 
 class Key(NamedTuple):
-    """A block's place in the data: in the training rows (set 0) or in the evaluation rows (set 1)."""
+    """The identity of a block: its set (`number`: 0 for training rows, 1 for evaluation rows) and its number within the set."""
 
     number: int
     block: int
@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
 @contextmanager
 def located(key: Key) -> Iterator[None]:
-    """An error says which block it befell: its attribute `block`."""
+    """Set the attribute `block` of an error that is raised while a block is processed."""
     try:
         yield
     except Exception as error:
@@ -39,7 +39,7 @@ def located(key: Key) -> Iterator[None]:
 
 
 def _state(name: str, doc: str) -> Any:
-    """An array that is kept from question to question."""
+    """Return a property for an array that is kept between questions."""
 
     def get(block: Block) -> np.ndarray:
         return block.kept(name)
@@ -54,7 +54,7 @@ def _state(name: str, doc: str) -> Any:
 class Block:
     """Binned rows with their scores F and, while a tree grows, their nodes.
 
-    `values` holds the raw values, if the algorithm needs them. Node m's rows are ``order[spans[m, 0]:spans[m, 1]]``.
+    `values` holds the raw values if the algorithm needs them. The rows of node m are ``order[spans[m, 0]:spans[m, 1]]``.
 
     Parameters
     ----------
@@ -62,21 +62,25 @@ class Block:
     n_classes, n_scores : int
     score_dtype : str
     load : callable
-        load(name): an array that was kept when the block was last in memory, or None.
+        load(name) returns an array that was stored when the block last left memory, or None.
 
     Attributes
     ----------
-    buffers : dict
-        The arrays that are kept from question to question, as far as they are in memory.
+    spans : ndarray of shape (n_nodes, 2), int32
+        The first row of each node in `order`, and the end of its rows.
+    present : ndarray of shape (n_present,), int32
+        The rows of positive weight.
+    buffers : dict of str to ndarray
+        The arrays in memory that are kept between questions.
     changed : set of str
-        Those that have been written to.
+        The names of buffers that have been written to.
     round : int
         The last round whose steps were added to the scores.
     """
 
-    scores = _state("scores", "(n, n_scores)")
-    order = _state("order", "The rows in use, node by node.")
-    rest = _state("rest", "Rows left out of this round's tree.")
+    scores = _state("scores", "The scores, (n, n_scores).")
+    order = _state("order", "The numbers of the tree's rows, sorted by node, (n_rows_of_tree,) int32.")
+    rest = _state("rest", "The numbers of the rows that this round's tree leaves out, int32.")
 
     def __init__(
         self,
@@ -89,7 +93,7 @@ class Block:
         self.first, self.bins, self.labels, self.weights, self.values = rows
         self.n_rows = len(self.labels)
         self.n_classes = n_classes
-        # Most blocks have all rows in use, and unweighted: they share what says so.
+        # Most blocks have only rows of weight 1: these blocks share their arrays `weights` and `present`.
         room = 1 << max(self.n_rows - 1, 0).bit_length()
         if (self.weights == 1).all():
             self.weights = _ones(room)[: self.n_rows]
@@ -105,20 +109,20 @@ class Block:
         self._scores = (self.n_rows, n_scores), score_dtype
 
     def kept(self, name: str) -> np.ndarray:
-        """An array as the last question left it."""
+        """Return an array as the last question left it."""
         if name not in self.buffers:
             loaded = self._load(name)
             self.buffers[name] = self._new(name) if loaded is None else loaded
         return self.buffers[name]
 
     def _new(self, name: str) -> np.ndarray:
-        """What an array is before anything is written to it."""
+        """Return the initial content of an array."""
         if name == "scores":
             return np.zeros(*self._scores)
         return self.present.copy() if name == "order" else np.empty(0, np.int32)
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: type, overwrite: bool = False) -> np.ndarray:
-        """An array to write to, which is kept: as it was left, zero if it is new. With `overwrite`, its content is arbitrary."""
+        """Return a kept array to write to: as it was left, or zero if it is new. With `overwrite`, its content is arbitrary."""
         kept = self.buffers.get(name)
         if kept is None and not overwrite:
             kept = self._load(name)
@@ -131,11 +135,11 @@ class Block:
 
     @cached_property
     def digest(self) -> tuple[int, int]:
-        """Of the rows: see kernels/digest.py."""
+        """The digests of the rows: see kernels/digest.py."""
         return digest_of(self.bins, self.values, self.labels, self.weights, self.first)
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
-        """All rows in use (of those `drawn`, a mask, if given) are in node 0."""
+        """Put all rows of positive weight into node 0; with a mask `drawn`, (n,) bool, only those that it selects."""
         rows, rest = self.present, np.empty(0, np.int32)
         if drawn is not None:
             rows, rest = rows[drawn[rows]], rows[~drawn[rows]]
@@ -145,7 +149,7 @@ class Block:
         self.spans[0, 1] = len(rows)
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
-        """Parts the rows of nodes between their children."""
+        """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
         n = int(max(splits.left.max(), splits.right.max())) + 1
         if len(self.spans) < n:
             grown = np.zeros((2 * n, 2), np.int32)
@@ -158,7 +162,7 @@ class Block:
         self.changed.add("order")
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
+        """Return the arrays that a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
         return self.scores, self.labels, self.weights, self.order, self.spans, leaves
 
 
@@ -173,7 +177,7 @@ def _first_rows(n: int) -> np.ndarray:
 
 
 class ParkedBlock:
-    """A block on disk: its rows are read again for each question, what boosting keeps of them lies in a scratch file."""
+    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file."""
 
     def __init__(self, read: Callable[[], BinnedRows], make: Callable[..., Block], scratch: Scratch):
         self._read, self._make, self._scratch = read, make, scratch
@@ -182,13 +186,13 @@ class ParkedBlock:
         self.round = 0
 
     def open(self) -> Block:
-        """The block, in memory."""
+        """Read the block into memory."""
         block = self._make(self._read(), load=self._load)
         block.spans, block.round = self.spans, self.round
         return block
 
     def put_back(self, block: Block) -> None:
-        """Keeps what was changed."""
+        """Write the changed arrays to the scratch file."""
         for name in block.changed:
             self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
         block.changed.clear()

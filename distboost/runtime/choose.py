@@ -24,8 +24,8 @@ def open_runtime(
 ) -> Iterator[Runtime]:
     """Open the runtime of a training, and close it at the end.
 
-    It is the cluster of the given client; without one, that of the Dask task that we are inside, or that of the current client;
-    without any client, threads of this process.
+    It is the cluster of the given client. Without a client, it is the cluster of the current Dask task or of the current client;
+    if there is none, threads of this process.
     """
     with _resolved(client) as resolved:
         chosen = LocalRuntime(n_threads) if resolved is None else ClusterRuntime(resolved, worker_timeout)
@@ -46,7 +46,7 @@ def _resolved(client: Any) -> Iterator[Any]:
     except ValueError:
         yield _current_client()
         return
-    # Inside a task: leave the worker's thread pool while waiting, or the tasks of this training could not run.
+    # Inside a task: leave the worker's thread pool while waiting; otherwise the tasks of this training might not run.
     with worker_client() as inner:
         yield inner
 

@@ -44,13 +44,13 @@ class CoordinatedRows(Rows):
 
     Parameters
     ----------
-    n_bins : ndarray of shape (n_features,)
-        Bins per feature, the one for missing values not counted.
+    n_bins : ndarray of shape (n_features,), int64
+        Bins per feature, without the bin for missing values.
     n_classes : int
     counts : tuple of RowCounts
-        Of the training rows and, if there are any, of the evaluation rows.
+        The training rows and, if there are any, the evaluation rows.
     threads : Threads
-        For the coordinator's own work.
+        The threads of the coordinator.
     """
 
     def __init__(self, n_bins: np.ndarray, n_classes: int, counts: tuple[RowCounts, ...], threads: Threads):
@@ -67,26 +67,32 @@ class CoordinatedRows(Rows):
         self._root: RootQuestion | None = None
         self._next_root: Root | None = None  # whose histogram came with the last update
 
-    # What a runtime supplies.
+    # To be implemented by a runtime.
 
     @abstractmethod
     def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
-        """Fills the slots with the histograms of ``question.build``, summed over all shards; a new tree's totals."""
+        """Fill the slots with the histograms of ``question.build``, summed over all shards.
+
+        Return the totals of a new tree's statistic, (n_totals,) int64.
+        """
 
     @abstractmethod
     def _sums(self, question: SumsQuestion) -> Reduced:
-        """The reduction over the rows of all shards."""
+        """Compute the reduction over the rows of all shards."""
 
     @abstractmethod
     def _update(
         self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
     ) -> tuple[Reduced, np.ndarray]:
-        """Updates all shards; fills the slot with the histogram of ``question.root``, if it has one, and gives its totals."""
+        """Update all shards, and fill the slot with the histogram of ``question.root`` if the question has one.
+
+        Return the losses of all shards and the totals of the root's statistic, (n_totals,) int64.
+        """
 
     # A training.
 
     def begin(self, weighting: Weighting) -> None:
-        """All scores are 0."""
+        """Begin a training with all scores 0."""
         self.weighting = weighting
         self.round = 1
         self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
@@ -125,10 +131,10 @@ class CoordinatedRows(Rows):
         self.tree.forget(nodes)
 
     def keeps_precision(self, statistic: Statistic | None) -> bool:
-        """Whether the statistic keeps its digits when it is scaled by the bound of the weights that the last update was given.
+        """Whether the statistic is precise enough when it is scaled by the bound on the weights of the last update.
 
-        So it can be computed in the update's own pass. But a large step may raise the bound far above the largest weight that
-        the update reported: then that is the scale, whether or not the tree was begun already.
+        If so, the update computes it in its own pass. But a large step may raise the bound far above the largest weight that
+        the update reports. Then the largest weight is the scale, whether or not the tree was begun already.
         """
         if statistic is None:
             return True
@@ -140,7 +146,7 @@ class CoordinatedRows(Rows):
         return bits if statistic.wide else min(HISTOGRAM_BITS, bits)
 
     def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
-        """What it takes to begin a tree; its statistic is scaled by the shifts."""
+        """Return the question that begins a tree, whose statistic is scaled by the shifts."""
         scale = Scale(0.0, 0)
         if root.statistic is not None:
             scale = Scale(root.statistic.shift(shifts.tolist()), self._bits(root.statistic))
@@ -149,7 +155,7 @@ class CoordinatedRows(Rows):
         return RootQuestion(root.statistic, scale, root.subsample, root.weight_factor)
 
     def split(self, splits: Splits) -> None:
-        """The splits travel with the next question: they cost no round trip."""
+        """Queue the splits: they travel with the next question and cost no round trip."""
         self._queue = Splits(*(np.concatenate(pair) for pair in zip(self._queue, splits, strict=True)))
 
     def _take_queue(self) -> Splits:
@@ -161,7 +167,7 @@ class CoordinatedRows(Rows):
         return root
 
     def _ask_histograms(self, nodes: list[int], slots: list[int]) -> None:
-        """Sums the tree's statistics over the rows of each node, by feature and bin, into the slots."""
+        """Sum the tree's statistics over the rows of each node, by feature and bin, into the slots."""
         self.calls["histogram"] += 1
         question = HistogramQuestion(
             self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
@@ -171,11 +177,11 @@ class CoordinatedRows(Rows):
             self.totals = totals
 
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
-        """The reduction over the rows of each leaf: real numbers, in units of e^shift."""
+        """Return the sums of a reduction over the rows of each leaf, (n_leaves, ..) float64, in units of e^shift."""
         return self.reduce(reduction, leaves)[0]
 
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
-        """The reduction's sums, maxima and best row."""
+        """Return the sums, the maxima and the best row of a reduction."""
         self.calls["sums"] += 1
         scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
         question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
@@ -184,11 +190,11 @@ class CoordinatedRows(Rows):
 
     @property
     def shifts(self) -> np.ndarray:
-        """The weighting's shifts on the training rows."""
+        """The weighting's shifts on the training rows, (n_shifts,) float64."""
         return self._shifts[0]
 
     def shift_of(self, reduction: Reduction) -> float:
-        """The logarithm of the unit that the reduction's sums come in."""
+        """Return the logarithm of the unit of the reduction's sums."""
         return reduction.shift(self._shifts[0].tolist())
 
     def update(
@@ -233,7 +239,7 @@ class CoordinatedRows(Rows):
     # Between trainings.
 
     def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
-        """An earlier round again: its steps are known, perhaps as later rounds have corrected them."""
+        """Replay an earlier round from its steps, which later rounds may have `corrected`."""
         self._queue = Splits.empty()
         losses = self.update(steps)
         if corrected:
@@ -241,12 +247,18 @@ class CoordinatedRows(Rows):
         return losses
 
     def continue_from(self, scores: np.ndarray, n_rounds: int) -> None:
-        """The scores (n_rows, n_scores) that so many rounds have given to the training rows, of which there are no others."""
+        """Set the scores of the training rows, (n_rows, n_scores) float64, to those after `n_rounds` rounds.
+
+        There must be no evaluation rows.
+        """
         if n_rounds:
             self.round = n_rounds
             self.replay([GivenScores(scores)])
 
     def _round_shifts_up(self) -> None:
-        """Rounds the shifts up: scores computed anew and scores added up reach theirs in two ways, whose last digits differ."""
+        """Round the shifts up, so that a resumed training has the same ones.
+
+        Scores that are computed from zero and scores that are added up round by round lead to different last digits.
+        """
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
         self._bound = self._shifts[0]

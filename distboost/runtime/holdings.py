@@ -99,14 +99,14 @@ class Holdings:
                 self._allotment.scratch or tempfile.gettempdir(), self._allotment.scratch_bytes
             )
             self._stream = Stream(self._allotment.window)
-            # Blocks come and go in several threads: what one frees is not to be kept for it.
+            # Several threads read and free blocks: the allocator must not keep freed memory for each of them.
             self._closing.enter_context(returned_when_freed())
             self._closing.callback(self._scratch.close)
             self._closing.callback(self._stream.close)
         return ParkedBlock(reading, self._block, self._scratch)
 
     def drop(self, keys: Collection[Key]) -> None:
-        """Hold these rows no longer. (Their place in the scratch file stays taken.)"""
+        """Remove these blocks. Their space in the scratch file is not reused."""
         for key in keys:
             block = self.resident.pop(key, None)
             self._n_resident -= block.n_rows if block else 0

@@ -1,4 +1,4 @@
-"""How the rows of a training are read, and what of them stays in memory."""
+"""How a process reads the rows of a training, and how many of them stay in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from distboost.data.blocks import BinnedRows, BinnedSet
 
 @dataclass(frozen=True)
 class Reading:
-    """Binned rows that can be read whenever they are wanted."""
+    """Binned rows that are read on demand."""
 
     function: Callable[..., BinnedRows]
     call: tuple[Any, ...]
@@ -24,13 +24,13 @@ class Reading:
 
 
 def readings(part: BinnedSet) -> list[Reading]:
-    """All blocks of a set."""
+    """Return the readings of all blocks of a set."""
     return [Reading(part.function, call, size) for call, size in zip(part.calls, part.sizes, strict=True)]
 
 
 @dataclass(frozen=True)
 class Allotment:
-    """What the blocks of one process may take.
+    """The memory and the disk space that the blocks of one process may use.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Allotment:
     window : int
         Streamed blocks in memory at a time.
     scratch : str or None
-        Directory for what is kept of the streamed ones; None: the system's directory for temporary files.
+        Directory of the file with the state of streamed rows. None: the system's temporary directory.
     scratch_bytes : int
-        What that takes, where all that the allotment lets stream does.
+        Size of this file if as many rows stream as the plan expects.
     """
 
     resident: int
@@ -51,9 +51,9 @@ class Allotment:
 
 
 class Layout(NamedTuple):
-    """What a shard needs to know of the data."""
+    """The shape of the data, as shards need it."""
 
-    n_bins: np.ndarray  # (n_features,): bins per feature, the one for missing values not counted
+    n_bins: np.ndarray  # (n_features,) int64: bins per feature, without the bin for missing values
     n_classes: int
     n_scores: int
     score_dtype: str

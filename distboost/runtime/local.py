@@ -30,11 +30,11 @@ class LocalRuntime:
     on_cluster = False
 
     def limit(self, memory_limit: int | None) -> int | None:
-        """What this process may take, of which no one else knows a limit."""
+        """Return `memory_limit`: a process has no other limit."""
         return memory_limit
 
     def check_shared(self, url: str) -> None:
-        """Nobody else needs to see it."""
+        """Do nothing: no other process needs access."""
 
     def __str__(self) -> str:
         return f"in this process with {self.threads.n} threads"
@@ -53,7 +53,7 @@ class LocalRuntime:
         return value
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
-        """Bins the rows and holds them, or as many as are allotted."""
+        """Bin the rows and hold them; rows beyond the allotment stay on disk."""
         binned: list[list[BinnedRows] | list[Reading]]
         if allotment is None:
             binned = [self.map(part.function, part.calls) for part in sets]

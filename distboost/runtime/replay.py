@@ -1,4 +1,4 @@
-"""What to replay on rows that are read again."""
+"""The log of a training that is replayed on rows which are read again."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ NO_NODES = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class ReplayLog:
-    """What to replay on rows that are read again, so that they come to where the others are.
+    """The steps and questions that bring rows which are read again to the same state as the others.
 
     Attributes
     ----------
     round : int
         The last round whose steps were added to the scores.
     steps : tuple of Steps
-        Those of all rounds.
+        The steps of all rounds.
     questions : tuple of HistogramQuestion or SumsQuestion
-        What was asked since.
+        The questions since that round.
     """
 
     round: int = 0
@@ -30,7 +30,7 @@ class ReplayLog:
     questions: tuple[HistogramQuestion | SumsQuestion, ...] = ()
 
     def with_question(self, question: HistogramQuestion | SumsQuestion | UpdateQuestion) -> ReplayLog:
-        """With one question more."""
+        """Return a log with one more question."""
         if not isinstance(question, UpdateQuestion):
             return replace(self, questions=(*self.questions, question))
         begun = (

@@ -1,4 +1,4 @@
-"""The rows of one process: answers the coordinator's questions over its blocks, with threads."""
+"""A shard: the rows of one process, and the answers to the coordinator's questions about them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_SPLITS = Splits.empty()
 Answer = TypeVar("Answer")
 Held = TypeVar("Held")  # a block in memory, or one on disk
 
-FEW_ROWS = 20_000  # waking a thread takes longer than parting so many rows
+FEW_ROWS = 20_000  # dividing fewer rows than this takes less time than waking a thread
 
 
 class Shard:
@@ -45,7 +45,7 @@ class Shard:
     Parameters
     ----------
     sets : list of lists of BinnedRows or Readings
-        The training rows and, if there are any, the evaluation rows. Of Readings, as many are read at once as may be resident.
+        The training rows and, if there are any, the evaluation rows. Readings that fit in memory are read at once.
     layout : Layout
     threads : Threads
         Shared by all questions.
@@ -80,43 +80,43 @@ class Shard:
 
     @property
     def blocks(self) -> list[Block]:
-        """The resident training rows, in their order: they were taken in any."""
+        """The resident blocks of training rows, in order."""
         resident = self.held.resident
         return [resident[key] for key in sorted(resident) if key.number == 0]
 
     def take(
         self, items: Iterable[tuple[Key, BinnedRows | Reading]], log: ReplayLog = EMPTY_LOG
     ) -> dict[Key, int]:
-        """Holds these rows too, after replaying the log on them. Several threads may do this at a time.
+        """Hold these rows too, after replaying the log on them. Several threads may call this at the same time.
 
-        The answer is a digest of each block that stays in memory.
+        Return a digest of each block that stays in memory.
         """
         for question in log.questions:
             self._begin(question.root)
         return self.held.take(items, None if log is EMPTY_LOG else partial(self._replay, log=log))
 
     def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
-        """Brings a block that was read again to where it was."""
+        """Bring a block that was read again to its former state."""
         for step in log.steps:
             step.add(block, self.missing_bin, partitioned=False)
             block.changed.add("scores")
         block.round = log.round
         for question in log.questions if key.number == 0 else ():
             self._prepare(question.root, question.splits, key, block)
-            if isinstance(question, SumsQuestion):  # some leave what later ones read
+            if isinstance(question, SumsQuestion):  # some reductions store state that later questions read
                 question.reduction.accumulate(block, question.leaves, question.scale, self._initial(question))
 
     def drop(self, keys: Collection[Key]) -> None:
-        """Holds these rows no longer."""
+        """Remove these blocks."""
         self.held.drop(keys)
 
     def counts(self, only: Collection[Key] | None = None) -> tuple[RowCounts, ...]:
-        """The rows of each set."""
+        """Count the rows of each set."""
         sets = range(self._n_sets)
         items = self._visit(lambda key, block: (key.number, count_rows(block)), sets, [], only=only)
         return tuple(total([count for number, count in items if number == n]) for n in sets)
 
-    # Questions. Each may be asked of some blocks only.
+    # Questions. With `only`, a question is about some blocks only.
 
     def histogram(
         self,
@@ -125,7 +125,20 @@ class Shard:
         slots: np.ndarray,
         only: Collection[Key] | None = None,
     ) -> np.ndarray:
-        """Fills pool[slots] with the histograms of the nodes to build; the totals of a new tree's statistic."""
+        """Fill pool[slots] with the histograms of the nodes in ``question.build``.
+
+        Parameters
+        ----------
+        question : HistogramQuestion
+        pool : ndarray of shape (n_slots, n_bins, n_channels), int64
+        slots : ndarray of shape (n_nodes,), int64
+        only : collection of Key or None
+
+        Returns
+        -------
+        totals : ndarray of shape (n_totals,), int64
+            The totals of a new tree's statistic.
+        """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
         tally = self._tally(question.build, question.features, pool, slots)
@@ -133,10 +146,10 @@ class Shard:
         return sum(totals, _no_totals(question.root))
 
     def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Reduced:
-        """The reduction over the leaves' rows."""
+        """Compute the reduction over the rows of each leaf."""
         self._begin(question.root)
 
-        # As many accumulators as threads: an answer may have megabytes, and there may be many blocks.
+        # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks.
         accumulators: deque[Reduced] = deque()
 
         def add(key: Key, block: Block) -> None:
@@ -160,10 +173,17 @@ class Shard:
         slots: np.ndarray = NO_SLOTS,
         only: Collection[Key] | None = None,
     ) -> tuple[Reduced, np.ndarray]:
-        """Adds the steps to the scores, once per round; errors and weights per set of rows, and the largest weights.
+        """Add the steps to the scores, unless this round's were added already.
 
-        If the next tree is known, it is begun: pool[slots] is filled with the histogram of its root, while the blocks are at
-        hand. The second answer is the totals of its statistic.
+        If the question has the root of the next tree, also begin this tree and fill pool[slots] with the root's histogram, in
+        the same pass over the blocks.
+
+        Returns
+        -------
+        losses : Reduced
+            Errors and sums of weights, (n_sets, 1 + n_sums) int64, and the largest weights, (n_sets, n_shifts) float64.
+        totals : ndarray of shape (n_totals,), int64
+            The totals of the next tree's statistic.
         """
         root, weighting = question.root, question.weighting
         shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
@@ -185,14 +205,14 @@ class Shard:
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
 
-    # What they share.
+    # Common to all questions.
 
     def _begin(self, root: RootQuestion | None) -> None:
         if root is not None:
             self._statistic, self._weight_factor = root.statistic, root.weight_factor
 
     def _prepare(self, root: RootQuestion | None, splits: Splits, key: Key, block: Block) -> np.ndarray:
-        """Begins a tree, if there is a root, and splits nodes, if there are splits; the block's totals of the statistic."""
+        """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals of the statistic."""
         totals = None
         if root is not None and key.number == 0:
             block.start_tree(_drawn(block, root.subsample))
@@ -203,7 +223,7 @@ class Shard:
         return _no_totals(root) if totals is None else np.array(totals, np.int64)
 
     def _add(self, question: UpdateQuestion, key: Key, block: Block) -> None:
-        """A round's steps, and the splits that came with them."""
+        """Apply the splits and add the steps of a round."""
         if key.number == 0 and len(question.splits.node):
             block.split(question.splits, self.missing_bin)
         if question.from_zero:
@@ -216,11 +236,11 @@ class Shard:
     def _tally(
         self, build: np.ndarray, features: np.ndarray, pool: np.ndarray, slots: np.ndarray
     ) -> Callable[[list[Block]], None]:
-        """Clears the slots; what adds the rows of blocks to the histograms there, of the nodes `build`."""
+        """Clear the slots; return a function that adds the rows of blocks to the histograms of the nodes `build` there."""
         statistic = self._statistic
         if statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
-        # Threads share out the features, so that each has bins of its own and none needs a copy of the histogram.
+        # Each thread sums some of the features, so that no two write to the same bins and none needs a copy of the histogram.
         groups = [group for group in np.array_split(features, self.threads.n) if len(group)]
         self.threads.map(lambda group: histogram.clear(group, self.offsets, slots, pool), groups)
 
@@ -244,10 +264,10 @@ class Shard:
         tally: Callable[[list[Block]], None] | None = None,
         only: Collection[Key] | None = None,
     ) -> list[Answer]:
-        """The answers of work(key, block) for all blocks of some sets; each block is tallied after its work.
+        """Return the answers of work(key, block) for all blocks of some sets; call `tally` with each block after its work.
 
-        Resident blocks are worked on at once, the others one after another while the next are read. `kinds` says what the work
-        is counted as.
+        Resident blocks are processed in parallel, the others in order while the next ones are read. `kinds` are the keys of
+        `passes` that count this work.
         """
 
         def wanted(blocks: dict[Key, Held]) -> list[tuple[Key, Held]]:
@@ -277,7 +297,7 @@ class Shard:
                 self._count(["streamed", *kinds], [block])
                 if tally is not None:
                     tally([block])
-            del block  # else it would wait for the next one with us
+            del block  # frees its memory while the next block is awaited
         return answers
 
     def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:
@@ -286,7 +306,7 @@ class Shard:
             self.passes[kind] += sum(block.n_rows if every else len(block.order) for block in blocks)
 
     def close(self) -> None:
-        """Ends the threads that stream, and gives up the scratch file."""
+        """End the threads that stream, and remove the scratch file."""
         self.held.close()
 
 

@@ -153,7 +153,7 @@ def test_a_full_disk(small_disk):
 def test_no_place_for_a_scratch_file(place, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(
-        StoreError, match=rf"no scratch file can be created in {re.escape(str(tmp_path / place))} \("
+        StoreError, match=rf"cannot create a scratch file in {re.escape(str(tmp_path / place))}, "
     ):
         Scratch(str(tmp_path / place))
 

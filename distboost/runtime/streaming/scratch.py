@@ -49,7 +49,7 @@ class Scratch:
     directory : str
         On a local disk.
     needed : int, default=0
-        Bytes that will be written.
+        Bytes that will be written at least.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Scratch:
             self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115 (closed with the shard)
         except OSError as error:
             raise StoreError(
-                f"no scratch file can be created in {directory} ({error.strerror}): rows that do not fit in memory go there. "
+                f"cannot create a scratch file in {directory}, for rows that do not fit in memory ({error.strerror}). "
                 "Give another directory: scratch=..."
             ) from error
         if shutil.disk_usage(directory).free < needed:
@@ -74,7 +74,7 @@ class Scratch:
         self._lock = threading.Lock()
 
     def write(self, array: np.ndarray, extent: Extent | None = None) -> Extent:
-        """Write an array to its extent, or to a new one if it has none or its shape or type has changed; return the extent."""
+        """Write an array to its extent, or to a new one if it has none or its shape or dtype has changed; return the extent."""
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
         try:
@@ -111,8 +111,8 @@ class Scratch:
             n = os.preadv(self._file.fileno(), [left], at)
             if not n:
                 raise StoreError(
-                    f"the scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and let "
-                    "no other program write there."
+                    f"the scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and make sure that "
+                    "no other program writes there."
                 )
             left, at = left[n:], at + n
 
@@ -129,6 +129,6 @@ def _no_space(directory: str, needed: int) -> StoreError:
     """Return the error for a disk that is full or would become so."""
     free = shutil.disk_usage(directory).free
     return StoreError(
-        f"the disk of {directory} is full: rows that do not fit in memory need {megabytes(needed)} there or more, and "
-        f"{megabytes(free)} are free. Make room, give another directory (scratch=...), or raise memory_limit."
+        f"the disk of {directory} is full: rows that do not fit in memory need at least {megabytes(needed)} there, but "
+        f"{megabytes(free)} are free. Free some space, give another directory (scratch=...), or raise memory_limit."
     )

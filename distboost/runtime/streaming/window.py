@@ -1,4 +1,4 @@
-"""Streams blocks from disk: the next ones are read while one is processed."""
+"""Stream blocks from disk: the next ones are read while one is processed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stream:
     def each(
         self, items: Iterable[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Result]
     ) -> Iterator[tuple[Block, Result]]:
-        """Yield each block with the result of work(key, block), in order. Its changes have been written to disk by then."""
+        """Yield each block with the result of work(key, block), in order, after its changes have been written to disk."""
 
         def visit(key: Key, parked: ParkedBlock) -> tuple[Block, Result]:
             with located(key):
@@ -46,7 +46,7 @@ class Stream:
             while waiting:
                 block, result = waiting.popleft().result()
                 yield block, result
-                del block  # makes room for another one
+                del block  # frees memory for the next one
                 waiting.extend(self._pool.submit(visit, *item) for item in islice(todo, 1))
         finally:
             for future in waiting:
