@@ -105,7 +105,7 @@ def _set_run_parameters(estimator: Any, told: dict[str, Any], log: str | os.Path
             f"the log {os.fspath(log)} notes {min(unknown)!r:.100}, which is no parameter of how to run. Begin a new log."
         )
     try:
-        estimator.set_params(**told)._validate_params()
+        estimator.set_params(**told).validate()
     except ValueError as error:
         raise DataError(
             f"the log {os.fspath(log)} notes invalid parameters: {error} Begin a new log."

@@ -21,7 +21,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -35,6 +34,7 @@ from distboost.algorithms.base import (
     size,
     softmax,
 )
+from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
-from sklearn.utils._param_validation import Interval
 
+from distboost.algorithms.constraints import Interval
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
 from distboost.trees.grower import TreeGrower

@@ -18,9 +18,9 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from distboost.algorithms.base import Algorithm, parameter, signs, softmax
+from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.tables import side_table
 from distboost.kernels import gains
 from distboost.rows.interface import Rows

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -33,6 +32,7 @@ from distboost.algorithms.base import (
     softmax,
     tree_signs,
 )
+from distboost.algorithms.constraints import StrOptions
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
 from distboost.algorithms.tables import LARGEST_TABLE, side_table
 from distboost.kernels import gains

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -30,6 +29,7 @@ from distboost.algorithms.base import (
     parameter,
     size,
 )
+from distboost.algorithms.constraints import StrOptions
 from distboost.kernels import similarity as kernels
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses

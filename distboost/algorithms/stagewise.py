@@ -14,7 +14,6 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import (
     CONVERGED,
@@ -28,6 +27,7 @@ from distboost.algorithms.base import (
     signs,
     size,
 )
+from distboost.algorithms.constraints import Interval
 from distboost.algorithms.large_margin import LargeMargin, SignedTree, ε
 from distboost.algorithms.solvers.coefficients import (
     Coefficients,

@@ -147,7 +147,7 @@ def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
     for name in parameters:
         if name not in known:
             raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
-    estimator.set_params(**parameters)._validate_params()
+    estimator.set_params(**parameters).validate()
     return estimator
 
 

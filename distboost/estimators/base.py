@@ -65,7 +65,7 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         distboost.errors.CheckpointError
             If a checkpoint cannot be written; the one before is whole.
         """
-        self._validate_params()
+        self.validate()
         with opened(self.checkpoint, self.checkpoint_every) as checkpoint:
             if checkpoint is not None and not resume:
                 warn_of_rounds(checkpoint.url)

@@ -97,7 +97,7 @@ def estimator_of(header: dict[str, Any], find: Callable[[str], type[CommonParame
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = made(**parameters)
-    estimator._validate_params()
+    estimator.validate()
     return estimator
 
 

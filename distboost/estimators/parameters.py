@@ -7,13 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 
 from distboost.algorithms.base import LEARNING_RATE, Algorithm, parameter
+from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
 from distboost.model.files import as_json
 from distboost.training.loop import Callback
 from distboost.trees.grower import GrowthLimits
@@ -120,6 +120,21 @@ class CommonParameters(BaseEstimator):
     algorithm: ClassVar[type[Algorithm]]
     algorithm_name: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, Any]]
+
+    def validate(self) -> Self:
+        """Check the parameters' values, as `fit` does first.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter has a value that it cannot have; the message says which values it can have.
+        """
+        self._validate_params()
+        return self
 
 
 def algorithm_of(estimator: CommonParameters, n_classes: int) -> Algorithm:

@@ -52,7 +52,7 @@ def plan(
     >>> plan.resident + plan.streamed, plan.n_bytes <= 10**9
     (4200000, True)
     """
-    estimator._validate_params()
+    estimator.validate()
     task = Task(
         algorithm_of(estimator, n_classes),
         growth_limits(estimator),

@@ -10,10 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from sklearn.utils._param_validation import StrOptions
-
 import distboost
 from distboost import registry
+from distboost.algorithms.constraints import StrOptions
 from distboost.estimators.factory import estimator
 
 _HEAD = """# Written by `python -m distboost.estimators.stubs`: do not edit.

@@ -15,7 +15,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -29,6 +28,7 @@ from distboost.algorithms.base import (
     softmax,
     tree_signs,
 )
+from distboost.algorithms.constraints import Interval
 from distboost.algorithms.tables import side_table
 from distboost.errors import DataError
 from distboost.kernels import gains, random

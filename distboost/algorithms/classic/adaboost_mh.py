@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from distboost.algorithms.base import (
     LARGEST_RATIO,
@@ -28,6 +27,7 @@ from distboost.algorithms.base import (
     signs,
     size,
 )
+from distboost.algorithms.constraints import StrOptions
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses

@@ -15,9 +15,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, softmax
+from distboost.algorithms.constraints import Interval
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils._param_validation import Interval
 
 from distboost.algorithms.base import CONVERGED, LARGEST_RATIO, LEARNING_RATE, Learner, Round, parameter
+from distboost.algorithms.constraints import Interval
 from distboost.algorithms.large_margin import LargeMargin
 from distboost.errors import DataError
 from distboost.rows.interface import Rows
