@@ -2,14 +2,14 @@
 
 J. Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, section 5.2.
 
-How many labels GAMBLE needs if it asks for those of the rows that it is least sure of (Active), and how many if it gets those of
-random rows (Random). The target is the lowest test error of GAMBLE trained on all rows (Batch) in its first 1000 rounds, so it is
-chosen on the test rows, as in the thesis. Trees have 15 leaves. The thesis does not say how many rounds a committee has, how many
-labels it begins with, and how many it asks for at once. Here a committee has 200 rounds, which is a compromise for the sake of
-computing time; the rest is below each table.
+The question is how many labels GAMBLE needs if it asks for the rows that it is least sure of (Active), and how many if it gets
+random rows (Random). The target is the lowest test error in the first 1000 rounds of GAMBLE trained on all rows (Batch). So it
+is chosen on the test rows, as in the thesis. Trees have 15 leaves. The thesis does not state how many rounds a committee has,
+how many labels it begins with, and how many it asks for at once. Here a committee has 200 rounds, a compromise to save
+computing time. The text above each table gives the other numbers.
 
-`python -m examples.active_pendigits --write` measures all this; "reference" is an independent NumPy implementation, with
-splits of its own where there is no official one.
+`python -m examples.active_pendigits --write` measures all this. "Reference" is an independent NumPy implementation, with its own
+splits where there is no official one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def label_counts(dataset: str, way: str, quick: bool = False) -> list[int]:
     return counts[:4] if quick else counts
 
 
-# What is measured. Seconds are those of this process's processor time: other processes on the machine do not count.
+# What is measured. Seconds are CPU time of this process, so that other processes do not count.
 
 
 def gamble(n_rounds: int) -> GAMBLEClassifier:
@@ -87,7 +87,7 @@ def gamble(n_rounds: int) -> GAMBLEClassifier:
 
 
 def batch(dataset: str, n_rounds: int) -> dict[str, Any]:
-    """The target, and what a training on all rows takes."""
+    """The target, and the time of a training on all rows."""
     split = next(official(dataset))
     with threadpool_limits(1):
         gamble(2).fit(split.X, split.y)  # compiles
@@ -100,7 +100,7 @@ def batch(dataset: str, n_rounds: int) -> dict[str, Any]:
         "rows": len(split.y),
         "test rows": len(split.y_test),
         "rounds": n_rounds,
-        "lowest": int(wrong.min()),  # wrong test rows
+        "lowest": int(wrong.min()),  # misclassified test rows
         "round of the lowest": int(wrong.argmin()) + 1,
         "after a committee's rounds": int(wrong[min(ROUNDS, n_rounds) - 1]),
         "seconds": round(seconds, 2),
@@ -108,7 +108,7 @@ def batch(dataset: str, n_rounds: int) -> dict[str, Any]:
 
 
 def trial(dataset: str, way: str, seed: int, n_rounds: int, counts: Sequence[int]) -> dict[str, list]:
-    """Wrong test rows of each committee, and the seconds until it was trained."""
+    """The number of misclassified test rows of each committee, and the seconds until it was trained."""
     split = next(official(dataset))
     with threadpool_limits(1):
         gamble(2).fit(split.X[:50], split.y[:50])  # compiles
@@ -127,7 +127,7 @@ def trial(dataset: str, way: str, seed: int, n_rounds: int, counts: Sequence[int
 
 
 def _steps(learner: QueryByCommittee, split: Split, counts: Sequence[int]) -> Iterator[tuple[int, float]]:
-    """Algorithm 4's loop: (wrong test rows, seconds of asking and training) of each committee."""
+    """The loop of algorithm 4: (misclassified test rows, seconds to query and train) of each committee."""
     for count in counts:
         started = time.process_time()
         rows = learner.query(count - len(learner.labelled_))
@@ -136,11 +136,11 @@ def _steps(learner: QueryByCommittee, split: Split, counts: Sequence[int]) -> It
         yield int(np.sum(committee.predict(split.X_test) != split.y_test)), seconds
 
 
-# The loop. What is there already is kept, so that a measurement can be stopped and gone on with.
+# The loop. Results are kept in files, so that a measurement can be interrupted and resumed.
 
 
 class Job(NamedTuple):
-    """A call whose result is kept for a data set: a trial's, or Batch's."""
+    """A trial, or Batch, on a data set: a call whose result is kept."""
 
     dataset: str
     way: str
@@ -155,7 +155,7 @@ class Job(NamedTuple):
 
 
 def jobs(datasets: Sequence[str], ways: Sequence[str], seeds: int, quick: bool) -> Iterator[Job]:
-    """All that is to be measured."""
+    """Yield everything to be measured."""
     n_rounds, n_batch = (QUICK_ROUNDS, QUICK_ROUNDS) if quick else (ROUNDS, BATCH_ROUNDS)
     for dataset in datasets:
         yield Job(dataset, BATCH, 0, n_batch)
@@ -173,13 +173,13 @@ def keep(kept: dict[str, Any], job: Job, found: dict[str, Any]) -> None:
         job.way, {"rounds": job.n_rounds, "labels": list(job.counts), "trials": {}}
     )
     way["trials"][str(job.seed)] = found
-    # In one order, whichever process was the faster.
+    # In a fixed order, whichever process finished first.
     way["trials"] = dict(sorted(way["trials"].items(), key=lambda trial: int(trial[0])))
     kept["ways"] = dict(sorted(kept["ways"].items(), key=lambda way: list(WAYS).index(way[0])))
 
 
 def is_kept(kept: dict[str, Any], job: Job) -> bool:
-    """Whether it was measured, in the same way."""
+    """Return whether the job was measured before, with the same settings."""
     if job.way == BATCH:
         return kept.get(BATCH, {}).get("rounds") == job.n_rounds
     way = kept.get("ways", {}).get(job.way)
@@ -187,14 +187,14 @@ def is_kept(kept: dict[str, Any], job: Job) -> bool:
         return False
     if (way["rounds"], way["labels"]) != (job.n_rounds, list(job.counts)):
         raise SystemExit(
-            f"{report.result_file(job.dataset)} has trials of {way['rounds']} rounds and other numbers of labels. Remove it to "
-            "measure anew."
+            f"{report.result_file(job.dataset)} has trials of {way['rounds']} rounds, or with other numbers of labels. "
+            "Remove it to measure again."
         )
     return True
 
 
 def measure(todo: Sequence[Job], kept: dict[str, dict], n_processes: int, keeps_files: bool) -> None:
-    """Runs the jobs beside each other, and keeps each result as soon as it is there."""
+    """Run the jobs in parallel, and keep each result at once."""
     left = iter(todo)
     # Spawned, not forked: threads of this process may hold locks.
     with ProcessPoolExecutor(n_processes, get_context("spawn")) as pool, bar("trials", len(todo)) as draw:
@@ -218,19 +218,19 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
     every = ", ".join(report.DATASETS)
-    add("--quick", action="store_true", help=f"a small part: glass, {QUICK_ROUNDS} rounds, few labels")
+    add("--quick", action="store_true", help=f"a small test: glass, {QUICK_ROUNDS} rounds, few labels")
     add("--datasets", nargs="+", choices=report.DATASETS, metavar="DATASET", help=f"of {every}")
     add("--ways", nargs="+", choices=list(WAYS), metavar="WAY", help=f"of {', '.join(map(repr, WAYS))}")
     add("--seeds", type=int, default=10, metavar="N", help="trials of each way (10)")
-    add("--processes", type=int, default=1, metavar="N", help="trials beside each other (1)")
-    add("--json", type=Path, metavar="FILE", help="write the figures there")
+    add("--processes", type=int, default=1, metavar="N", help="trials in parallel (1)")
+    add("--json", type=Path, metavar="FILE", help="write the figures to this file")
     add(
         "--write",
         action="store_true",
-        help="keep each trial in examples/papers/results, measure only what is not there, and write docs/results/active.md and "
-        "the pictures if it is complete; needs matplotlib",
+        help="keep each trial in examples/papers/results, measure only missing trials and, when all are there, write "
+        "docs/results/active.md and its pictures; needs matplotlib",
     )
-    add("--page", action="store_true", help="measure nothing: write page and pictures from what is kept")
+    add("--page", action="store_true", help="only write the page and its pictures, from the kept figures")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The tables, pictures and page of `examples.active_pendigits`, from the figures that are kept."""
+"""The tables, pictures and page of `examples.active_pendigits`, made from the kept figures."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ IMAGES = ROOT / "docs" / "images"
 PAGE = PAGES / "active.md"
 DRAWN = {"pendigits": "5.5", "satimage": "5.6"}  # figures of the thesis
 EQUAL_ROUNDS = "after a committee's rounds"
-HIGHEST = 25  # % that a picture shows: the first errors would leave no room for the others
+HIGHEST = 25  # %, the top of a picture: the first errors are far above the others
 AT = (50, 100, 200, 300, 400, 500, 600)
 
 
 class Known(NamedTuple):
-    """Errors in % and numbers of labels from elsewhere; a text where there is more than one."""
+    """Published errors in % and numbers of labels, the latter as text because there may be several."""
 
     target: float
     lowest: float
@@ -77,13 +77,13 @@ def result_file(dataset: str) -> Path:
 
 
 def kept(dataset: str) -> dict[str, Any]:
-    """What has been measured of a data set so far."""
+    """Return the figures of a data set that were measured so far."""
     file = result_file(dataset)
     return json.loads(file.read_text()) if file.exists() else {}
 
 
 def save(dataset: str, measured: dict[str, Any]) -> None:
-    """Keeps it; what is stopped while it writes has lost nothing."""
+    """Write the figures of a data set. An interruption loses nothing."""
     file = result_file(dataset)
     part = file.with_suffix(".part")
     part.write_text(as_json(measured))
@@ -91,7 +91,7 @@ def save(dataset: str, measured: dict[str, Any]) -> None:
 
 
 def curves(measured: dict[str, Any], way: str) -> list[LearningCurve]:
-    """The trials of a way."""
+    """Return the trials of one way as learning curves."""
     found, n_test = measured["ways"][way], measured["Batch"]["test rows"]
     return [
         LearningCurve(
@@ -108,12 +108,12 @@ def curves(measured: dict[str, Any], way: str) -> list[LearningCurve]:
 
 
 def target(measured: dict[str, Any], which: str = "lowest") -> float:
-    """Batch's lowest error, or that "after a committee's rounds"."""
+    """Return Batch's lowest error, or its error "after a committee's rounds"."""
     return measured["Batch"][which] / measured["Batch"]["test rows"]
 
 
 def labels_to(trials: list[LearningCurve], error: float) -> str:
-    """Labels to this error: mean (standard deviation) of the trials that came to it, and how many did if not all."""
+    """Labels to this error: mean (standard deviation) of the trials that reached it, and their number if not all did."""
     found = [trial.labels_to(error) for trial in trials]
     reached = [n for n in found if n is not None]
     most = trials[0].n_labelled[-1]
@@ -124,7 +124,7 @@ def labels_to(trials: list[LearningCurve], error: float) -> str:
 
 
 def seconds_to(trials: list[LearningCurve], error: float) -> tuple[list[float], int]:
-    """Seconds to this error, or of all of a trial that did not come to it, and how many trials did."""
+    """Seconds to this error, or of the whole trial if it was not reached, and the number of trials that reached it."""
     found = [trial.labels_to(error) for trial in trials]
     ends = [trial.n_labelled[-1] if n is None else n for trial, n in zip(trials, found, strict=True)]
     seconds = [trial.seconds[trial.n_labelled <= n].sum() for trial, n in zip(trials, ends, strict=True)]
@@ -133,45 +133,47 @@ def seconds_to(trials: list[LearningCurve], error: float) -> tuple[list[float], 
 
 # Tables.
 
-MEANS = "Test errors in %: mean, and standard deviation of the trials, whose number is beside the name."
+MEANS = (
+    "Test errors in %: mean (standard deviation) of the trials. The legend of the picture gives their number."
+)
 LABELS = (
-    "Labels with which the test error first is at most the target. Ours: mean (standard deviation) of the trials that came "
-    "so far, and how many did within how many labels if not all: such a mean is too small. Beside it the labels to the "
-    "thesis's target, and those to Batch's error after as many rounds as a committee has. The thesis's Random is the mean "
-    "of 10 trials; the reference has single ones, and a dash where its target was not reached with so many labels. A trial "
-    "begins with random rows, the same for both ways: 50, in the small data sets (all but pendigits, satimage and splice) "
-    "20. Then Active asks for 10 at a time, in glass for 5; so does Random in the small data sets, and in the large ones it "
-    "gets 50, from 600 on 100 (splice 50)."
+    "The number of labels at which the test error first is at most the target. Ours: mean (standard deviation) of the "
+    "trials that reached it. If not all did, the table says how many, and within how many labels; the mean is then too "
+    "small. The last two columns are the labels to the thesis's target, and to Batch's error after as many rounds as a "
+    "committee has. The thesis's Random is the mean of 10 trials. The reference has single trials, and a dash if its "
+    "target was not reached with the number of labels in parentheses. A trial begins with random rows, the same for both "
+    "ways: 50, or 20 in the small data sets (all but pendigits, satimage and splice). Then Active asks for 10 at a time, "
+    "on glass for 5. Random gets as many in the small data sets; in the large ones it gets 50 at a time, above 600 labels "
+    "100 (splice 50)."
 )
 ERRORS = (
-    "Test errors in %. Target: the lowest of Batch's 1000 rounds. The lowest of a way: the smallest error of its "
-    "committees, up to the number of labels at which measuring ended; it is chosen on the test rows, too. Ours are means "
+    "Test errors in %. Target: the lowest of Batch's 1000 rounds. The lowest of a way is the smallest error of its "
+    "committees, up to the number of labels at which the trial ended; it is chosen on the test rows, too. Ours are means "
     "(standard deviations)."
 )
 SECONDS = (
-    "Seconds. Active: of asking and training until the target, or until measuring ended where it was not reached. Batch: of "
-    "1000 rounds on all rows. Ours are seconds of processor time on one core, of a machine that had other work to do "
-    "meanwhile, which makes them rough: at another time, Batch took 6.1 s on pendigits."
+    "Seconds. Active: to query and train until the target, or until the end of the trial if it was not reached. Batch: "
+    "1000 rounds on all rows. Ours are CPU seconds on one core. They are rough, because the machine had other work to do: "
+    "at another time, Batch took 6.1 s on pendigits."
 )
 PROSE = {
-    "5.5": "The thesis: Active reaches its target, 4.71 %, with about 300 labels (340 in its table) and stays there; "
-    "Random needs 2510. Much so here: 9 of 10 trials of Active come to the thesis's target within 600 labels, "
-    "with 350 on average, and 6 of 10 of Random within 2600; the mean error of Active changes little after 400. "
-    "Our own target is lower, the smallest of 1000 errors; one trial of Active came to it.",
-    "5.6": "The thesis: Active reaches 12.6 % with 220 labels, Random needs at least six times as many, and Active "
-    "falls by another 2 % until 600 labels. Here, too, Active comes to where most trials of Random do not "
-    "within 1600 labels, but it needs more than the thesis says, and falls by less than 1 % afterwards. With "
-    "100 labels it is no better than Random.",
-    "labels": "To Batch's error after 200 rounds, Active needs fewer labels than Random in all sets but vowel. The trials "
-    "differ a lot, and the small data sets and splice have few: their figures are rough. The targets of glass "
-    "and soybean are the lowest of 1000 rounds and far below what 200 rounds reach on all rows (next table), so "
-    "that even all labels are too few for most of our committees.",
-    "errors": "The thesis: the lowest error of Active is below the target in all sets but glass, where it is the same. "
-    "Here its mean is in satimage, splice, vehicle and vowel, and in segment by 0.01 %.",
-    "seconds": "Not reproduced: in five of the thesis's sets, the large ones among them, Active takes less time than "
-    "Batch, here in none. A round on all rows of pendigits takes 4 ms here, one on a few hundred rows 3 ms with "
-    "the asking, and Active trains a new committee of 200 rounds for each 10 labels. What Active saves here is "
-    "labels, not time.",
+    "5.5": "In the thesis, Active reaches its target, 4.71 %, with about 300 labels (340 in its table) and stays there; "
+    "Random needs 2510. This is nearly reproduced: 9 of 10 trials of Active reach the thesis's target within 600 labels, "
+    "with 350 on average, and 6 of 10 trials of Random within 2600. The mean error of Active changes little after 400. "
+    "Our own target, the smallest of 1000 errors, is lower; one trial of Active reached it.",
+    "5.6": "In the thesis, Active reaches 12.6 % with 220 labels, Random needs at least six times as many, and the error of "
+    "Active falls by another 2 % until 600 labels. Here, too, Active reaches an error that most trials of Random do not "
+    "reach within 1600 labels. But it needs more labels than in the thesis, and its error falls by less than 1 % "
+    "afterwards. With 100 labels it is no better than Random.",
+    "labels": "To reach Batch's error after 200 rounds, Active needs fewer labels than Random on all data sets but vowel. "
+    "The trials differ a lot, and there are few on the small data sets and splice, so their figures are rough. The targets "
+    "of glass and soybean, the lowest of 1000 rounds, are far below what 200 rounds reach on all rows (next table). So "
+    "even all labels are too few for most of our committees.",
+    "errors": "In the thesis, the lowest error of Active is below the target on all data sets but glass, where it is "
+    "equal. Here its mean is below the target on satimage, splice, vehicle and vowel, and on segment by 0.01 %.",
+    "seconds": "Not reproduced. In the thesis, Active takes less time than Batch on five data sets, including the large "
+    "ones; here on none. A round on all rows of pendigits takes 4 ms here, one on a few hundred rows 3 ms, queries "
+    "included, and Active trains a new committee of 200 rounds for every 10 labels. Here Active saves labels, not time.",
 }
 
 
@@ -251,7 +253,7 @@ def curve_table(found: dict[str, Any]) -> str:
 
 
 def tables(measured: dict[str, dict]) -> str:
-    """What the command line prints."""
+    """Return the tables that the command line prints."""
     return "\n\n".join(make(measured) for make in (labels_table, errors_table, seconds_table))
 
 
@@ -259,13 +261,13 @@ def tables(measured: dict[str, dict]) -> str:
 
 
 def draw(dataset: str, found: dict[str, Any]) -> None:
-    """Figure 5.5 or 5.6: all labels on the left, the first ones, nearer, on the right."""
+    """Draw figure 5.5 or 5.6: all labels on the left, the first ones, enlarged, on the right."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(11, 4.2), layout="constrained")
     ways = {way: curves(found, way) for way in found["ways"]}
     last = int(ways[ACTIVE][0].n_labelled[-1])
-    titles = (f"{dataset}: test error of GAMBLE", f"the first {last} labels, nearer")
+    titles = (f"{dataset}: test error of GAMBLE", f"the first {last} labels")
     for axes, title in zip(picture.subplots(1, 2), titles, strict=True):
         plot_curves(ways, target_error=target(found), ax=axes, title=title)
         axes.axhline(
@@ -282,7 +284,7 @@ def draw(dataset: str, found: dict[str, Any]) -> None:
 
 
 def page(doc: str) -> str:
-    """docs/results/active.md: the script's docstring, tables and pictures."""
+    """Return docs/results/active.md: the script's docstring, tables and pictures."""
     measured = {dataset: kept(dataset) for dataset in DATASETS}
     parts = opening(doc)
     for dataset, number in DRAWN.items():
