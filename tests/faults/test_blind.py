@@ -226,7 +226,7 @@ def test_arrays_in_the_memory_of_the_client(two, arrays, tmp_path):
 
 
 def test_a_blind_worker_joins(two, arrays, tmp_path, caplog):
-    """It takes no part, and the log says why."""
+    """It cannot take part, and the log says why."""
     expected = fit(arrays, None, tmp_path, n_estimators=12)
 
     def join() -> None:
@@ -234,10 +234,10 @@ def test_a_blind_worker_joins(two, arrays, tmp_path, caplog):
         traps_until(lambda: name in two.there())
         two.blind(name, arrays.folder / "x")
 
-    noticed = Slowly(4, lambda: "takes no part" in caplog.text)
+    noticed = Slowly(4, lambda: "cannot take part" in caplog.text)
     again = fit(arrays, two.client, tmp_path, n_estimators=12, callbacks=[at(3, join), noticed])
     assert again == expected
-    assert re.search(r"worker tcp://\S+ takes no part: .*x/array.* is not there", caplog.text)
+    assert re.search(r"worker tcp://\S+ cannot take part: .*x/array.* is not there", caplog.text)
 
 
 def traps_until(true: Callable[[], object]) -> None:
@@ -263,7 +263,7 @@ def test_the_data_change_and_a_worker_is_lost(done, two, arrays, tmp_path):
             y[:] = y[:][::-1]
         two.kill(two.alive()[0])
 
-    said = "has other rows than before|was in the store when it was listed|when the store was listed, and has"
+    said = "its rows have changed|was in the store when it was listed|when the store was listed, and has"
     with pytest.raises(StoreError, match=said):
         fit(arrays, two.client, tmp_path, n_estimators=12, callbacks=[at(3, change)])
 

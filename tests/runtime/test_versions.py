@@ -131,7 +131,7 @@ def test_another_distboost(cluster):
         in message
     )
     assert f"9.9.9 (worker {addresses['distboost']})." in message
-    assert "Install the same everywhere" in message
+    assert "Install the same versions everywhere" in message
 
 
 def test_another_python(cluster):
@@ -147,7 +147,7 @@ def test_worker_without_distboost(cluster):
     client, addresses, _ = cluster
     message = fails(client, addresses["same"], addresses["none"])
     assert f"worker {addresses['none']} does not have distboost {distboost.__version__}" in message
-    assert "Install the same everywhere" in message
+    assert "Install the same versions everywhere" in message
 
 
 def test_scheduler_without_distboost(tmp_path):

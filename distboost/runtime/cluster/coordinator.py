@@ -1,7 +1,7 @@
-"""Rows on workers that may be lost at any moment: who holds which, and what is done about a loss.
+"""Rows on workers that may fail at any moment: which worker holds which blocks, and how a loss is handled.
 
-Everything here is decided without I/O, through `Workers`: the same decisions are tested on simulated workers that lose,
-delay and repeat messages, and run on a Dask cluster.
+This module does no I/O of its own, only calls of `Workers`. So the same code runs on a Dask cluster and, in the tests, on
+simulated workers that lose, delay and repeat messages.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from distboost.threads import Threads
 
 log = logging.getLogger("distboost")
 
-# The most recent losses of workers, beside one for each worker; each completed round forgives one for each worker. Without the
-# limit, rows that kill every worker that reads them, or workers that die faster than rounds end, would keep a training busy
-# for ever.
+# A training fails when the count of lost workers exceeds this number plus the number of workers. Each completed round lowers the
+# count by the number of workers. Without this limit, rows that kill every worker that reads them, or workers that die faster
+# than rounds end, would keep a training busy forever.
 MOST_RECENT_LOSSES = 10
 
 
 class WorkerLostError(Exception):
-    """A worker is given up, and with it what it held and was asked."""
+    """A worker is lost, with the blocks that it held and all requests to it."""
 
 
 class Request(Protocol):
-    """What will be the answer to something asked."""
+    """A pending request to a worker."""
 
     def result(self) -> Any:
-        """The answer, once there is one; raises WorkerLostError, or what the worker raised."""
+        """Return the answer of a finished request; raise WorkerLostError, or the error that the worker raised."""
 
 
 T = TypeVar("T", bound=Request)
@@ -51,41 +51,44 @@ About = TypeVar("About")
 
 
 class Workers(Protocol[T]):
-    """The workers.
+    """The interface of the workers.
 
-    A worker holds rows in a session, which has an id of its own. A worker that was given up may come back in another session;
-    what it answers for an earlier one is ignored.
+    A worker holds rows in a session, which has a unique id. A worker that was given up may return in another session; answers
+    of its earlier session are ignored.
     """
 
     def members(self) -> Mapping[str, int]:
-        """The workers that can take rows, with their threads."""
+        """Return the workers that can take rows, with their numbers of threads."""
 
     def wait(self, excluded: Collection[str]) -> None:
-        """Waits until there is one that is not excluded; raises ClusterError if none comes."""
+        """Wait until there is a worker that is not excluded; raise ClusterError if none comes."""
 
     def leaving(self, worker: str) -> bool:
-        """Whether the worker is gone or about to go."""
+        """Whether the worker has left or is about to leave."""
 
     def open_session(self, worker: str, session_id: int) -> T:
-        """Opens a session."""
+        """Open a session on a worker."""
 
     def batches(self, keys: list[Key]) -> list[list[Key]]:
-        """The blocks as they are best given."""
+        """Split blocks into batches of a good size for one request each."""
 
     def load(self, session_id: int, keys: list[Key]) -> T:
-        """Has blocks read there; the answer is a digest of each that is held in memory."""
+        """Have a session read blocks; the answer is a digest of each block that stays in memory."""
 
     def ask(self, session_id: int, method: str, *arguments: Any) -> T:
-        """Calls a method of that session's `Host`."""
+        """Call a method of the session's `Host`."""
 
     def finished(self, requests: Collection[T]) -> Collection[T]:
-        """Waits until some have a result, and gives these; perhaps others, too, that were given or dismissed before."""
+        """Wait until some requests have a result, and return these.
+
+        The result may also contain requests that were returned before or whose session is closed.
+        """
 
     def close_session(self, session_id: int, lost: bool) -> None:
-        """Closes a session: its answers are ignored from now on."""
+        """Close a session: its answers are ignored from now on."""
 
     def close(self) -> None:
-        """Ends all."""
+        """Close all sessions."""
 
 
 @dataclass(eq=False)
@@ -99,23 +102,23 @@ class Session:
 
 
 class DistributedRows(CoordinatedRows):
-    """Rows that workers hold; an answer is the sum of theirs.
+    """Rows that workers hold. The answer to a question is the sum of the workers' answers.
 
-    Other workers read a lost worker's blocks again and replay on them what the training has done (`ReplayLog`); only these blocks
-    are asked again. Every answer covers each row once, so that a loss changes no sum.
+    If a worker is lost, other workers read its blocks again and replay the training on them (`ReplayLog`). The coordinator then
+    repeats its question for these blocks only. So every sum counts each row exactly once, and a loss changes no sum.
 
     Parameters
     ----------
     workers : Workers
     sizes : mapping of Key to int
-        The blocks, and the rows of each.
+        The number of rows of each block.
     layout : Layout
     n_sets : int
 
     Attributes
     ----------
     losses : Counter
-        Workers lost so far, by what they had been asked.
+        The number of workers lost so far, by the question that was being asked.
     """
 
     def __init__(self, workers: Workers[Any], sizes: Mapping[Key, int], layout: Layout, n_sets: int):
@@ -123,7 +126,7 @@ class DistributedRows(CoordinatedRows):
         self._sessions: list[Session] = []
         self._rejected: set[str] = set()
         self._unassigned = set(sizes)
-        self._digests: dict[Key, int] = {}  # of the blocks as they were first read
+        self._digests: dict[Key, int] = {}  # digests of the blocks when they were first read
         self._session_ids = itertools.count(1)
         self._replay_log = EMPTY_LOG
         self.losses: Counter[str] = Counter()
@@ -171,13 +174,13 @@ class DistributedRows(CoordinatedRows):
         return dict(sum(self._ask("passes"), Counter()))
 
     def close(self) -> None:
-        """Closes the workers' sessions: now, not when the last reference to it happens to go."""
+        """Close the workers' sessions, without waiting for garbage collection."""
         self._workers.close()
         self._sessions = []
         self.threads.close()
 
     def _ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
-        """The answers of all blocks, each block in one of them, whatever happens to the workers meanwhile."""
+        """Yield answers that together cover each block exactly once, even if workers are lost meanwhile."""
         self._stage = method
         self._most_recent_losses = MOST_RECENT_LOSSES + len(self._sessions)
         self._rebalance()
@@ -197,10 +200,10 @@ class DistributedRows(CoordinatedRows):
     def _answers(
         self, asked: dict[Request, tuple[Session, About]]
     ) -> Generator[tuple[Session, About, Any], None, None]:
-        """Who was asked, about what, and the answer, as they come; a session that is lost is ended."""
+        """Yield session, subject and answer of each request as it finishes; end sessions that are lost."""
         while asked:
             for request in self._workers.finished(asked.keys()):
-                if request not in asked:  # heard before, or of a session that was closed
+                if request not in asked:  # it was handled before, or its session is closed
                     continue
                 session, about = asked.pop(request)
                 try:
@@ -212,10 +215,10 @@ class DistributedRows(CoordinatedRows):
                     continue
                 yield session, about, answer
 
-    # Who holds which.
+    # Which worker holds which blocks.
 
     def _assign(self, keys: set[Key]) -> None:
-        """Has blocks that nobody holds read where there is room, as they were when the last question was answered."""
+        """Have workers read blocks that no worker holds, and replay the training on them up to the last answered question."""
         while keys:
             self._open_sessions()
             held = {session: sum(self._sizes[key] for key in session.keys) for session in self._sessions}
@@ -226,7 +229,7 @@ class DistributedRows(CoordinatedRows):
             keys = keys & self._unassigned
 
     def _open_sessions(self) -> None:
-        """Every worker that can takes part."""
+        """Open a session on every worker that has none and was not rejected."""
         if not self._sessions:
             self._workers.wait(self._rejected)
         asked = {}
@@ -235,7 +238,7 @@ class DistributedRows(CoordinatedRows):
             asked[self._workers.open_session(worker, session.id)] = session
         while asked:
             for request in self._workers.finished(asked.keys()):
-                if request not in asked:  # of a session that was closed
+                if request not in asked:  # its session is closed
                     continue
                 session = asked.pop(request)
                 try:
@@ -243,22 +246,22 @@ class DistributedRows(CoordinatedRows):
                 except WorkerLostError as lost:
                     self._lose(session, lost)
                 except (WorkerError, StoreError) as error:
-                    if not self._sessions and not asked:  # there is nobody else
+                    if not self._sessions and not asked:  # no other worker is left
                         raise
-                    log.warning("worker %s takes no part: %s", session.worker, error)
+                    log.warning("worker %s cannot take part: %s", session.worker, error)
                     self._rejected.add(session.worker)
                     self._end(session, lost=False)
                 else:
                     self._sessions.append(session)
 
     def _joined(self) -> dict[str, int]:
-        """The workers that could take part and do not, with their threads."""
+        """Return the workers without a session that were not rejected, with their numbers of threads."""
         known = {session.worker for session in self._sessions} | self._rejected
         members = self._workers.members()
         return {worker: threads for worker, threads in members.items() if worker not in known}
 
     def _prepare(self, shares: Iterable[Session]) -> None:
-        """Tells those who are to take blocks what these have gone through."""
+        """Send the replay log to the sessions that will read blocks."""
         asked: dict[Request, tuple[Session, None]] = {
             self._workers.ask(session.id, "set_replay_log", self._replay_log): (session, None)
             for session in shares
@@ -267,7 +270,7 @@ class DistributedRows(CoordinatedRows):
             pass
 
     def _load(self, queues: dict[Session, deque[list[Key]]]) -> None:
-        """A few batches at a time: rows that travel are never all in memory."""
+        """Have sessions read their blocks, a few batches at a time: the client never holds all rows that it sends."""
         under_way: dict[Request, tuple[Session, list[Key]]] = {}
 
         def send(session: Session) -> None:
@@ -285,24 +288,24 @@ class DistributedRows(CoordinatedRows):
             send(session)
 
     def _compare(self, digests: dict[Key, int]) -> None:
-        """Raises if blocks that were read again are not what they were."""
+        """Raise StoreError if blocks that were read again have changed."""
         for key, digest in digests.items():
             if self._digests.setdefault(key, digest) != digest:
                 raise StoreError(
-                    f"{key} has been read again, as a worker that held it was lost or others have joined, and has other rows "
-                    f"than before (round {self.round}): the data were changed during the training, or cannot be computed again. "
-                    "Restore them and go on from the checkpoint, or train again."
+                    f"{key} was read again in round {self.round}, since its worker was lost or workers joined, and its rows have "
+                    "changed: the data were modified during the training, or computing them twice gives different values. "
+                    "Restore the data and continue from the checkpoint, or train again."
                 )
 
     def _rebalance(self) -> None:
-        """Workers that leave hand over their blocks; those that have joined get their share."""
+        """Take blocks from workers that leave, and give workers that have joined their share."""
         for session in list(self._sessions):
             if self._workers.leaving(session.worker):
                 log.info(
                     "worker %s leaves: its %d blocks go to the others", session.worker, len(session.keys)
                 )
                 self._end(session, lost=False)
-        if not self._sessions:  # nobody yet, or nobody anymore
+        if not self._sessions:  # no worker has joined yet, or all have left
             return
         joined = self._joined()
         if not joined:
@@ -318,7 +321,8 @@ class DistributedRows(CoordinatedRows):
         for session, keys, _ in self._answers(asked):
             session.keys.difference_update(keys)
             self._unassigned.update(keys)
-        self._open_sessions()  # though there may be nothing for them: else they would join again at every question
+        # Even if there are no blocks for them: otherwise they would count as joined at every question.
+        self._open_sessions()
 
     def _lose(self, session: Session, lost: WorkerLostError) -> None:
         self.losses[self._stage] += 1
@@ -330,9 +334,9 @@ class DistributedRows(CoordinatedRows):
         self._end(session, lost=True)
         if self._recent_losses > self._most_recent_losses:
             raise ClusterError(
-                f"{self._recent_losses} workers were lost one after another with too few rounds between, the last one "
-                f"{session.worker} at '{self._stage}' of round {self.round} ({lost}). Look at the workers' logs: they may run "
-                "out of memory. Then go on from the checkpoint."
+                f"{self._recent_losses} workers were lost within few rounds, the last one {session.worker} at '{self._stage}' of "
+                f"round {self.round} ({lost}). Check the workers' logs: they may run out of memory. Then continue from the "
+                "checkpoint."
             ) from lost
 
     def _end(self, session: Session, lost: bool) -> None:

@@ -1,4 +1,4 @@
-"""A worker's part in a training: the rows that it holds, and its answers."""
+"""The shard of a worker, and its answers to the coordinator's questions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Keys = Collection[Key] | None  # None: all
 
 
 class Host:
-    """A shard that is asked from afar: histograms travel without unused channels."""
+    """A shard that answers over the network: it sends histograms without their padding channels."""
 
     def __init__(self, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int):
         self._threads = Threads(n_threads)
@@ -31,7 +31,7 @@ class Host:
     # What it holds.
 
     def set_replay_log(self, log: ReplayLog) -> None:
-        """What to replay on the rows that are taken from now on."""
+        """Set the log that is replayed on the rows read from now on."""
         self._replay_log = log
 
     def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> dict[Key, int]:
@@ -50,7 +50,7 @@ class Host:
     def histogram(
         self, question: HistogramQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes' histograms; the totals of a new tree's statistic."""
+        """Return the nodes' histograms, (n_nodes, n_bins, n_channels) int64, and the totals of a new tree's statistic."""
         m = len(question.build)
         sums = self._room(m, padded)
         totals = self._shard.histogram(question, sums, np.arange(m), only)
@@ -62,7 +62,7 @@ class Host:
     def update(
         self, question: UpdateQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
-        """What the update answers, and the histogram of the next tree's root, if that is known."""
+        """Return the answer of `Shard.update`, and the histogram of the next tree's root if the question has one."""
         root = None if question.root is None else self._room(1, padded)
         found = self._shard.update(question, root, np.zeros(1, np.int64), only)
         return (*found, None if root is None else _trimmed(root, n_channels))
@@ -79,9 +79,9 @@ class Host:
 
 
 def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:
-    """sums[:, :, :n_channels], in the memory of `sums`."""
+    """Return sums[:, :, :n_channels] as a contiguous array in the memory of `sums`, which it overwrites."""
     m, n_bins, _ = sums.shape
     trimmed = sums.reshape(-1)[: m * n_bins * n_channels].reshape(m, n_bins, n_channels)
-    for slot in range(m):  # what is written over has been read
+    for slot in range(m):  # in this order, only entries that were already read are overwritten
         trimmed[slot] = sums[slot, :, :n_channels].copy()
     return trimmed

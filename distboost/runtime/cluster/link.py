@@ -60,8 +60,8 @@ class Link:
     def scheduler_gone(self) -> ClusterError:
         """Return the error for a scheduler that does not answer."""
         return ClusterError(
-            f"the scheduler at {self.address} does not answer. Start a cluster, then continue from the checkpoint with "
-            "fit(..., resume=True), if there is one."
+            f"the scheduler at {self.address} does not answer. Start a cluster, then continue from the checkpoint, if there is "
+            "one, with fit(..., resume=True)."
         )
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:

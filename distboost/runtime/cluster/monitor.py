@@ -84,11 +84,11 @@ class WorkerMonitor:
         }
 
     def known(self) -> Collection[str]:
-        """Return all workers that the scheduler knows, also those that do not respond."""
+        """Return all workers that the scheduler lists, including those that do not respond."""
         return self._workers.keys()
 
     def leaving(self, worker: str) -> bool:
-        """Whether a worker is gone or about to go."""
+        """Whether a worker has left or is about to leave."""
         info = self._workers.get(worker)
         return info is None or info.get("status", "running") not in ("running", "paused")
 
@@ -97,7 +97,7 @@ class WorkerMonitor:
         self._suspected[worker] = time.monotonic()
 
     def failure_reason(self, worker: str) -> str | None:
-        """Why a worker that owes an answer is given up; None if it is not."""
+        """Return why a worker with an open request is given up; None if it is not."""
         self.check()
         if worker not in self._workers:
             return "it has left the cluster"
@@ -167,7 +167,7 @@ class WorkerMonitor:
     def _no_workers(self) -> ClusterError:
         return ClusterError(
             f"the scheduler at {self.link.address} had no worker within {WORKERS_DEADLINE:.0f} s. "
-            "Start some: dask worker <scheduler address>."
+            "Start workers: dask worker <scheduler address>."
         )
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class WorkerMonitor:
         try:
             while True:
                 await self._list_workers()
-                # A thousand workers need not be pinged every second.
+                # Ping large clusters less often than once a second.
                 pause = max(REFRESH_INTERVAL, len(self._workers) / 200)
                 if any(self._missed_pings.get(address, 0) < MAX_MISSED_PINGS for address in self._workers):
                     self._seconds_without_workers = 0.0

@@ -60,13 +60,13 @@ class ClusterRuntime(ClusterTasks):
         return min([limit for limit in [*allowed, memory_limit or 0] if limit], default=None)
 
     def check_shared(self, url: str) -> None:
-        """Raise ClusterError unless all workers see what is at a path or URL."""
+        """Raise ClusterError unless all workers can access a path or URL."""
         seen = self.run_everywhere(exists, url)
         blind = [address for address, sees in seen.items() if not sees]
         if blind:
             raise ClusterError(
-                f"what does not fit in memory goes to {url}, which worker {blind[0]} does not see ({len(blind)} of {len(seen)} "
-                "workers). Give a directory or URL that all workers share: scratch=..."
+                f"rows that do not fit in memory go to {url}, which worker {blind[0]} cannot access ({len(blind)} of {len(seen)} "
+                "workers cannot). Give a directory or URL that all workers share: scratch=..."
             )
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:

@@ -215,7 +215,7 @@ class ClusterTasks:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise ClusterError(
                         f"{call.future.key} was lost {MAX_ATTEMPTS} times with its workers, the last time because of: {lost}. "
-                        "Look at the workers' logs: they may run out of memory."
+                        "Check the workers' logs: they may run out of memory."
                     ) from lost
                 log.warning("%s was lost (%s): it is submitted again", call.future.key, lost)
                 for argument in call.arguments:
@@ -239,8 +239,8 @@ class ClusterTasks:
         except WorkerLostError as lost:
             if isinstance(lost.__cause__, KilledWorker):  # Dask has tried several workers
                 raise ClusterError(
-                    f"{call.future.key} was lost with each worker that ran it ({lost}). Look at the workers' logs: they may run "
-                    "out of memory."
+                    f"every worker that ran {call.future.key} was lost ({lost}). Check the workers' logs: they may run out of "
+                    "memory."
                 ) from lost
             raise
         except Exception as error:
@@ -249,7 +249,7 @@ class ClusterTasks:
             ) from error
 
     def _check(self, call: Call) -> None:
-        """Raise if a call that is not done will never be."""
+        """Raise an error if an unfinished call will never finish."""
         self.monitor.check()
         if call.workers and all(map(self.monitor.failure_reason, call.workers)):
             raise WorkerLostError(f"{' and '.join(call.workers)} left or did not respond")
@@ -258,5 +258,5 @@ class ClusterTasks:
             raise WorkerLostError("its inputs may be on a worker that does not respond")
         if time.monotonic() - call.since > TASK_DEADLINE:
             raise ClusterError(
-                f"{call.future.key} was not done within {TASK_DEADLINE:.0f} s. Look at the workers' logs."
+                f"{call.future.key} was not done within {TASK_DEADLINE:.0f} s. Check the workers' logs."
             )

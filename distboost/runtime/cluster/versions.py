@@ -17,7 +17,7 @@ REQUIRED = ("python", "distboost")  # other versions may not understand the mess
 LIBRARIES = ("numpy", "scipy", "numba", "dask", "distributed", "zarr")
 MOST_NAMED = 3  # processes that a message names for each version
 
-REMEDY = "Install the same everywhere, from one lock file or image."
+REMEDY = "Install the same versions everywhere, from one lock file or image."
 
 
 def check_versions(link: Link, workers: Iterable[str]) -> None:
@@ -81,7 +81,7 @@ def _query(link: Link, workers: list[str]) -> dict[str, dict[str, str]]:
 def _reason(place: str, error: BaseException) -> str:
     if "No module named" in str(error):  # a worker sends its error as text
         return f"{place} does not have distboost {distboost.__version__} ({error}). {REMEDY}"
-    return f"{place} did not report its versions ({type(error).__name__}: {error}). Look at its log."
+    return f"{place} did not report its versions ({type(error).__name__}: {error}). Check its log."
 
 
 def _different(found: dict[str, dict[str, str]], names: Iterable[str]) -> str:

@@ -102,7 +102,7 @@ class SessionCleanup(WorkerPlugin):
 def open_session(
     name: str, probes: list[Probe], layout: Layout, n_sets: int, allotment: Allotment | None
 ) -> str:
-    """Open a session on this worker, if it sees the arrays that its rows are read from; return its token. Runs as a task."""
+    """Open a session on this worker, if it can read the arrays of its rows; return the session's token. Runs as a task."""
     worker = get_worker()
     for probe in probes:
         probe.check()
@@ -110,7 +110,7 @@ def open_session(
         allotment = replace(allotment, scratch=worker.local_directory)
     sync(worker.loop, _install, worker)
     session = WorkerSession(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
-    # Dask may run a task twice.
+    # Dask may run the task twice.
     _replace_sessions(lambda other, _: other == name, {name: session})
     return session.token
 

@@ -1,4 +1,4 @@
-"""The workers of a Dask client, as the coordinator uses them: sessions are opened on them, and asked."""
+"""The workers of a Dask client: they implement the coordinator's `Workers`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class SentTask(NamedTuple):
 
     answer: Future[Any]
     key: str
-    futures: list[Any]  # Dask's, of the task and its arguments: Dask forgets those that nobody keeps
+    # Dask's futures of the task and its arguments. They are kept because Dask forgets tasks without a future.
+    futures: list[Any]
 
 
 class DaskRequest:
@@ -121,7 +122,7 @@ class RemoteSession:
 
 
 class DaskWorkers:
-    """The workers of a Dask client, for one training: implements the coordinator's `Workers`.
+    """The workers of a Dask client, for one training.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ class DaskWorkers:
         self._monitor.wait_for_members(excluded)
 
     def leaving(self, worker: str) -> bool:
-        """Whether a worker is gone or about to go."""
+        """Whether a worker has left or is about to leave."""
         return self._monitor.leaving(worker)
 
     def open_session(self, worker: str, session_id: int) -> DaskRequest:
@@ -211,7 +212,7 @@ class DaskWorkers:
         return DaskRequest(session.worker, send=send)
 
     async def _stored(self, future: Any, key: Key, worker: str) -> Any:
-        """Wait for rows that Dask computes. An error of their own tasks is no loss: it would be raised on any worker."""
+        """Wait for rows that Dask computes. An error in their own tasks is not a lost worker: any worker would raise it."""
         try:
             with located(key):
                 return await self._link.result(future)
