@@ -7,6 +7,7 @@ import inspect
 import logging
 import pickle
 import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,23 +24,37 @@ _options: Any = {"nogil": True, "error_model": "numpy"}
 # Decorates small functions that are inlined into kernels.
 inlined: Any = njit(inline="always", **_options)
 
+# Decorates functions that kernels call: their machine code is part of the kernel's.
+compiled: Any = njit(**_options)
 
-def kernel(function: Any) -> Any:
-    """Decorates a function to be compiled at its first call; its machine code is cached if a folder is writable."""
-    compiled: Any = njit(**_options)(function)
+
+def kernel(function: Any, *sources: Any) -> Any:
+    """Decorate a function to be compiled at its first call; its machine code is cached if a folder is writable.
+
+    Parameters
+    ----------
+    function : function
+    *sources : functions
+        Functions of other folders that it is compiled from. If one has no file, nothing is cached.
+    """
+    dispatcher: Any = compiled(function)
+    folders = [Path(inspect.getfile(source)).parent for source in sources]
+    if not all(Path(inspect.getfile(source)).is_file() for source in sources):
+        return dispatcher
     try:
-        compiled._cache = KernelCache(function)
+        dispatcher._cache = KernelCache(function, folders)
     except (RuntimeError, OSError) as error:  # no writable folder
         _tell(error)
-    return compiled
+    return dispatcher
 
 
 class KernelCache(FunctionCache):
     """Numba's cache of a function. Code that cannot be read is compiled again; code that cannot be written is not kept."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, folders: Sequence[Path] = ()):
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp(), _sources(Path(inspect.getfile(function)).parent)
+        folders = Path(inspect.getfile(function)).parent, *folders
+        stamp = self._impl.locator.get_source_stamp(), *map(_sources, folders)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from distboost.kernels import simd
 from distboost.kernels._jit import kernel
-from distboost.kernels.gains import own_value, pair_values
+from distboost.kernels.gains import Gain
 
 WIDEST = 256  # the most thresholds of a feature
 _LANES = np.uintp(simd.LANES)
+
+# Of the gain that `_best_splits` is compiled for: see `best_splits_by`.
+pair_values: Any = None
+own_value: Any = None
 
 
 class Thresholds(NamedTuple):
@@ -33,9 +39,19 @@ def subtract(a, b, features, offsets):
                 a[j, c] -= b[j, c]
 
 
-@kernel
-def best_splits(
-    pool, slots, n_built, features, offsets, n_sums, weighted, kind, context, min_rows, min_weight, out
+@cache
+def best_splits_by(gain: Gain) -> Any:
+    """`_best_splits`, compiled for a gain: a choice inside the loop would be slower, and could not know gains from outside."""
+    namespace = {**globals(), "pair_values": gain.pair_values, "own_value": gain.own_value}
+    # A name of its own: by it, the compiled code is found in the cache.
+    name = f"best_splits_by_{gain!r}".replace(".", "_")
+    function = FunctionType(_best_splits.__code__, namespace, name)
+    function.__qualname__ = name
+    return kernel(function, gain.source)
+
+
+def _best_splits(
+    pool, slots, n_built, features, offsets, n_sums, weighted, context, min_rows, min_weight, out
 ):
     """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
 
@@ -70,7 +86,7 @@ def best_splits(
         if P[0, n_sums] < 2 * min_rows or P[0, weight] < 2 * min_weight:
             continue
         most, heaviest = P[0, n_sums] - min_rows, P[0, weight] - min_weight
-        own, noise = own_value(kind, P[0], n_sums, context)
+        own, noise = own_value(P[0], n_sums, context)
         best = own + noise
         for d in features:
             first, stop = offsets[d], offsets[d + 1] - 1
@@ -78,10 +94,10 @@ def best_splits(
             if n_missing > 0:
                 L[0] = sums[stop]
                 n = both_sides(sums, first, stop, n_sums, weight, min_rows, most + n_missing, L, P, found)
-                pair_values(kind, found.left, found.right, n, n_sums, context, left_value)
+                pair_values(found.left, found.right, n, n_sums, context, left_value)
             L[:] = 0
             n = both_sides(sums, first, stop, n_sums, weight, min_rows - n_missing, most, L, P, found)
-            pair_values(kind, found.left, found.right, n, n_sums, context, right_value)
+            pair_values(found.left, found.right, n, n_sums, context, right_value)
             for t in range(n):
                 right, left = -np.inf, -np.inf
                 if rows[t] >= min_rows and min_weight <= weights[t] <= heaviest:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from distboost.rows.block import BlockRows
-from distboost.rows.protocols import Reduction, Statistic, Weighting
+from distboost.rows.protocols import Gain, Reduction, Statistic, Weighting
 from distboost.rows.scales import ERROR_FACTOR, Scale
 
 
@@ -79,7 +79,7 @@ def _same(a: Any, b: Any) -> bool:
 class SplitRules(NamedTuple):
     """Which splits a tree may have, and how they are compared."""
 
-    gain: int  # see `kernels.gains`
+    gain: Gain
     min_rows: int  # on either side
     min_weight_fraction: float  # of the weight of all rows in the tree, on either side
 

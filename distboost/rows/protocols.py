@@ -65,6 +65,13 @@ class Statistic(Protocol):
     ) -> Any: ...
 
 
+class Gain(Protocol):
+    """How splits are compared, from the sums of their sides: two compiled functions (see `kernels.gains.Gain`)."""
+
+    pair_values: Any
+    own_value: Any
+
+
 class Reduction(Protocol):
     """Sums over the rows of each leaf, with maxima and a best row where it has them."""
 

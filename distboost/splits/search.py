@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels.gains import NO_CONTEXT
-from distboost.kernels.split_search import best_splits
+from distboost.kernels.split_search import best_splits_by
+from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
@@ -42,7 +43,7 @@ def search(
     parents: list[int],
     features: np.ndarray,
     n_sums: int,
-    kind: int,
+    gain: Gain,
     min_rows: int,
     min_weight: int,
     weighted: bool,
@@ -51,6 +52,7 @@ def search(
 ) -> Candidates:
     """The best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
     slots = np.array([*built, *parents], np.int64)
+    best_splits = best_splits_by(gain)
 
     def search_features(group: np.ndarray) -> Candidates:
         found = Candidates.none(len(slots))
@@ -62,7 +64,6 @@ def search(
             histograms.offsets,
             n_sums,
             weighted,
-            kind,
             context,
             min_rows,
             min_weight,

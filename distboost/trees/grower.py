@@ -11,6 +11,7 @@ import numpy as np
 from distboost.kernels import random
 from distboost.rows.interface import Rows
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
+from distboost.rows.protocols import Gain
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.trees.tree import BinnedTree, TreeStep
 from distboost.weights.base import Statistic
@@ -103,9 +104,9 @@ class TreeGrower:
         self.weighted = rows.counts[0].weighted
         self._most_histograms = limits.most_histograms(rows.counts[0].n_rows)
 
-    def __call__(self, statistic: Statistic, kind: int, max_depth: int | None = None) -> Tree:
-        """A new tree, its splits chosen by gain `kind` (see `gains`) of the sums of `statistic`; no deeper than `max_depth`."""
-        root = self.init_root(statistic, kind, max_depth)
+    def __call__(self, statistic: Statistic, gain: Gain, max_depth: int | None = None) -> Tree:
+        """A new tree, its splits chosen by the gain of the sums of `statistic`; no deeper than `max_depth`."""
+        root = self.init_root(statistic, gain, max_depth)
         if not root.gain > 0:
             self.rows.forget([root.id])
         if self.limits.max_leaf_nodes is None:
@@ -128,7 +129,7 @@ class TreeGrower:
         return Root(features, statistic, _draw_rows(self.limits, round), factor, self._most_histograms)
 
     def init_root(
-        self, statistic: Statistic, kind: int, max_depth: int | None = None, search: bool = True
+        self, statistic: Statistic, gain: Gain, max_depth: int | None = None, search: bool = True
     ) -> Node:
         """Begins a tree: its root, with the best split if it is searched and may be split."""
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
@@ -139,7 +140,7 @@ class TreeGrower:
         self.n_nodes = 1
         root, node = self._root(statistic, self.rows.round), Node(0, 0, is_summed=True)
         self.features = root.features
-        rules = SplitRules(kind, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf)
+        rules = SplitRules(gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf)
         sums, best = self.rows.init_root(root, rules, search and self.may_split(node))
         if best is not None:
             note_best_splits([node], best)
