@@ -48,7 +48,8 @@ class Gain:
     """
 
     def __init__(self, name: str, module: str, pair_values: Any, own_value: Any, source: Callable[..., Any]):
-        self.__name__, self.__module__ = name, module
+        self.__name__: str = name
+        self.__module__ = module
         self.__doc__ = source.__doc__
         self.pair_values, self.own_value, self.source = pair_values, own_value, source
 
@@ -86,13 +87,10 @@ def of_sides(*, grid: bool = False, noise: float = 0.0) -> Callable[[Callable[..
     Examples
     --------
     >>> @of_sides()
-    ... def LARGEST(S, n):
-    ...     best = S[0]
-    ...     for k in range(1, n):
-    ...         best = max(best, S[k])
-    ...     return best
-    >>> LARGEST.own_value(np.array([3, 5]), 2, NO_CONTEXT)
-    (5.0, 0.0)
+    ... def SQUARES(S, n):
+    ...     return (S[:n] * S[:n]).sum()
+    >>> SQUARES.own_value(np.array([3, 4]), 2, NO_CONTEXT)
+    (25.0, 0.0)
     """
 
     def decorate(function: Callable[..., Any]) -> Gain:

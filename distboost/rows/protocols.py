@@ -71,6 +71,8 @@ class Gain(Protocol):
     pair_values: Any
     own_value: Any
 
+    def __hash__(self) -> int: ...
+
 
 class Reduction(Protocol):
     """Sums over the rows of each leaf, with maxima and a best row where it has them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -18,10 +19,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import check_estimator
 
 import distboost
+from distboost.kernels import gains
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adding-an-algorithm.md").read_text()
-MODULE, USE, CLUSTER = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+MODULE, USE, GAIN, CLUSTER = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 (LINE,) = re.findall(r'^    ("samme-r": .*),$', PAGE, re.MULTILINE)
 
 
@@ -36,9 +38,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def samme_r(folder) -> ModuleType:
     """The module, which only this process can import: workers are told where this one looks for modules."""
-    spec = importlib.util.spec_from_file_location("samme_r", folder / "samme_r.py")
-    module = sys.modules["samme_r"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_module("samme_r", folder / "samme_r.py")
     yield module
     del sys.modules["samme_r"]
 
@@ -170,3 +170,90 @@ main()
     python(folder, program, "train", "--algorithm", name, "--x", "rows.zarr/x", "--y", "rows.zarr/y", "--model", "model",
            "--set", "n_estimators=8")  # fmt: skip
     assert (folder / "model").read_bytes() == saved(model)
+
+
+# A gain from outside.
+
+
+def import_module(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def kearns_mansour(tmp_path):
+    (tmp_path / "kearns_mansour.py").write_text(GAIN)
+    yield import_module("kearns_mansour", tmp_path / "kearns_mansour.py")
+    del sys.modules["kearns_mansour"]
+
+
+def naive_criterion(weights: np.ndarray) -> np.ndarray:
+    """-sum_k sqrt(C_k (W - C_k)) of class weights (.., K)."""
+    return -np.sqrt(weights * (weights.sum(axis=-1, keepdims=True) - weights)).sum(axis=-1)
+
+
+def test_a_gain_from_outside_splits_as_its_formula_says(samme_r, kearns_mansour):
+    """Where the criterion and least squares disagree: rows of a rare class are worth more to the former."""
+    found = []
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        y = np.minimum(rng.geometric(0.6, 200) - 1, 3)
+        y[:4] = range(4)
+        X = np.round(np.eye(4, 5)[y] + rng.normal(size=(200, 5)), 1)
+
+        class KearnsMansour(samme_r.RealSAMME):
+            name = "samme-r-kearns-mansour"
+
+            def learn(self, rows, grow):
+                return super().learn(
+                    rows, lambda statistic, _: grow(statistic, kearns_mansour.KEARNS_MANSOUR)
+                )
+
+        model = distboost.classifier(KearnsMansour)(n_estimators=1, max_depth=1, n_jobs=1).fit(X, y)
+        # The root's split: of all thresholds, the one of the largest value.
+        C = np.eye(4)[y]
+        thresholds = [(d, x) for d in range(5) for x in np.unique(X[:, d])[:-1]]
+        right = np.array([X[:, d] > x for d, x in thresholds])
+        R = right @ C
+        best = np.argmax(naive_criterion(R) + naive_criterion(C.sum(axis=0) - R))
+        assert len(np.unique(model.scores(X)[right[best]], axis=0)) == 1
+        assert len(np.unique(model.scores(X)[~right[best]], axis=0)) == 1
+        found.append(thresholds[best])
+    assert len(set(found)) > 1
+
+
+def test_a_gain_is_pickled_by_name(kearns_mansour):
+    assert pickle.loads(pickle.dumps(kearns_mansour.KEARNS_MANSOUR)) is kearns_mansour.KEARNS_MANSOUR
+    assert pickle.loads(pickle.dumps(gains.CODEWORD)) is gains.CODEWORD
+    local = gains.of_sides()(lambda S, n: 1.0)
+    with pytest.raises(TypeError, match="must be a constant of the module"):
+        pickle.dumps(local)
+
+
+SEARCH = """
+import numpy as np
+from gain import LARGEST
+from distboost.kernels.split_search import best_splits_by
+from distboost.splits.histograms import Histograms
+from distboost.splits.search import search
+from distboost.threads import Threads
+histograms = Histograms(np.array([2]), 3)
+[slot] = histograms.take(1)
+histograms.pool[slot] = 0
+histograms.pool[slot][:2, :3] = [[3, 1, 1], [1, 4, 1]]
+found = search(histograms, [slot], [], np.array([0]), 2, LARGEST, 1, 0, False, Threads(1))
+kernel = best_splits_by(LARGEST)
+print(found.gain[0], sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
+"""
+
+
+def test_the_compiled_search_of_a_gain_from_outside_is_kept_until_the_gain_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    gain = "from distboost.kernels.gains import of_sides\n\n@of_sides()\ndef LARGEST(S, n):\n    return {} * max(S[0], S[1])\n"
+    (tmp_path / "gain.py").write_text(gain.format(1))
+    assert python(tmp_path, SEARCH).split() == ["2.0", "0", "1"]
+    assert python(tmp_path, SEARCH).split() == ["2.0", "1", "0"]
+    (tmp_path / "gain.py").write_text(gain.format(3))
+    assert python(tmp_path, SEARCH).split() == ["6.0", "0", "1"]

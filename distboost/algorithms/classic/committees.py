@@ -28,6 +28,7 @@ from distboost.errors import LimitError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
 from distboost.weights.response import add_windows, is_precise, normalised
@@ -52,10 +53,10 @@ class Committees(Algorithm):
     def statistic(self, round: int) -> ColumnSides:
         return ColumnSides(self.weighting, 0)
 
-    def grow_all(self, rows: Rows, grow: TreeGrower, kind: int) -> Iterator[tuple[int, Tree]]:
+    def grow_all(self, rows: Rows, grow: TreeGrower, gain: Gain) -> Iterator[tuple[int, Tree]]:
         """Grows a tree for each column. Until the next one, the rows lie in the nodes of this tree."""
         for column in range(self.weighting.n_columns):
-            yield column, grow(ColumnSides(self.weighting, column), kind)
+            yield column, grow(ColumnSides(self.weighting, column), gain)
 
     def sign_votes(
         self, rows: Rows, column: int, tree: Tree, stump: bool
