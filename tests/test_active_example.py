@@ -1,9 +1,6 @@
 """Active GAMBLE's tables: the quick part, trials that are gone on with, and a page that says what was measured."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,25 +8,12 @@ import pytest
 from examples import active_pendigits as example
 from examples import active_report as report
 from examples.papers.common import load
-
-ROOT = Path(__file__).parents[1]
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "examples.active_pendigits", *arguments],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
+from tests.scripts import run_example
 
 
 def test_quick(tmp_path):
     file = tmp_path / "figures.json"
-    done = run("--quick", "--json", str(file))
+    done = run_example("active_pendigits", "--quick", "--json", str(file))
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = json.loads(file.read_text()).values()
     assert list(found["ways"]) == [report.ACTIVE, report.RANDOM]
@@ -45,7 +29,7 @@ def test_quick(tmp_path):
 
 
 def test_only_whole_trials_are_kept():
-    done = run("--write", "--quick")
+    done = run_example("active_pendigits", "--write", "--quick")
     assert done.returncode == 2
     assert "--write keeps whole trials" in done.stderr
 

@@ -1,7 +1,5 @@
 """Large data, made small."""
 
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,21 +8,9 @@ import pytest
 import zarr
 
 from examples.make_large import BLOCK_ROWS, Letters, Spheres, write
+from tests.scripts import run_example
 
 MAKERS = (Spheres(40, seed=3, n_classes=4), Letters(20, seed=3))
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess:
-    """Runs the command in the project's folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "examples.make_large", *arguments],
-        cwd=Path(__file__).parents[1],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
 
 
 def loaded(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +96,7 @@ def test_existing_data_stays(tmp_path):
 def test_command(tmp_path):
     out = tmp_path / "s.zarr"
     command = ("spheres", "--rows", "1e4", "--features", "12", "--classes", "3", "--out", str(out))
-    done = run(*command, "--chunk-rows", "1_000", "--chunk-columns", "4", "--seed", "5")
+    done = run_example("make_large", *command, "--chunk-rows", "1_000", "--chunk-columns", "4", "--seed", "5")
     assert done.returncode == 0, done.stderr
     assert "10000 rows of 12 features" in done.stdout
     x, y = loaded(out)
@@ -118,12 +104,15 @@ def test_command(tmp_path):
     assert set(y) == {0, 1, 2}
     assert zarr.open_group(out, mode="r")["x"].chunks == (1000, 4)
 
-    assert "--overwrite" in run(*command).stderr
-    assert run(*command, "--overwrite").returncode == 0
+    assert "--overwrite" in run_example("make_large", *command).stderr
+    assert run_example("make_large", *command, "--overwrite").returncode == 0
     (tmp_path / "mine").mkdir()
-    refused = run(*command[:-1], str(tmp_path / "mine"), "--overwrite")
+    refused = run_example("make_large", *command[:-1], str(tmp_path / "mine"), "--overwrite")
     assert refused.returncode == 2
     assert "no zarr group" in refused.stderr
-    assert "not 9" in run("spheres", "--rows", "9", "--features", "9", "--out", str(tmp_path / "n")).stderr
-    letters = run("letters", "--rows", "500", "--dtype", "float64", "--out", str(tmp_path / "l.zarr"))
+    few = run_example("make_large", "spheres", "--rows", "9", "--features", "9", "--out", str(tmp_path / "n"))
+    assert "not 9" in few.stderr
+    letters = run_example(
+        "make_large", "letters", "--rows", "500", "--dtype", "float64", "--out", str(tmp_path / "l.zarr")
+    )
     assert letters.returncode == 0, letters.stderr
