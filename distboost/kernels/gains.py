@@ -61,7 +61,8 @@ class Gain:
             raise TypeError(
                 f"{self!r} cannot be pickled: a gain must be a constant of the module that defines it"
             )
-        return self.__name__
+        name: str = self.__name__
+        return name
 
 
 @inlined
