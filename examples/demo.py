@@ -1,7 +1,7 @@
-"""From zarr arrays to a model and predictions on a cluster of three processes: `make demo`.
+"""From zarr arrays to a model and predictions, on a cluster of three processes: `make demo`.
 
-Trains GD-MCBoost on the UCI letter data (16,000 + 4,000 rows, 16 features, 26 classes) on a Dask scheduler and
-two workers, then once more in this process: the two model files are the same, byte for byte.
+Trains GD-MCBoost on the UCI letter data (16,000 + 4,000 rows, 16 features, 26 classes), first on a Dask scheduler and two
+workers, then in this process. The two model files are the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument(
-        "--folder", type=Path, default=Path("demo-data"), help="where arrays and models are written"
+        "--folder", type=Path, default=Path("demo-data"), help="where to write arrays and models"
     )
     options = parser.parse_args()
     data = write_arrays(options.folder.resolve())
@@ -41,27 +41,25 @@ def main() -> int:
         clock = Clock()
         model = GDMCBoostClassifier(n_estimators=options.rounds, verbose=1, callbacks=[clock])
         model.client = client
-        # Paths, not arrays: each worker reads its own rows.
+        # Give paths, not arrays: each worker reads its own rows.
         model.fit(f"{data}/x_train", f"{data}/y_train")
         model.save(f"{options.folder}/cluster.dboost")
 
-        # A lazy dask array: the workers predict and write it chunk by chunk.
+        # `predicted` is a lazy dask array: the workers compute and write it chunk by chunk.
         predicted = model.predict(f"{data}/x_test").astype(TEXT)
         predicted.to_zarr(f"{data}/predicted", overwrite=True)
         right = predicted_right(f"{data}/predicted", f"{data}/y_test")
 
-    # No client is left: this one runs in this process.
+    # The client is closed, so this training runs in this process.
     alone = GDMCBoostClassifier(n_estimators=options.rounds).fit(f"{data}/x_train", f"{data}/y_train")
     alone.save(f"{options.folder}/alone.dboost")
     digests = [sha256(options.folder / name) for name in ("cluster.dboost", "alone.dboost")]
 
     print(f"test accuracy   {right:.2%}")
     print(
-        f"time per round  {clock.per_round():.3f} s (training in all {clock.total():.1f} s, with binning and compilation)"
+        f"time per round  {clock.per_round():.3f} s ({clock.total():.1f} s for the training, including binning and compilation)"
     )
-    print(
-        f"peak memory     {memory.peak / 2**20:.0f} MiB resident, of this process and all of the cluster's together"
-    )
+    print(f"peak memory     {memory.peak / 2**20:.0f} MiB resident, of this process and the cluster together")
     print(f"cluster.dboost  sha256 {digests[0]}")
     print(f"alone.dboost    sha256 {digests[1]}")
     same = digests[0] == digests[1]
@@ -70,7 +68,7 @@ def main() -> int:
 
 
 def write_arrays(folder: Path) -> str:
-    """Writes the data as zarr arrays, in chunks, as your own would be; the address of their group."""
+    """Writes the data as chunked zarr arrays; returns the path of their group."""
     with np.load(LETTER) as letter:
         X, y, n_train = letter["X"], letter["classes"][letter["y"]].astype(TEXT), int(letter["n_train"])
     group = zarr.open_group(folder / "letter.zarr", mode="w")
@@ -94,7 +92,7 @@ def sha256(path: Path) -> str:
 
 
 class Clock:
-    """A callback that notes when each round was done."""
+    """A callback that records when each round ended."""
 
     def __init__(self) -> None:
         self.times = [time.perf_counter()]
@@ -106,12 +104,12 @@ class Clock:
         return self.times[-1] - self.times[0]
 
     def per_round(self) -> float:
-        """The median: the first round waits for the compiler."""
+        """The median without the first round, which compiles."""
         return float(np.median(np.diff(self.times)[1:] if len(self.times) > 2 else np.diff(self.times)))
 
 
 class PeakMemory:
-    """The most memory that this process and all it started had resident at once, looked at ten times a second."""
+    """The peak resident memory of this process and its children together, sampled ten times a second."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -133,7 +131,7 @@ class PeakMemory:
             for process in (me, *me.children(recursive=True)):
                 try:
                     total += process.memory_info().rss
-                except psutil.NoSuchProcess:  # it ended since
+                except psutil.NoSuchProcess:  # it has ended
                     continue
             self.peak = max(self.peak, total)
 

@@ -3,8 +3,8 @@
     python -m examples.make_large spheres --rows 4_200_000 --features 256 --classes 5 --out large.zarr
     python -m examples.make_large letters --rows 1_000_000 --out letters.zarr
 
-A row's values depend on the seed and on the row's number alone: not on how many rows are made, nor on chunks, dtype or
-threads. Features beyond the informative ones are noise.
+The values of a row depend only on the seed and the row number, not on the number of rows, the chunks, the dtype or the threads.
+Features beyond the informative ones are noise.
 """
 
 from __future__ import annotations
@@ -27,17 +27,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scipy.stats import chi2
 
 LETTER = Path(__file__).parent / "data" / "letter.npz"
-BLOCK_ROWS = 4096  # rows that are drawn together: another number makes other data
-NOISE_COLUMNS = 16  # features that are drawn together, likewise
-CHUNK_VALUES, CHUNK_ROWS = (
-    2**21,
-    65_536,
-)  # the most of a chunk, where it is not said otherwise: 8 MiB of float32
+BLOCK_ROWS = 4096  # rows drawn together: another number gives other data
+NOISE_COLUMNS = 16  # features drawn together, likewise
+CHUNK_VALUES, CHUNK_ROWS = 2**21, 65_536  # upper bounds of a default chunk: 8 MiB of float32
 
 
 @dataclass(frozen=True)
 class Maker(ABC):
-    """Makes the rows of a data set, any of them at any time."""
+    """Makes the rows of a data set, in any order."""
 
     n_features: int
     seed: int = 0
@@ -47,8 +44,8 @@ class Maker(ABC):
     def __post_init__(self) -> None:
         if self.n_features < self.n_informative:
             raise ValueError(
-                f"{type(self).__name__} has {self.n_informative} informative features, not {self.n_features}. "
-                f"Ask for {self.n_informative} or more."
+                f"n_features is {self.n_features}, but {type(self).__name__} has {self.n_informative} informative "
+                f"features. Ask for at least {self.n_informative}."
             )
 
     @abstractmethod
@@ -56,17 +53,17 @@ class Maker(ABC):
         """Fills the informative features and the labels of BLOCK_ROWS rows."""
 
     def _random(self, block: int, group: int) -> np.random.Generator:
-        # Philox numbers its draws with 256 bits. The upper words say where a draw belongs, the lower ones count.
+        # Philox has a counter of 256 bits. The upper words identify block and group, the lower ones count the draws.
         return np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, group, block]))
 
     def block(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """(x, y) of the rows from number * BLOCK_ROWS on: float32 (BLOCK_ROWS, n_features), int32 (BLOCK_ROWS,)."""
+        """(x, y) of one block: float32 (BLOCK_ROWS, n_features), int32 (BLOCK_ROWS,)."""
         x = np.empty((BLOCK_ROWS, self.n_features), np.float32)
         y = np.empty(BLOCK_ROWS, np.int32)
         self._informative(self._random(number, 0), x[:, : self.n_informative], y)
         for group, first in enumerate(range(self.n_informative, self.n_features, NOISE_COLUMNS), start=1):
             columns = x[:, first : first + NOISE_COLUMNS]
-            # All of the group, also where fewer are wanted: features do not depend on how many there are.
+            # Draw the whole group even if fewer are needed, so that features do not depend on their number.
             noise = self._random(number, group).standard_normal((BLOCK_ROWS, NOISE_COLUMNS), np.float32)
             columns[:] = noise[:, : columns.shape[1]]
         return x, y
@@ -94,14 +91,14 @@ class Spheres(Maker):
 
     def _informative(self, random, out, labels):
         out[:] = random.standard_normal((BLOCK_ROWS, self.n_informative), np.float32)
-        # The squared radius is chi-squared distributed: its quantiles cut shells of equal probability.
+        # The squared radius is chi-squared distributed: its quantiles bound shells of equal probability.
         cuts = chi2.ppf(np.arange(1, self.n_classes) / self.n_classes, self.n_informative)
         labels[:] = np.searchsorted(cuts, np.square(out, dtype=np.float64).sum(axis=1), side="right")
 
 
 @dataclass(frozen=True)
 class Letters(Maker):
-    """The UCI letter data, enlarged: rows drawn from it, each feature moved by normal noise."""
+    """The UCI letter data, enlarged: random rows of it, with normal noise added to each feature."""
 
     jitter: float = 0.5
 
@@ -139,10 +136,10 @@ def write(
     ----------
     maker : Maker
     out : path
-        Must not exist. It appears when all is written.
+        Must not exist. It appears when it is complete.
     n_rows : int
     chunk_rows : int or None, default=None
-        None: as many as make 8 MiB of float32, at most 65,536.
+        None: 8 MiB of float32, at most 65,536 rows.
     chunk_columns : int or None, default=None
         Features per chunk; None: all.
     dtype : {"float32", "float64"}, default="float32"
@@ -151,7 +148,7 @@ def write(
     n_threads : int or None, default=None
         None: one per core.
     advanced : callable
-        Told (rows written, rows in all) after each stripe.
+        Called with (rows written, n_rows) after each stripe.
 
     Returns
     -------
@@ -159,7 +156,7 @@ def write(
     """
     out = Path(out)
     if out.exists():
-        raise FileExistsError(f"{out} exists. Remove it, or write to another place.")
+        raise FileExistsError(f"{out} exists. Remove it, or give another path.")
     unfinished = out.with_name(out.name + ".partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     chunk_columns = chunk_columns or maker.n_features
@@ -171,7 +168,7 @@ def write(
         x[start:stop], y[start:stop] = maker.rows(start, stop)
         return stop - start
 
-    # Whole chunks, so that each has one writer, and not much less than a block, so that few are drawn twice.
+    # Stripes are whole chunks, so that each chunk has one writer, and about a block or more, so that few blocks are drawn twice.
     stripe = chunk_rows * -(-BLOCK_ROWS // chunk_rows)
     done = 0
     for n in _unordered(write_stripe, range(0, n_rows, stripe), n_threads or os.cpu_count() or 1):
@@ -193,14 +190,14 @@ def _arrays(
     create = partial(
         group.create_array,
         compressors="auto" if compress else None,
-        config={"write_empty_chunks": True},  # a chunk with labels of class 0 alone is not missing
+        config={"write_empty_chunks": True},  # else chunks with labels of class 0 only would be missing
     )
     x = create("x", shape=(n_rows, maker.n_features), chunks=chunks, dtype=dtype)
     return x, create("y", shape=(n_rows,), chunks=chunks[:1], dtype=np.int32)
 
 
 def _unordered(function: Callable[[int], int], items: range, n_threads: int) -> Iterator[int]:
-    """function(item) for each, as they are done. No more are under way than there are threads: each holds memory."""
+    """Yield function(item) for each, as they finish. At most n_threads run or wait at a time, because each holds memory."""
     waiting = iter(items)
     with ThreadPoolExecutor(n_threads) as pool:
         running: set[Future] = {pool.submit(function, item) for item in islice(waiting, n_threads)}
@@ -234,9 +231,9 @@ _OPTIONS = (
     click.option("--chunk-rows", type=RowCount(), help="Rows per chunk; 8 MiB if not given."),
     click.option("--chunk-columns", type=RowCount(), help="Features per chunk; all if not given."),
     click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float32", show_default=True),
-    click.option("--compress", is_flag=True, help="With zarr's default codec."),
+    click.option("--compress", is_flag=True, help="Use zarr's default codec."),
     click.option("--threads", type=RowCount(), help="One per core if not given."),
-    click.option("--overwrite", is_flag=True, help="Remove what is there."),
+    click.option("--overwrite", is_flag=True, help="Replace an existing group."),
     click.option("--seed", default=0, show_default=True),
 )
 
@@ -311,7 +308,9 @@ def _make_room(out: Path, overwrite: bool) -> None:
     if not overwrite:
         raise click.UsageError(f"{out} exists. Give --overwrite to replace it, or another --out.")
     if not (out / "zarr.json").is_file():
-        raise click.UsageError(f"{out} exists and is no zarr group: not replaced. Give another --out.")
+        raise click.UsageError(
+            f"{out} exists and is not a zarr group, so it is not replaced. Give another --out."
+        )
     shutil.rmtree(out)
 
 

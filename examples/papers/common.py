@@ -1,4 +1,4 @@
-"""What the papers' tables share: data sets and splits, one loop that measures, one printer, one page.
+"""Shared by the scripts for the papers' tables: data sets and splits, the measuring loop, the printer, the results page.
 
 A table is data: its data sets, and its methods, each with the paper's figures and with those of an independent NumPy
 implementation of the same formulas ("reference").
@@ -47,12 +47,12 @@ class Method(NamedTuple):
     make: Callable[[int], Any]  # the number of classes -> an estimator
     paper: Sequence[float | None] = ()  # one figure per data set of the table
     reference: Sequence[float | None] = ()
-    only: Sequence[str] | None = None  # the data sets it is for; None: all
+    only: Sequence[str] | None = None  # data sets that it applies to; None: all
     prepare: Callable[[Split], Split] = lambda split: split
 
 
 class Table(NamedTuple):
-    """What is measured, and beside what it is printed. `measure` returns a number per column; the last is compared."""
+    """What is measured. `measure` returns a number per column; the last is printed beside those of paper and reference."""
 
     name: str
     caption: str
@@ -87,7 +87,7 @@ def official(name: str) -> Iterator[Split]:
 def random_splits(
     name: str, repeats: int, train: float = 0.75, test: float = 0.25, per_class: int | None = None
 ) -> Iterator[Split]:
-    """Random fractions of the rows, or of (at most) so many random rows per class, to train and to test on."""
+    """Random training and test rows: fractions of all rows, or of at most `per_class` random rows of each class."""
     X, y, _ = load(name)
     for seed in range(repeats):
         order = np.random.default_rng(seed).permutation(len(y))
@@ -124,7 +124,7 @@ def error_curve(model: Any, split: Split) -> np.ndarray:
 
 
 def after(curve: np.ndarray, n_rounds: int) -> float:
-    """The curve after so many rounds, or after the last if there were fewer."""
+    """The curve after this number of rounds, or after the last round if there were fewer."""
     return float(curve[min(n_rounds, len(curve)) - 1])
 
 
@@ -134,7 +134,7 @@ def after(curve: np.ndarray, n_rounds: int) -> float:
 def measure(
     table: Table, datasets: Sequence[str], quick: bool
 ) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """(data set, method, figures of each repeat), one after the other."""
+    """Yield (data set, method, figures of each repeat)."""
     for dataset in datasets:
         splits = table.splits(dataset)
         splits = [next(splits)] if quick else list(splits)
@@ -175,7 +175,7 @@ def row(table: Table, dataset: str, name: str, repeats: list[list[float]]) -> st
 
 
 def _compared(table: Table) -> list[str]:
-    """Those of "paper" and "reference" that have figures at all."""
+    """Those of "paper" and "reference" that have any figures."""
     methods = table.methods.values()
     return [source for source in ("paper", "reference") if any(getattr(m, source) for m in methods)]
 
@@ -183,7 +183,7 @@ def _compared(table: Table) -> list[str]:
 def figure(values: Sequence[float | None], digits: int) -> str:
     if values[0] is None:
         return ""
-    mean = f"{np.mean(values) + 1e-9:.{digits}f}"  # type: ignore[arg-type] (50.775, whose float is smaller, is 50.78)
+    mean = f"{np.mean(values) + 1e-9:.{digits}f}"  # type: ignore[arg-type] (the float nearest to 50.775 is smaller, but should print as 50.78)
     return mean if len(values) == 1 else f"{mean} ({np.std(values, ddof=1):.{digits}f})"  # type: ignore[arg-type]
 
 
@@ -191,7 +191,7 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-# Files: the figures, and the page that is made of them.
+# Files: the figures, and the page made from them.
 
 
 def result_file(script: str, table: Table) -> Path:
@@ -207,7 +207,7 @@ def as_json(content: dict) -> str:
 
 
 def opening(doc: str) -> list[str]:
-    """What a page begins with: the script's docstring."""
+    """The beginning of a page: the script's docstring."""
     title, _, introduction = doc.strip().partition("\n")
     return [f"# {title.rstrip('.')}", introduction.strip()]
 
@@ -248,16 +248,26 @@ def arguments(doc: str, tables: Sequence[Table]) -> argparse.ArgumentParser:
     )
     datasets = sorted({name for table in tables for name in table.datasets})
     add = parser.add_argument
-    add("--quick", action="store_true", help=f"a small part: one split, at most {QUICK_ROUNDS} rounds")
-    add("--only", action="append", choices=datasets, metavar="DATASET", help=f"of {', '.join(datasets)}")
+    add("--quick", action="store_true", help=f"a small test: one split, at most {QUICK_ROUNDS} rounds")
+    add(
+        "--only",
+        action="append",
+        choices=datasets,
+        metavar="DATASET",
+        help=f"only this data set: {', '.join(datasets)}",
+    )
     add("--table", action="append", choices=[table.name for table in tables], help="only this table")
     add("--workers", type=int, default=0, metavar="N", help="train on a Dask LocalCluster of N workers")
-    add("--json", type=Path, metavar="FILE", help="write the figures there")
-    add("--write", action="store_true", help="write examples/papers/results and, if complete, docs/results")
+    add("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    add(
+        "--write",
+        action="store_true",
+        help="keep the figures in examples/papers/results and, if complete, write docs/results",
+    )
     add(
         "--page",
         action="store_true",
-        help="measure nothing: write docs/results from the figures that are kept",
+        help="only write docs/results, from the kept figures",
     )
     return parser
 
@@ -267,7 +277,7 @@ def main(file: str, doc: str, tables: Sequence[Table]) -> int:
 
 
 def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespace) -> int:
-    """Measures, prints and keeps what the command line asks for."""
+    """Measures, prints and keeps the tables that the command line asks for."""
     if options.write and (options.quick or options.only):
         print("--write keeps whole tables: leave out --quick and --only.", file=sys.stderr)
         return 2
@@ -300,8 +310,8 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
 
 
 def _printed(table: Table, datasets: Sequence[str], quick: bool) -> Figures:
-    """Measures a table and prints each row as soon as it is there."""
-    quickly = f" (At most {QUICK_ROUNDS} rounds: not to be compared.)" if quick else ""
+    """Measures a table and prints each row at once."""
+    quickly = f" (At most {QUICK_ROUNDS} rounds: not comparable.)" if quick else ""
     print(f"\n{table.name}: {table.caption}{quickly}\n", *header(table), sep="\n", flush=True)
     figures: Figures = {}
     for dataset, name, repeats in measure(table, datasets, quick):
