@@ -161,6 +161,7 @@ def _last_words(log: Path) -> str:
 
 
 def main() -> int:
+    """Run the program; return its exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -99,14 +99,14 @@ class Threads:
                     return
                 try:
                     results[number] = call()
-                except BaseException as error:
+                except BaseException as error:  # noqa: BLE001 (an interrupt too is raised by the caller's thread)
                     waiting.clear()
                     failures[number] = error
 
         helpers: list[Future[Any]] = []
         try:
             for _ in range(min(self.n, len(items)) - 1):
-                helpers.append(self._pool.submit(work))
+                helpers.append(self._pool.submit(work))  # noqa: PERF401 (an interrupt leaves those that began in the list)
             work()
             _wait_for_running(helpers)
         except BaseException:  # an interrupt of this thread
@@ -146,6 +146,7 @@ class Threads:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def close(self) -> None:
+        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)
 

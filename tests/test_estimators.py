@@ -391,3 +391,10 @@ def test_a_loss_beyond_what_a_float_holds_is_infinite():
     assert model.eval_loss_[-1] == np.inf
     assert model.eval_error_[-1] == 1
     assert np.isfinite(model.train_loss_).all()
+
+
+def test_parameters_are_checked_without_data():
+    model = GAMBLEClassifier(n_estimators=3)
+    assert model.validate() is model
+    with pytest.raises(ValueError, match="'n_estimators' parameter of GAMBLEClassifier must be an int"):
+        GAMBLEClassifier(n_estimators=0).validate()

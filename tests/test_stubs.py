@@ -22,7 +22,6 @@ def test_stubs_name_all_that_is_public():
 
 @pytest.mark.timeout(300)
 def test_mypy_sees_parameters(tmp_path):
-    pytest.importorskip("mypy")
     source = tmp_path / "use.py"
     source.write_text(
         "from distboost import GDMCBoostClassifier\n"

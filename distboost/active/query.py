@@ -200,18 +200,22 @@ class QueryByCommittee:
 
     @property
     def labelled_(self) -> np.ndarray:
+        """The rows that were taught, in the order of teaching, (n_labelled,) int64."""
         return np.array(self.ledger.rows, np.int64)
 
     @property
     def labels_(self) -> np.ndarray:
+        """Their labels, (n_labelled,)."""
         return np.array(self.ledger.labels)
 
     @property
     def asked_(self) -> np.ndarray:
+        """The rows of the last query that were not taught yet, int64."""
         return np.array(self.ledger.asked, np.int64)
 
     @property
     def n_queries_(self) -> int:
+        """The number of queries."""
         return self.ledger.n_queries
 
     @property
@@ -221,10 +225,12 @@ class QueryByCommittee:
 
     @property
     def has_committee_(self) -> bool:
+        """Whether the labels suffice to train a committee."""
         return self._trainer.can_train
 
     @property
     def estimator_(self) -> BoostingClassifier:
+        """The committee, trained with all labels so far."""
         return self._trainer.committee(quiet=bool(self.verbose))  # one progress bar is enough
 
     def teach(self, rows: Any, labels: Any) -> QueryByCommittee:

@@ -26,6 +26,7 @@ class RankedRows(NamedTuple):
 
     @classmethod
     def empty(cls, n_classes: int = 0) -> RankedRows:
+        """Return no rows."""
         return cls(np.zeros(0), np.zeros(0, np.int64), np.zeros((0, n_classes)))
 
     def merged(self, other: RankedRows) -> RankedRows:

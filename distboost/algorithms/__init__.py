@@ -1,0 +1,1 @@
+"""The boosting algorithms, one file for each paper."""

@@ -44,6 +44,7 @@ def with_default(text: str, name: str) -> str:
 
 
 def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option --algorithm."""
     return click.option(
         "--algorithm",
         type=click.Choice(ALGORITHMS),
@@ -52,6 +53,7 @@ def algorithm_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 

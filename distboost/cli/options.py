@@ -32,6 +32,7 @@ class Command(click.Command):
         )
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a distboost error becomes a message without a traceback."""
         from distboost.errors import DistboostError
 
         with warnings.catch_warnings():
@@ -78,6 +79,7 @@ class PathOrUrl(click.ParamType[str]):
     name = "path or URL"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a URL as it is, a path as an absolute one."""
         text: str = value
         return text if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
 

@@ -1,0 +1,1 @@
+"""Sources of raw rows, their scan and binning, and the binned store."""

@@ -44,6 +44,7 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
 
 
 def infinite_value(place: str, row: int, column: int, value: float) -> DataError:
+    """Return the error for an infinite value."""
     return DataError(
         f"{place} contains an infinite value (inf) in row {row}, column {column}: {value}. Values must be finite, or NaN where "
         "they are missing."

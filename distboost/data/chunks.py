@@ -16,11 +16,12 @@ def chunk_key(array: zarr.Array[Any], *position: int) -> str:
 
 
 def has_chunk(array: zarr.Array[Any], *position: int) -> bool:
-    """Whether a chunk exists. (zarr reads a missing one as the fill value.)"""
+    """Whether a chunk exists: zarr reads a missing one as the fill value."""
     return sync(array.store.exists(chunk_key(array, *position)))
 
 
 def delete_chunk(array: zarr.Array[Any], *position: int) -> None:
+    """Delete a chunk."""
     sync(array.store.delete(chunk_key(array, *position)))
 
 

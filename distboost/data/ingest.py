@@ -113,6 +113,7 @@ def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
 
 
 def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
+    """Check the data, and return the options of their scan."""
     data.check()
     check_rows(data.x.n_rows, data.x.place)
     fraction = sample_fraction(*data.x.shape)
@@ -196,6 +197,7 @@ def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def split_edges(edges: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
+    """Return the edges of each feature; `edges` holds them one after another."""
     return [edges[a:b] for a, b in pairwise(offsets)]
 
 

@@ -131,6 +131,7 @@ def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:
 
 
 def mebibytes(n: int) -> str:
+    """Return a number of bytes as a text in MiB."""
     return f"{n / 2**20:.1f} MiB"
 
 

@@ -82,7 +82,7 @@ class ZarrPart:
             return _values(array, piece)
         except MemoryError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (codecs and stores raise anything; what is damaged fails again by itself)
             log.warning(
                 "%s cannot be read (%s): its %d chunks are read one by one",
                 self._rows(piece),
@@ -162,6 +162,7 @@ def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
 
 
 def axes_of(array: zarr.Array[Any]) -> tuple[Axis, ...]:
+    """Return each axis: its length, and that of its chunks (of its shards, where there are shards)."""
     return tuple(Axis(n, chunk) for n, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
 
 

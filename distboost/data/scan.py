@@ -31,6 +31,8 @@ MAX_ROWS = 2**32
 
 @dataclass(frozen=True)
 class ScanOptions:
+    """The parameters of a scan."""
+
     max_bins: int
     seed: int
     fraction: float  # of the rows that are sampled for quantiles
@@ -187,6 +189,7 @@ def sample_rows(n_rows: int, n_features: int) -> int:
 
 
 def sample_fraction(n_rows: int, n_features: int) -> float:
+    """Return the fraction of rows that are sampled for quantiles."""
     return sample_rows(n_rows, n_features) / max(n_rows, 1)
 
 

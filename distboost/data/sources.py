@@ -169,6 +169,7 @@ def is_lazy(data: Any) -> bool:
 
 
 def is_dask(data: Any) -> bool:
+    """Whether `data` is a Dask collection."""
     return callable(getattr(data, "__dask_graph__", None))
 
 

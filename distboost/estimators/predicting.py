@@ -33,6 +33,7 @@ class Predictor(NamedTuple):
     of_scores: Callable[[np.ndarray], np.ndarray]
 
     def answer(self, X: np.ndarray, threads: Threads) -> np.ndarray:
+        """Return the answer for raw rows X (n, n_features), float64."""
         return self.of_scores(self.algorithm.decoded(self.ensemble.scores(X, threads)))
 
 

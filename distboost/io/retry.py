@@ -73,7 +73,7 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
     """
     try:
         return call()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (the attempts that follow raise what is no failed access)
         attempt = _after(error, call)
     try:
         return Retrying(**_policy(what, doing, reread))(attempt)
@@ -85,10 +85,9 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
 
 async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str = "read") -> T:
     """`retried` for a coroutine."""
-
     try:
         return await call()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (as above)
         again = _after(error, call)
 
     async def attempt() -> T:  # tenacity awaits declared coroutines only

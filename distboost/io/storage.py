@@ -74,9 +74,11 @@ class DurableStore(LocalStore):
             )
 
     async def set(self, key: str, value: Buffer) -> None:
+        """Write a value under a key."""
         await asyncio.to_thread(self.set_sync, key, value)
 
     def set_sync(self, key: str, value: Buffer) -> None:
+        """Write a value under a key."""
         self._check_writable()
         self._check_there()
         path = self.root / key
@@ -98,6 +100,7 @@ class RemoteStore(FsspecStore):
     """Objects, each written whole; again if that fails."""
 
     async def set(self, key: str, value: Buffer, byte_range: tuple[int, int] | None = None) -> None:
+        """Write a value under a key."""
         write = super().set
         await retried_async(lambda: write(key, value, byte_range), f"{self.path}/{key}", "written")
 
@@ -135,7 +138,7 @@ def is_binned(store: Store) -> bool:
     """Whether a binned store is there, complete or not."""
     try:
         attributes = zarr.open_group(store, mode="r").attrs
-    except Exception:  # whatever else is there, or nothing
+    except Exception:  # noqa: BLE001 (whatever else is there, or nothing)
         return False
     return MANIFEST in attributes or UNFINISHED in attributes
 

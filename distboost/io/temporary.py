@@ -46,7 +46,7 @@ def temporary_url(base: str, name: str = "distboost") -> str:
 
 @contextmanager
 def temporary_folder(base: str) -> Iterator[str]:
-    """A new folder at a path or URL. (One at a URL stays if this process is killed.)"""
+    """A new folder at a path or URL. One at a URL stays if this process is killed."""
     url = temporary_url(base)
     path = local_path(url)
     try:
@@ -201,7 +201,7 @@ def _release_all() -> None:
         release(folder)
 
 
-def _terminated(number: int, frame: Any) -> None:
+def _terminated(number: int, _frame: Any) -> None:
     """Ends the process as the unhandled signal would."""
     _release_all()
     signal.signal(number, signal.SIG_DFL)

@@ -60,14 +60,14 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception as error:  # damaged pickles may raise any exception
+        except Exception as error:  # noqa: BLE001 (damaged pickles may raise any exception)
             _tell(error)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (a kernel works without its cache)
             _tell(error)
 
 

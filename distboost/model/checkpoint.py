@@ -47,13 +47,16 @@ class Segment(NamedTuple):
 
     @classmethod
     def of(cls, first: int, last: int, content: bytes) -> Segment:
+        """Return the segment with this content."""
         return cls(first, last, len(content), hashlib.sha256(content).hexdigest())
 
     @property
     def name(self) -> str:
+        """The name of its file."""
         return f"rounds-{self.first}-{self.last}-{self.sha256[:16]}.safetensors"
 
     def holds(self, content: bytes) -> bool:
+        """Whether `content` is that of this segment."""
         return self == Segment.of(self.first, self.last, content)
 
 
@@ -64,6 +67,7 @@ class Manifest(NamedTuple):
     segments: tuple[Segment, ...]
 
     def encoded(self) -> bytes:
+        """Return the content of the manifest's file."""
         listed = [{"name": segment.name, **segment._asdict()} for segment in self.segments]
         content = {
             "format": "distboost-checkpoint",
@@ -115,6 +119,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def manifest_url(url: str) -> str:
+    """Return the path or URL of a checkpoint's manifest."""
     return f"{url.rstrip('/')}/{MANIFEST}"
 
 
@@ -210,6 +215,7 @@ class Interval(NamedTuple):
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:
+        """Whether this is over, after so many rounds and seconds."""
         return seconds >= self.seconds if self.rounds is None else rounds >= self.rounds
 
 

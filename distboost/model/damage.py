@@ -17,6 +17,7 @@ class Requirement:
         self.part = part
 
     def __call__(self, condition: Any, what: str) -> None:
+        """Raise ModelFormatError unless the condition holds; `what` says what is wrong otherwise."""
         if not condition:
             raise ModelFormatError(
                 f"the model's {self.part} are damaged: {what}. Copy the file again from where it was saved."

@@ -67,6 +67,7 @@ class History:
         return patience is not None and len(self.eval_error) - self.best_round() >= patience
 
     def progress(self, n_rounds: int) -> Progress:
+        """Return what callbacks are given after the last round."""
         evaluation = (self.eval_loss[-1], self.eval_error[-1]) if self.eval_error else (None, None)
         return Progress(
             len(self.train_loss), n_rounds, self.train_loss[-1], self.train_error[-1], *evaluation

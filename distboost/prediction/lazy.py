@@ -67,7 +67,7 @@ def as_dask(X: Any) -> da.Array:
 
 
 class _Chunkwise:
-    """A zarr array that reads blocks of rows chunk by chunk. (zarr itself decodes all chunks of a block at once.)"""
+    """A zarr array that reads blocks of rows chunk by chunk: zarr itself decodes all chunks of a block at once."""
 
     def __init__(self, source: ZarrSource):
         source.inventory  # noqa: B018 (lists the array here, not in each process that reads)

@@ -109,10 +109,12 @@ class Confusion(NamedTuple):
 
     @property
     def n_unknown(self) -> int:
+        """The number of rows whose label the model does not have."""
         return int(self.counts[[-1]].sum())
 
     @property
     def accuracy(self) -> float:
+        """The fraction of correct predictions."""
         return float(self.counts.diagonal().sum() / self.counts.sum())
 
     def per_class(self) -> dict[str, np.ndarray]:

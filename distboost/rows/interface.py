@@ -121,7 +121,8 @@ class Rows(ABC):
 
     @property
     @abstractmethod
-    def shifts(self) -> np.ndarray: ...
+    def shifts(self) -> np.ndarray:
+        """The weighting's shifts on the training rows."""
 
     @abstractmethod
     def shift_of(self, reduction: Reduction) -> float:

@@ -26,11 +26,13 @@ class Splits(NamedTuple):
 
     @classmethod
     def empty(cls) -> Splits:
+        """Return no splits."""
         z = np.zeros(0, np.int64)
         return cls(z, z, z, z.astype(bool), z, z)
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int, bool, int, int]]) -> Splits:
+        """Return the splits; each row has the fields of one."""
         if not rows:
             return cls.empty()
         columns = [np.array(column) for column in zip(*rows, strict=True)]
@@ -66,6 +68,7 @@ class Root(NamedTuple):
     most_histograms: int = 1  # nodes whose histograms are needed at a time
 
     def same(self, other: Root | None) -> bool:
+        """Whether both begin the same tree."""
         return other is not None and all(map(_same, self, other))
 
 
@@ -130,7 +133,8 @@ class Step(Protocol):
     """What a round adds to the scores: a weak learner with its values."""
 
     @property
-    def values(self) -> np.ndarray: ...
+    def values(self) -> np.ndarray:
+        """What the step adds to the scores, (n_leaves, n_scores) float64."""
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
         """Adds it to the block's scores; `partitioned`: the block's rows lie partitioned by the tree grown last."""
@@ -157,6 +161,7 @@ class GivenScores(NamedTuple):
     values: np.ndarray  # (n_rows, n_scores)
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
+        """Add the block's part of the scores."""
         block.scores[block.present] += self.values[block.first + block.present]
 
 
@@ -185,4 +190,5 @@ class RowCounts(NamedTuple):
 
     @property
     def weight(self) -> float:
+        """The total weight of the rows."""
         return self.weight_units / ERROR_FACTOR

@@ -15,6 +15,7 @@ class Best(NamedTuple):
     content: tuple[Any, ...]
 
     def combined(self, other: Best) -> Best:
+        """Return the better of two rows."""
         return min(self, other, key=lambda best: best[:2])
 
 
@@ -26,8 +27,10 @@ class Reduced(NamedTuple):
     best: Best | None = None
 
     def combined(self, other: Reduced) -> Reduced:
+        """Return the answer over the rows of both parts."""
         best = self.best.combined(other.best) if self.best and other.best else self.best or other.best
         return Reduced(self.sums + other.sums, np.maximum(self.maxima, other.maxima), best)
 
     def copied(self) -> Reduced:
+        """Return a copy that can be written to."""
         return Reduced(self.sums.copy(), self.maxima.copy(), self.best)

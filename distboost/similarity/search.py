@@ -80,6 +80,7 @@ class Similarity(NamedTuple):
 
 
 def arrays_of(similarities: Sequence[Similarity]) -> SimilarityArrays:
+    """Return several similarities as arrays."""
     return SimilarityArrays.of(
         np.array([s.kind for s in similarities], np.int8),
         np.array([s.anchors for s in similarities]),

@@ -47,4 +47,5 @@ class Histograms:
             self.pool[slot, :, : self.n_used] += own
 
     def give_back(self, slots: list[int]) -> None:
+        """Free slots."""
         self._free.extend(slots)

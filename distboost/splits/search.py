@@ -26,6 +26,7 @@ class Candidates(NamedTuple):
 
     @classmethod
     def none(cls, m: int) -> Candidates:
+        """Return m nodes without a split."""
         gain, value = np.zeros((2, m))
         feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
         return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)

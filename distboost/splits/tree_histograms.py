@@ -39,6 +39,7 @@ class TreeHistograms:
 
     @property
     def histograms(self) -> Histograms:
+        """The histograms of the tree that grows."""
         assert self._histograms is not None, "a tree was begun"
         return self._histograms
 

@@ -136,6 +136,7 @@ class MemoryPlan:
 
     @property
     def leader_bytes(self) -> int:
+        """An upper bound of the memory of the coordinator's process."""
         return sum(part.n_bytes for part in self.leader)
 
     @property

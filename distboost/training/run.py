@@ -37,6 +37,7 @@ class Keeper:
     whole: bool
 
     def write(self, learned: Learned) -> None:
+        """Write the checkpoint."""
         header = {**self.header(learned), "rounds": len(learned.ensemble)}
         self.checkpoint.write(header, learned, self.whole)
 

@@ -60,6 +60,7 @@ class Tree(NamedTuple):
 
     @property
     def n_leaves(self) -> int:
+        """The number of leaves."""
         return len(self.leaves)
 
     def step(self, values: np.ndarray, partitioned: bool = True) -> TreeStep:
@@ -92,6 +93,7 @@ class Split(NamedTuple):
 
     @property
     def ids(self) -> Siblings:
+        """The numbers of the three nodes."""
         return Siblings(self.node.id, self.smaller.id, self.larger.id)
 
 
@@ -169,6 +171,7 @@ class TreeGrower:
     # Steps.
 
     def may_split(self, node: Node) -> bool:
+        """Whether the limits of depth and leaves allow the node to be split."""
         deep = self.max_depth is not None and node.depth >= self.max_depth
         return not deep and (self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1)
 

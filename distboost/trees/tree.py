@@ -28,6 +28,7 @@ class TreeStep(NamedTuple):
     leaves: np.ndarray | None = None  # the partition's nodes, if the rows still lie partitioned by this tree
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
+        """Add the leaves' values to the scores of a block's rows."""
         rest = block.present
         if partitioned and self.leaves is not None:
             update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)

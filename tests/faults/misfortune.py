@@ -45,7 +45,7 @@ class Misfortune:
         [what] = self._chance.choices([*self._strikes], [weight for weight, _ in self._strikes.values()])
         try:
             self._strikes[what][1]()
-        except Exception as error:  # Dask may fail at what was asked of it amid all this
+        except Exception as error:  # noqa: BLE001 (Dask may fail at what was asked of it amid all this)
             what = f"{what} ({type(error).__name__})"
         self.story.append(what)
 

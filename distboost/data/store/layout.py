@@ -116,7 +116,7 @@ def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[W
             content = retried(partial(blocks.read, name, block), what, reread=True)
         except MemoryError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (codecs and stores raise anything; the array is made again)
             log.warning("%s cannot be used (%s): it is made again", what, quoted(error))
             return []
         written.append(Written(name, block, checksum(content)))
@@ -124,6 +124,7 @@ def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[W
 
 
 def checksum(*arrays: np.ndarray) -> int:
+    """Return the CRC-32 of the contents of the arrays, one after another."""
     value = 0
     for array in arrays:
         value = zlib.crc32(np.ascontiguousarray(array).data, value)

@@ -45,6 +45,7 @@ def profile_entries(profile: Profile) -> dict[str, Any]:
 
 
 def sealed(entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries of a manifest with their checksum."""
     return {**entries, "checksum": _seal(entries)}
 
 
@@ -55,12 +56,14 @@ def _seal(entries: dict[str, Any]) -> int:
 
 
 def check_seal(url: str, entries: dict[str, Any]) -> None:
+    """Raise BinnedStoreError unless the checksum of a manifest is right."""
     found, expected = _seal(entries), entries.get("checksum")
     if found != expected:
         raise damaged(url, f"the checksum of its manifest is {found}, not {expected!r}")
 
 
 def damaged(url: str, what: str) -> BinnedStoreError:
+    """Return the error for a damaged manifest."""
     return BinnedStoreError(f"zarr.json of the binned store {url} is damaged: {what}. {_REMEDY}")
 
 
@@ -79,6 +82,8 @@ def opened(url: str) -> tuple[zarr.Group | None, Any]:
 
 
 def stored_profile(group: zarr.Group, described: dict[str, Any], url: str) -> Profile:
+    """Read the edges from a store; raise BinnedStoreError if they are damaged."""
+
     def read() -> list[np.ndarray]:
         arrays = (cast(zarr.Array[Any], group[name]) for name in ("edges", "edge_offsets"))
         joined = [np.asarray(array[:]) for array in arrays]

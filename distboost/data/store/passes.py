@@ -244,5 +244,6 @@ def _band_chunk(
 
 
 def remove_bands(group: zarr.Group) -> None:
+    """Remove the bands that the merge has read."""
     if _BANDS in group:
         del group[_BANDS]
