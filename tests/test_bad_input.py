@@ -104,7 +104,8 @@ def test_zero_features(model, data, form, tmp_path):
 @pytest.mark.parametrize("form", [to_numpy, to_dask], ids=["numpy", "dask"])
 def test_zero_rows(model, data, form, tmp_path):
     with pytest.raises(
-        ValueError, match=r"X has 0 rows: at least 1 row of each of 2 classes|0 sample\(s\).*minimum of 1"
+        ValueError,
+        match=r"X has 0 rows\. Give at least 1 row of each of 2 classes|0 sample\(s\).*minimum of 1",
     ):
         model.fit(form(data[0][:0], tmp_path / "x"), form(data[1][:0], tmp_path / "y"))
 
@@ -112,7 +113,7 @@ def test_zero_rows(model, data, form, tmp_path):
 def test_zero_rows_in_zarr(model, tmp_path):
     x = zarr.create_array(str(tmp_path / "x"), shape=(0, 4), chunks=(10, 4), dtype="f8")
     y = zarr.create_array(str(tmp_path / "y"), shape=(0,), chunks=(10,), dtype="i8")
-    with pytest.raises(DataError, match=r"X .* has 0 rows: at least 1 row of each of 2 classes is needed"):
+    with pytest.raises(DataError, match=r"X .* has 0 rows\. Give at least 1 row of each of 2 classes"):
         model.fit(x, y)
 
 
@@ -124,7 +125,7 @@ def test_nan_label(model, data, stored):
     y = y.astype(float)
     y[[137, 201]] = np.nan
     with pytest.raises(
-        DataError, match=r"y.* has a missing label \(NaN\) in row 137.*Leave unlabelled rows out"
+        DataError, match=r"y.* has a missing label \(NaN\) in row 137.*Remove unlabelled rows"
     ):
         model.fit(stored(X, "x"), stored(y, "y"))
 
@@ -135,9 +136,7 @@ def test_missing_label_among_objects(model, data, form, missing, tmp_path):
     X, y = data
     y = np.array(["a", "b", "c"], object)[y]
     y[201] = missing
-    with pytest.raises(
-        DataError, match=r"y has a missing label \(NaN\) in row 201.*Leave unlabelled rows out"
-    ):
+    with pytest.raises(DataError, match=r"y has a missing label \(NaN\) in row 201.*Remove unlabelled rows"):
         model.fit(form(X, tmp_path), form(y, tmp_path))
 
 
@@ -158,43 +157,39 @@ def test_infinite_label(model, data, stored):
 
 def test_a_number_to_predict_instead_of_classes(model, data, stored):
     X, y = data
-    with pytest.raises(DataError, match=r"Unknown label type: continuous.*cut it into classes first"):
+    with pytest.raises(DataError, match=r"Unknown label type: continuous.*divide it into classes first"):
         model.fit(stored(X, "x"), stored(y + 0.25, "y"))
 
 
 def test_labels_of_types_that_do_not_compare(model, data):
     y = data[1].astype(object)
     y[5] = "five"
-    with pytest.raises(DataError, match=r"y mixes labels of types.*Use one type"):
+    with pytest.raises(DataError, match=r"y mixes labels of different types.*Use one type"):
         model.fit(data[0], y)
 
 
 def test_one_class_only(model, data, stored):
     X, y = data
-    with pytest.raises(
-        DataError, match=r"y.* holds one class only \(7\) in 240 rows.*At least 2 classes are needed"
-    ):
+    with pytest.raises(DataError, match=r"y.* has only one class \(7\) in 240 rows.*Give at least 2 classes"):
         model.fit(stored(X, "x"), stored(np.full_like(y, 7), "y"))
 
 
 def test_one_class_of_weight_above_zero(model, data, stored):
     X, y = data
-    with pytest.raises(DataError, match=r"y.* holds one class only \(1\)"):
+    with pytest.raises(DataError, match=r"y.* has only one class \(1\)"):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored((y == 1).astype(float), "w"))
 
 
 def test_too_many_classes(model, data, stored, monkeypatch):
     monkeypatch.setattr(scan, "MAX_CLASSES", 20)
-    with pytest.raises(
-        LimitError, match=r"y.* holds 240 classes, the limit is 20\. Are these class labels\?"
-    ):
+    with pytest.raises(LimitError, match=r"y.* has 240 classes, above the limit of 20\. Check"):
         model.fit(stored(data[0], "x"), stored(np.arange(N), "y"))
 
 
 def test_too_many_rows(model, data, stored, monkeypatch):
     monkeypatch.setattr(scan, "MAX_ROWS", 239)
     with pytest.raises(
-        LimitError, match=r"X.* has 240 rows; integer sums hold at most 239\. Train on fewer rows"
+        LimitError, match=r"X.* has 240 rows, but integer sums hold at most 239\. Train on fewer rows"
     ):
         model.fit(stored(data[0], "x"), stored(data[1], "y"))
 
@@ -207,7 +202,7 @@ def test_infinite_value(model, data, stored, value):
     X, y = data
     X[137, 2] = X[201, 0] = value
     with pytest.raises(
-        DataError, match=rf"X.* infinite value .*row 137, column 2: {value}.*finite, or NaN where"
+        DataError, match=rf"X.* infinite value .*row 137, column 2: {value}.*finite values, or NaN"
     ):
         model.fit(stored(X, "x"), stored(y, "y"))
 
@@ -241,7 +236,7 @@ def test_bad_weight(model, data, stored, value):
     w[137] = value
     with pytest.raises(
         ValueError,
-        match=rf"sample_weight.* is {value} in row 137: weights must be finite and at least 0|[Ss]ample.?weight.*(NaN|infinity)",
+        match=rf"sample_weight.* is {value} in row 137\. Give finite weights of at least 0|[Ss]ample.?weight.*(NaN|infinity)",
     ):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(w, "w"))
 
@@ -250,7 +245,7 @@ def test_all_weights_zero(model, data, stored):
     X, y = data
     with pytest.raises(
         ValueError,
-        match=r"every row of sample_weight.* has weight 0: nothing is left to train on|[Ss]ample.?weight.*zero",
+        match=r"every row of sample_weight.* has weight 0\. Give some rows|[Ss]ample.?weight.*zero",
     ):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(np.zeros(N), "w"))
 
@@ -264,9 +259,7 @@ def test_class_weight_of_an_unknown_class(model, data):
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
 def test_bad_class_weight(model, data, weight):
-    with pytest.raises(
-        DataError, match=rf"class_weight is .*{weight}.*weights must be finite and at least 0"
-    ):
+    with pytest.raises(DataError, match=rf"class_weight is .*{weight}.*Give finite weights of at least 0"):
         model.set_params(class_weight={1: weight}).fit(*data)
 
 
@@ -293,7 +286,7 @@ HOLES = r"2 chunks of X \(.*x\) are not in the store and read as the fill value 
 
 
 def test_missing_chunks_are_warned_of(model, holed):
-    with pytest.warns(UserWarning, match=rf"{HOLES}.*if these are not, write them again"):
+    with pytest.warns(UserWarning, match=rf"{HOLES}.*If these are not, write them again"):
         model.fit(*holed)
 
 
@@ -415,7 +408,7 @@ def test_unknown_label_in_the_eval_set(model, data, stored):
     other = y.copy()
     other[137] = 9
     with pytest.raises(
-        DataError, match=r"eval_set y.* has the label (np\.int64\()?9\)? in row 137.* not among the 3 classes"
+        DataError, match=r"eval_set y.* has the label (np\.int64\()?9\)? in row 137.* none of the 3 classes"
     ):
         model.fit(X, y, eval_set=(stored(X, "x"), stored(other, "y")))
 

@@ -15,7 +15,7 @@ from distboost.active import QueryByCommittee
 from distboost.cli import main
 from distboost.errors import DataError, MissingChunkError
 
-BINNED = r"is a binned store, which holds bins, with labels and weights of its own, and no values\. fit takes it alone"
+BINNED = r"is a binned store, which has bins, labels and weights but no values\. Give it to fit alone"
 
 
 @pytest.fixture(scope="module")

@@ -245,7 +245,7 @@ def test_what_was_being_removed_is_not_gone_on_from(killed, data, whole):
     """As if killed while --overwrite removed an earlier result."""
     state = json.loads((killed / UNFINISHED).read_text())
     (killed / UNFINISHED).write_text(json.dumps({**state, "made_from": {}}))
-    assert "which takes the place of an earlier one" in fail("predict", *options(data, killed))
+    assert "which replaces an earlier one" in fail("predict", *options(data, killed))
     assert "goes on from" not in run("predict", *options(data, killed, "--overwrite"))
     assert zarr.open_array(killed, mode="r").shape == (N,)
 
@@ -340,5 +340,5 @@ def test_chunks_that_only_a_worker_sees(data, tmp_path, blind):
     out = tmp_path / "out"
     (out / "c").mkdir(parents=True)
     error = fail("predict", *options(data, out, "--scheduler", blind(out / "c")))
-    assert f"4 of 4 chunks are not in '{out}' though they were written, the first is c/0" in error
+    assert f"4 of 4 chunks were written but are not in '{out}', the first is c/0" in error
     assert_unreadable(out)

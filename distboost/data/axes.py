@@ -1,4 +1,4 @@
-"""How the axes of an array are cut, and spans of them."""
+"""Axes of an array: how chunks divide them, and spans of them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 
 def spans(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cuts start .. stop - 1 into spans of `size` items, the last one perhaps shorter: first and last (exclusive) of each."""
+    """Yield spans (first, last + 1) of `size` items that cover start .. stop - 1; the last one may be shorter."""
     return ((first, min(first + size, stop)) for first in range(start, stop, size))
 
 
 @dataclass(frozen=True)
 class Axis:
-    """How an axis of an array is cut: after every `chunk` items, or at `cuts` (then `chunk` is the longest stretch)."""
+    """The chunks along one axis: of `chunk` items each, or divided at `cuts`, where `chunk` is the longest."""
 
     length: int
     chunk: int
     cuts: tuple[int, ...] | None = None
 
     def end(self, start: int, size: int) -> int:
-        """Where a read of about `size` items should end: at the last cut within them, else at the first one after `start`."""
+        """Return where a read of about `size` items should end: at the last cut within them, else at the first after `start`."""
         if self.cuts is None:
             within = (start + size) // self.chunk * self.chunk
             after = (start // self.chunk + 1) * self.chunk
@@ -31,7 +31,7 @@ class Axis:
         return min(max(within, after), self.length)
 
     def spans(self, start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
-        """Cuts start .. stop - 1 into spans of about `size`, at chunk boundaries."""
+        """Yield spans (first, last + 1) of about `size` items that cover start .. stop - 1 and end at chunk boundaries."""
         while start < stop:
             end = min(self.end(start, size), stop)
             yield start, end

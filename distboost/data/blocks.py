@@ -1,4 +1,4 @@
-"""Binned rows, and the calls that make them."""
+"""Binned rows, and the calls that produce them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class BinnedRows(NamedTuple):
-    """Some binned rows. Ingest makes them, and nothing changes them afterwards."""
+    """Some binned rows, as ingest produces them. They never change."""
 
     first: int  # global number of the first row
     bins: np.ndarray  # (n, D) uint8
@@ -20,7 +20,7 @@ class BinnedRows(NamedTuple):
 
 
 class BinnedSet(NamedTuple):
-    """The training or the evaluation rows: function(*call) makes the binned rows of one block, any number of times."""
+    """The training or the evaluation rows: function(*call) produces the binned rows of one block; it may be called repeatedly."""
 
     function: Callable[..., BinnedRows]
     calls: list[tuple[Any, ...]]

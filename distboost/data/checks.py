@@ -12,7 +12,7 @@ from distboost.data.axes import spans
 from distboost.data.parts import load, pieces
 from distboost.errors import DataError
 
-SCAN_NUMBERS = 2**19  # values that are converted and looked at together
+SCAN_NUMBERS = 2**19  # values that are converted and checked together
 
 
 def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -21,7 +21,7 @@ def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
         step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
         for a, b in spans(0, len(values), step):
             yield position[0] + a, position[-1], as_numbers(values[a:b], place)
-        del values  # before the next one is read
+        del values  # frees memory before the next piece is read
 
 
 def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
@@ -46,8 +46,8 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
 def infinite_value(place: str, row: int, column: int, value: float) -> DataError:
     """Return the error for an infinite value."""
     return DataError(
-        f"{place} contains an infinite value (inf) in row {row}, column {column}: {value}. Values must be finite, or NaN where "
-        "they are missing."
+        f"{place} contains an infinite value (inf) in row {row}, column {column}: {value}. Give finite values, or NaN for "
+        "missing ones."
     )
 
 
@@ -64,13 +64,13 @@ def load_labels(part: Any, place: str, first: int) -> np.ndarray:
     if y.dtype.kind == "f" and np.isinf(y).any():
         row = int(np.flatnonzero(np.isinf(y))[0])
         raise DataError(
-            f"{place} has an infinite label ({y[row]}) in row {first + row}. Leave unlabelled rows out."
+            f"{place} has an infinite label ({y[row]}) in row {first + row}. Remove unlabelled rows."
         )
     missing = _missing(y)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise DataError(
-            f"{place} has a missing label (NaN) in row {first + row}, {missing.sum()} in this block. Leave unlabelled rows out."
+            f"{place} has a missing label (NaN) in row {first + row}, {missing.sum()} in this block. Remove unlabelled rows."
         )
     return _text(y, place, first) if is_text else y
 
@@ -115,7 +115,7 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
     bad = ~(np.isfinite(w) & (w >= 0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise DataError(f"{place} is {w[row]} in row {first + row}: weights must be finite and at least 0.")
+        raise DataError(f"{place} is {w[row]} in row {first + row}. Give finite weights of at least 0.")
     return w
 
 
@@ -124,17 +124,17 @@ def encode_labels(
 ) -> np.ndarray:
     """The index of each label among the sorted classes, (n,) int32; raises DataError for a label that is not among them.
 
-    Rows of weight 0 do not take part: their labels may be unknown, and get an arbitrary index.
+    Rows of weight 0 are not used: their labels may be unknown, and their index is arbitrary.
     """
     try:
         index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         known = (classes[index] == labels) | (weights == 0)
     except TypeError as error:
-        raise DataError(f"{place} holds labels of another type than the training labels: {error}.") from error
+        raise DataError(f"{place} has labels of another type than the training labels: {error}.") from error
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         raise DataError(
-            f"{place} has the label {labels[row]!r} in row {first + row}, which is not among the {len(classes)} classes "
-            "trained on."
+            f"{place} has the label {labels[row]!r} in row {first + row}, which is none of the {len(classes)} classes of the "
+            "training data."
         )
     return index.astype(np.int32)

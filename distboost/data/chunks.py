@@ -26,12 +26,12 @@ def delete_chunk(array: zarr.Array[Any], *position: int) -> None:
 
 
 def stored_bytes(array: zarr.Array[Any], *position: int) -> int:
-    """The size of a chunk in its store; raises FileNotFoundError if it is not there."""
+    """Return the size of a chunk in its store in bytes; raise FileNotFoundError if the chunk does not exist."""
     return sync(array.store.getsize(chunk_key(array, *position)))
 
 
 def found_and_expected(array: zarr.Array[Any], *position: int) -> str:
-    """How large a damaged chunk is, and what it should hold."""
+    """Describe the size of a damaged chunk, and the content that it should have."""
     size = "of unknown size"
     with suppress(Exception):  # this only adds to the message of another error
         size = f"{stored_bytes(array, *position)} bytes"

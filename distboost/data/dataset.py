@@ -1,4 +1,4 @@
-"""Labelled rows to train on: raw arrays, or a binned store."""
+"""Labelled rows for training: raw arrays, or a binned store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from distboost.data.sources import ArraySource, ZarrSource, as_sources
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
-TALL = 4  # blocks to a chunk
+TALL = 4  # a chunk is tall if it has rows of at least this many blocks
 
 
 class Dataset(Protocol):
@@ -31,7 +31,7 @@ class Dataset(Protocol):
 
     @property
     def n_classes(self) -> int | None:
-        """An upper bound of the number of classes, if one is known before the labels are read."""
+        """An upper bound on the number of classes; None if the labels must be read to find one."""
 
     @property
     def weighted(self) -> bool:
@@ -42,20 +42,20 @@ class Dataset(Protocol):
         """Whether each worker can read the rows from storage."""
 
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
-        """Classes, weights and bin edges, found within `memory` bytes of each process."""
+        """Find classes, weights and bin edges, using at most `memory` bytes of each process."""
 
     def missing_chunks(self, policy: str) -> list[str]:
-        """Warnings about chunks that were never written; the policy "error" raises MissingChunkError instead."""
+        """Return warnings about chunks that were never written; with the policy "error", raise MissingChunkError instead."""
 
     def check_unchanged(self) -> None:
-        """Raises DataError if the data were written to while they were read."""
+        """Raise DataError if the data have changed while they were read."""
 
     def binned(
         self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
     ) -> BinnedSet:
-        """The rows, binned by the edges of the profile, with their raw values if these are to be kept.
+        """Return the rows, binned by the edges of the profile, and also their raw values with `keep_values`.
 
-        `class_weight` is (n_classes,) float64. Without it, rows keep their sample weights.
+        `class_weight` is (n_classes,) float64. If it is None, rows have their sample weights.
         """
 
 
@@ -88,19 +88,19 @@ class RawDataset:
 
     @property
     def is_tall(self) -> bool:
-        """Whether each chunk of a stored array holds rows of many blocks, and would be decoded once for each of them."""
+        """Whether the chunks of a stored array span many blocks: each chunk would be decoded once per block."""
         return isinstance(self.sources.x, ZarrSource) and self.sources.x.chunk_rows > TALL * block_rows(
             self.n_features
         )
 
     def binning_bytes(self, n_threads: int) -> int:
-        """Bytes that `n_threads` threads take while each bins a block."""
+        """Return the memory of `n_threads` threads that bin one block each, in bytes."""
         rows = min(block_rows(self.n_features), self.n_rows)
         return n_threads * rows * self.n_features * (2 * self.sources.x.dtype.itemsize + 1)
 
     def least_ingest(self, max_bins: int, work: TaskRunner, keep_values: bool) -> int:
-        """The smallest limit, in bytes of each process, within which these rows can be scanned and binned."""
-        if not self.n_rows:  # which the scan refuses
+        """Return the smallest limit, in bytes of each process, that suffices to scan and bin these rows."""
+        if not self.n_rows:  # the scan raises the error
             return 0
         return least_memory(
             *self.sources, max_bins, block_rows(self.n_features), keep_values, work.on_cluster
@@ -108,7 +108,7 @@ class RawDataset:
 
     @property
     def n_classes(self) -> int | None:
-        """An upper bound of the number of classes; None if the labels are not in memory."""
+        """An upper bound on the number of classes; None if the labels are not in memory."""
         y = self.sources.y
         if not isinstance(y, ArraySource) or y.dtype.kind not in "biufSUMm":  # objects may be of any kind
             return None
@@ -122,11 +122,11 @@ class RawDataset:
         return [message for message in found if message]
 
     def check_unchanged(self) -> None:
-        """Raises DataError if an array was written to since it was listed, as it is read in two passes."""
+        """Raise DataError if an array has changed since it was listed: it is read in two passes."""
         for place in changed(self.sources):
             raise DataError(
-                f"{place} was written to, or removed, while it was being read. Start again when the data no longer change "
-                "(if this was binning, remove the unfinished store first)."
+                f"{place} was changed or removed while it was being read. Start again when the data no longer change "
+                "(if you were binning, remove the unfinished store first)."
             )
 
     def binned(

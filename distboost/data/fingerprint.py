@@ -1,4 +1,4 @@
-"""Tells whether arrays are those that a store was made from, if possible without reading them."""
+"""Fingerprints of arrays, which tell whether a store was made from them, if possible without reading the arrays."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ROWS = 2**16  # in each update of a checksum
 
 
 def fingerprint(sources: Iterable[Source | None]) -> str:
-    """The SHA-256 of arrays. It changes when an array is written again.
+    """Return a SHA-256 that changes when an array is written again.
 
-    It covers names, sizes and times of the files of zarr arrays; names, sizes and ETags in object stores; a checksum of values of
-    arrays in memory and in stores that list names only; the tokens of dask arrays.
+    It covers the names, sizes and times of the files of zarr arrays; in object stores, names, sizes and ETags; a checksum of the
+    values of arrays in memory and in stores that list names only; and the tokens of dask arrays.
     """
     digest = hashlib.sha256()
     for source in sources:
@@ -31,7 +31,7 @@ def fingerprint(sources: Iterable[Source | None]) -> str:
 
 
 def changed(sources: Iterable[Source | None]) -> list[str]:
-    """The arrays that were written to since they were listed; raises StoreError if one is gone."""
+    """Return the names of the arrays that have changed since they were listed; raise StoreError if one is gone."""
     return [source.place for source in sources if _is_listed(source) and not _is_unchanged(source)]
 
 
@@ -63,7 +63,7 @@ def _found(source: ZarrSource) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise StoreError(
-            f"{source.place} is not there, or no longer: {error}. Restore it, and start again."
+            f"{source.place} does not exist, or not any more: {error}. Restore it, and start again."
         ) from error
 
 

@@ -24,9 +24,9 @@ from distboost.errors import ClusterError, DataError, DistboostError
 
 
 def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
-    """The same arrays, with chunks of known sizes, in one separate graph that has each common task once.
+    """Return the same arrays, with chunks of known sizes, in one separate graph that contains each common task once.
 
-    Futures among the tasks keep their names: their data stay as long as the caller holds the original arrays.
+    Futures among the tasks keep their names: Dask keeps their data as long as the caller references the original arrays.
     """
     if not arrays:
         return []
@@ -53,7 +53,7 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
 
 
 def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
-    """A part of an array that was set apart, with only the tasks that it needs."""
+    """Return a part of an array from `set_apart`, with only the tasks that it needs."""
     part = array[index]
     graph, todo = part.__dask_graph__(), list(flatten(part.__dask_keys__()))
     tasks: dict[Any, GraphNode] = {}
@@ -66,7 +66,7 @@ def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
 
 
 def renamed(part: da.Array, mark: str) -> da.Array:
-    """The same part, with tasks that it shares only with parts of the same mark."""
+    """Return the same part with renamed tasks, which it shares only with parts of the same mark."""
     if not mark:
         return part
     tasks = _renamed(part.__dask_graph__(), mark)
@@ -83,7 +83,7 @@ def _named(key: Any, mark: str) -> Any:
 
 
 def _measured(arrays: list[da.Array]) -> list[da.Array]:
-    """The arrays with known chunk sizes. All unknown sizes are computed at once."""
+    """Return the arrays with known chunk sizes. All unknown sizes are computed in one call."""
     unknown = [array for array in arrays if np.isnan(array.shape).any()]
     shapes = [
         da.map_blocks(
@@ -106,7 +106,7 @@ def _shape_of_chunk(chunk: Any) -> np.ndarray:
 
 
 def _along(shapes: da.Array, axis: int) -> da.Array:
-    """The lengths along an axis of the chunks that are first along the other axes."""
+    """Return the lengths of chunks along an axis, from the chunks that are first along the other axes."""
     index = [0] * (shapes.ndim - 1)
     lengths: da.Array = shapes[(*index[:axis], slice(None), *index[axis + 1 :], axis)]
     return lengths

@@ -38,19 +38,19 @@ BLOCK_BYTES = 2**23  # of bins in a block, between these bounds
 
 
 def block_rows(n_features: int) -> int:
-    """The largest number of rows in a block: about BLOCK_BYTES of bins."""
+    """Return the largest number of rows in a block: about BLOCK_BYTES of bins."""
     return min(BLOCK_ROWS, max(LEAST_BLOCK_ROWS, BLOCK_BYTES // max(n_features, 1)))
 
 
 class Labelled(NamedTuple):
-    """Sources of features, labels and weights (or None) with the same rows."""
+    """Sources of features, labels and weights (or None) of the same rows."""
 
     x: Source
     y: Source
     weights: Source | None
 
     def check(self) -> None:
-        """Raises DataError unless the shapes agree."""
+        """Raise DataError unless the shapes agree."""
         if len(self.x.shape) != 2:
             raise DataError(
                 f"{self.x.place} has shape {self.x.shape}, expected 2 dimensions: (rows, features). Reshape your data."
@@ -70,26 +70,26 @@ class Labelled(NamedTuple):
         return self.x.part(start, stop), *self.labels(start, stop)
 
     def labels(self, start: int, stop: int) -> tuple[Any, Any]:
-        """The parts of labels and weights."""
+        """Return the parts of labels and weights."""
         return self.y.part(start, stop), None if self.weights is None else self.weights.part(start, stop)
 
     def near(self, rows: int) -> Labelled:
-        """The same rows, with labels and weights that are cheap to read in spans of `rows` rows.
+        """Return the same rows, with labels and weights that are cheap to read in spans of `rows` rows.
 
-        A longer chunk would be decoded once for each span. An array with such chunks is loaded now.
+        A longer chunk would be decoded once per span: arrays with such chunks are loaded now.
         """
         weights = None if self.weights is None else _near(self.weights, rows)
         return Labelled(self.x, _near(self.y, rows), weights)
 
     def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
+        """Yield spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
         axes = [source.axes[0] for source in (self.y, self.weights) if source is not None]
         return max(axes, key=lambda axis: axis.chunk).spans(0, self.x.n_rows, rows)
 
     def plan(
         self, max_bins: int, work: TaskRunner, memory: int | None = None, keep_values: bool = False
     ) -> IngestPlan:
-        """How to scan and bin these rows within `memory` bytes of each process; raises LimitError if that is too little."""
+        """Plan how to scan and bin these rows within `memory` bytes of each process; raise LimitError if that is too little."""
         return plan_ingest(
             *self, max_bins, block_rows(self.x.shape[1]), n_parallel=work.n_parallel, n_processes=work.n_processes,
             memory=memory, keep_values=keep_values, caller_apart=work.on_cluster,
@@ -103,7 +103,7 @@ def _near(source: Source, rows: int) -> Source:
 
 
 def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
-    """First and last (exclusive) row of each block: at least `n_parallel` blocks if possible, cut between small chunks."""
+    """Return the span of rows of each block: at least `n_parallel` blocks if possible, divided between small chunks."""
     n = source.n_rows
     size = min(block_rows(source.shape[1]), max(1, -(-n // max(n_parallel, 1))))
     chunk = source.chunk_rows
@@ -124,7 +124,7 @@ def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
 def take_profile(
     data: Labelled, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None
 ) -> Profile:
-    """Scans all rows once: classes, weights and bin edges."""
+    """Scan all rows once for classes, weights and bin edges."""
     options = scan_options(data, max_bins, seed)
     plan = data.plan(max_bins, work, memory)
     classes, scans = scan_classes(data, options, work, plan)
@@ -136,7 +136,7 @@ def take_profile(
 def scan_classes(
     data: Labelled, options: ScanOptions, work: TaskRunner, plan: IngestPlan
 ) -> tuple[np.ndarray, list[ClassScan]]:
-    """The classes in ascending order, (n_classes,), and the scan of each."""
+    """Return the classes in ascending order, (n_classes,), and the scan of each."""
     calls = ((*data.labels(a, b), a, options) for a, b in data.label_spans(plan.labels.rows))
     found: dict[Any, ClassScan] = {}
     for scan in work.each(scan_labels, calls, plan.at_once(plan.labels)):
@@ -149,7 +149,7 @@ def scan_classes(
 def scan_edges(
     x: Source, weights: Source | None, options: ScanOptions, work: TaskRunner, plan: IngestPlan
 ) -> list[np.ndarray]:
-    """The edges of each feature, (n_edges,) float64. Features are scanned in bands, each band in spans of rows."""
+    """Return the edges of each feature, (n_edges,) float64. Features are scanned in bands, each band in spans of rows."""
     rows, columns = x.axes
     bands = list(columns.spans(0, columns.length, plan.scan.columns))
     row_spans = list(rows.spans(0, rows.length, plan.scan.rows))
@@ -170,16 +170,16 @@ def scan_edges(
 
 @dataclass(frozen=True)
 class BinOptions:
-    """How raw rows become binned rows."""
+    """Everything that turns raw rows into binned rows."""
 
-    edges: np.ndarray  # (n_edges,) float64: of all features, one after another
+    edges: np.ndarray  # (n_edges,) float64: the edges of all features, concatenated
     edge_offsets: np.ndarray  # (n_features + 1,) int64: where the edges of each feature begin and end
     classes: np.ndarray  # (n_classes,): sorted
     weight_rule: WeightRule
     x_place: str
     y_place: str
     weight_place: str
-    keep_values: bool = False  # beside the bins
+    keep_values: bool = False  # in addition to the bins
 
     @classmethod
     def of(cls, profile: Profile, rule: WeightRule, data: Labelled, keep_values: bool = False) -> BinOptions:
@@ -191,7 +191,7 @@ class BinOptions:
 
 
 def joined_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The edges of all features one after another, float64, and where those of each begin and end, (n_features + 1,) int64."""
+    """Return all edges concatenated, (n_edges,) float64, and the offsets of each feature's, (n_features + 1,) int64."""
     offsets = np.concatenate([[0], np.cumsum([len(e) for e in edges])]).astype(np.int64)
     return np.concatenate([np.empty(0), *edges]), offsets
 
@@ -202,7 +202,7 @@ def split_edges(edges: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
 
 
 def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> BinnedRows:
-    """Bins the rows of three parts."""
+    """Bin the rows of a part of features, of labels and of weights."""
     bins, values = bin_features(x, first, 0, options)
     labels, w = bin_labels(y, weights, first, options)
     return BinnedRows(first, bins, labels, options.weight_rule.apply(labels, w), values)
@@ -211,7 +211,7 @@ def bin_rows(x: Any, y: Any, weights: Any, first: int, options: BinOptions) -> B
 def bin_features(
     x: Any, first_row: int, first_column: int, options: BinOptions
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The bins of some rows of some features, (n, m) uint8, and their values, (n, m) float64, if these are kept."""
+    """Return the bins of some rows of some features, (n, m) uint8, and their values, (n, m) float64, if these are kept."""
     bins = np.empty(x.shape, np.uint8)
     values = np.empty(x.shape) if options.keep_values else None
     for row, column, X in numbers(x, options.x_place):
@@ -232,7 +232,7 @@ def bin_features(
 
 
 def bin_labels(y: Any, weights: Any, first: int, options: BinOptions) -> tuple[np.ndarray, np.ndarray]:
-    """The class index, (n,) int32, and the sample weight, (n,) float64, of each row."""
+    """Return the class index, (n,) int32, and the sample weight, (n,) float64, of each row."""
     labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     return encode_labels(labels, w, options.classes, options.y_place, first), w

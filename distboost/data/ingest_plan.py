@@ -1,6 +1,6 @@
-"""Estimates the memory of ingest before the first row is read, and decides how much is read at once.
+"""Estimate the memory of ingest before the first row is read, and decide how much is read at once.
 
-All figures are bytes of one process, for this work alone. Libraries and arrays that the caller holds are not counted.
+All figures are bytes of one process, for ingest alone. They do not include libraries and arrays that the caller holds.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from distboost.data.scan import SCAN_ROWS, sample_rows
 from distboost.data.sources import Source
 from distboost.errors import LimitError
 
-CALL_BYTES = 2**26  # of raw data that one call reads, where memory and chunks allow
-BAND_BYTES = 2**24  # of a chunk of the intermediate array
-CALL_MEMORY = 2**28  # of one call if no limit is given
-_FIXED = 4 * 8 * SCAN_NUMBERS  # a piece while it is converted, checked and binned
+CALL_BYTES = 2**26  # raw data that one call reads, if memory and chunks allow
+BAND_BYTES = 2**24  # a chunk of the intermediate array
+CALL_MEMORY = 2**28  # the memory of one call if no limit is given
+_FIXED = 4 * 8 * SCAN_NUMBERS  # the memory of a piece while it is converted, checked and binned
 
 
 class Cell(NamedTuple):
@@ -40,12 +40,12 @@ class IngestPlan:
     n_threads : int
         Calls that a process can run at once.
     held : int
-        Bytes that the caller holds throughout: the sample of one band of features, and the edges.
+        Bytes that the caller holds all the time: the sample of one band of features, and the edges.
     labels, scan, bins : Cell
-        What one call reads: labels and weights; features to scan; features to bin.
+        The cells that one call reads: labels and weights; features to scan; features to bin.
     merge : Cell or None
-        If `bins` has fewer columns than there are features, bins are written to an intermediate array first. Then this is what
-        one call reads of that array.
+        If `bins` has fewer columns than there are features, bins go to an intermediate array first. `merge` is the cell of that
+        array that one call reads.
     """
 
     memory: int
@@ -58,16 +58,16 @@ class IngestPlan:
 
     @property
     def least(self) -> int:
-        """Bytes taken if one call runs at a time."""
+        """The memory in bytes if only one call runs at a time."""
         return self.held + max(cell.memory for cell in self._cells())
 
     @property
     def takes(self) -> int:
-        """Bytes taken at most."""
+        """The largest memory in bytes."""
         return self.held + max(self.at_once(cell) * cell.memory for cell in self._cells())
 
     def at_once(self, cell: Cell) -> int:
-        """How many calls may run at once within the limit."""
+        """Return how many calls may run at the same time within the limit."""
         return max(1, min(self.n_threads, (self.memory - self.held) // cell.memory))
 
     def _cells(self) -> list[Cell]:
@@ -87,12 +87,12 @@ def plan_ingest(
     keep_values: bool = False,
     caller_apart: bool = False,
 ) -> IngestPlan:
-    """How to scan these rows, and to bin them by blocks of `block` rows, within a limit.
+    """Plan how to scan these rows and bin them in blocks of `block` rows, within a limit.
 
     Raises
     ------
     LimitError
-        If the limit is too small; the message says how much is needed.
+        If the limit is too small. The message names a sufficient one.
     """
     n_threads = max(1, n_parallel // n_processes)
     planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values, caller_apart)
@@ -101,7 +101,7 @@ def plan_ingest(
         memory = least.least + n_threads * CALL_MEMORY
     if least.least > memory:
         raise _too_little(memory, least.least, [s for s in (x, y, weights) if s is not None])
-    # The first plan that fits. Larger cells mean fewer calls, so cells come before calls at once.
+    # Take the first plan that fits. Larger cells mean fewer calls, so cells have priority over calls at the same time.
     allowances = (memory >> halvings for halvings in range(memory.bit_length()))
     plan = next((p for p in map(planner.plan, allowances) if p.least <= memory), least)
     return IngestPlan(memory, n_threads, plan.held, plan.labels, plan.scan, plan.bins, plan.merge)
@@ -116,7 +116,7 @@ def least_memory(
     keep_values: bool = False,
     caller_apart: bool = False,
 ) -> int:
-    """The smallest limit that these rows can be scanned and binned within."""
+    """Return the smallest limit, in bytes, that suffices to scan and bin these rows."""
     return _Planner(x, y, weights, max_bins, block, 1, 1, keep_values, caller_apart).plan(0).least
 
 
@@ -145,10 +145,10 @@ class _Planner:
     n_parallel: int
     n_threads: int
     keep_values: bool
-    caller_apart: bool = False  # the caller is another process
+    caller_apart: bool = False  # whether the caller is another process
 
     def plan(self, allowance: int) -> IngestPlan:
-        """The plan for an allowance in bytes. An allowance of 0 gives the plan that takes the least memory."""
+        """Return the plan for an allowance in bytes. An allowance of 0 gives the plan that takes the least memory."""
         scan = self._scan(allowance)
         held = 0 if self.caller_apart else self._held(scan.columns)
         bins, merge = self._bins(max(allowance - held, 0))
@@ -161,7 +161,7 @@ class _Planner:
         return sample * 5 // 4 + columns * self.max_bins * 8 + 2 * edges + 32 * sample_rows(n, n_features)
 
     def _labels(self) -> Cell:
-        """Labels and weights: rows of the longer chunks."""
+        """Return the cell of labels and weights: rows of the longer chunks."""
         sources = [s for s in (self.y, self.weights) if s is not None]
         n = self.y.n_rows
         rows = min(n, max(SCAN_ROWS, *(s.chunk_rows for s in sources)))
@@ -186,7 +186,7 @@ class _Planner:
         return Cell(rows, columns, _reading(self.x) + _FIXED + table + 2 * sample + flags + raw)
 
     def _bins(self, allowance: int) -> tuple[Cell, Cell | None]:
-        """Whole blocks at once if they fit, else bands of features that are merged afterwards."""
+        """Return cells of whole blocks if they fit in memory, else bands of features that are merged afterwards."""
         n, n_features = self.x.shape
         block = min(self.block, n)
         tall = -(-min(self.x.chunk_rows, n) // block)  # blocks of the tallest chunk
@@ -250,10 +250,10 @@ class _Planner:
 
 
 def _whole_chunks(axis: Axis, size: int) -> int:
-    """About `size` in whole chunks, at least one."""
+    """Return about `size`, rounded to whole chunks, at least one."""
     return max(min(axis.length, max(axis.chunk, size // axis.chunk * axis.chunk)), 1)
 
 
 def _reading(source: Source) -> int:
-    """Bytes of a read, as measured: an encoded piece, decoded ones, and the copy that is returned."""
+    """Return the bytes of a read, as measured: an encoded piece, decoded ones, and the copy that is returned."""
     return 0 if source.chunk_bytes == 0 else 4 * max(source.chunk_bytes, PIECE_BYTES)

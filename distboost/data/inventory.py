@@ -1,6 +1,6 @@
 """The listing of an array in its store, and reads that are compared with it.
 
-zarr silently reads a missing chunk as the fill value. So on a worker that does not see the client's files, an array would consist
+zarr silently reads a missing chunk as the fill value. On a worker that cannot access the client's files, an array would consist
 of fill values. Therefore the client lists each array once, and each process that reads a chunk compares it with the listing.
 """
 
@@ -25,7 +25,7 @@ from distboost.errors import StoreError
 from distboost.io.retry import retried
 from distboost.io.storage import forget_listings, here, listed
 
-# In place of the size of a chunk: it was never written; it exists, but the listing has no sizes.
+# In place of the size of a chunk. ABSENT: it was never written; UNKNOWN: it exists, but the listing has no sizes.
 ABSENT, UNKNOWN = -1, -2
 
 
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class UnlikeListingError(Exception):
-    """A chunk differs from the listing: it is gone, new, or of another size."""
+    """A chunk differs from the listing: it is missing, new, or of another size."""
 
 
 class Inventory:
@@ -47,12 +47,12 @@ class Inventory:
     ----------
     array : zarr.Array
     place : str
-        What to call it in a message.
+        The name of the array in messages.
 
     Attributes
     ----------
-    sizes : ndarray of int64
-        Bytes of each chunk (of each shard, where there are shards) in the shape of their grid; or ABSENT, or UNKNOWN.
+    sizes : ndarray of the shape of the grid of chunks, int64
+        Bytes of each chunk (of each shard if the array is sharded), or ABSENT, or UNKNOWN.
     digest : str or None
         SHA-256 of the names, sizes and versions of all files: it changes when a file is written. None if the store lists names
         only.
@@ -78,7 +78,7 @@ class Inventory:
 
 
 def _entries(array: zarr.Array[Any]) -> dict[str, Entry]:
-    """All files of an array, by their names within it."""
+    """Return all files of an array, by their names within it."""
     store, path = innermost(array.store), array.path
     if isinstance(store, LocalStore):
         return dict(_local_entries(os.path.join(store.root, path), ""))
@@ -113,7 +113,7 @@ def _version(info: Mapping[str, Any]) -> str:
 
 
 class Probe(NamedTuple):
-    """The address of a chunk that every process must find."""
+    """The address of a chunk that every process must be able to read."""
 
     store: Store
     key: str
@@ -124,33 +124,33 @@ class Probe(NamedTuple):
         return cls(array.store, chunk_key(array, *position), place)
 
     def check(self) -> None:
-        """Raises StoreError unless the chunk is there."""
+        """Raise StoreError unless the chunk exists."""
         try:
             there = retried(lambda: sync(self.store.exists(self.key)), self.place)
         except FileNotFoundError:  # the folder is missing too
             there = False
         if not there:
             raise StoreError(
-                f"chunk {self.key} of {self.place} is not there for {here()}. Give a path or URL under which all workers see the "
+                f"chunk {self.key} of {self.place} is not visible to {here()}. Give a path or URL at which all workers find the "
                 "same data."
             )
 
 
 def innermost(store: Any) -> Any:
-    """The store inside all wrappers."""
+    """Return the store inside all wrappers."""
     while hasattr(store, "_store"):
         store = store._store
     return store
 
 
 def over(array: zarr.Array[Any], store: Store) -> zarr.Array[Any]:
-    """The same array, read through another store."""
+    """Return the same array, read through another store."""
     inner = array.async_array
     return zarr.Array(AsyncArray(inner.metadata, StorePath(store, array.path), inner.config))
 
 
 def with_absolute_path(array: zarr.Array[Any]) -> zarr.Array[Any]:
-    """The array at an absolute path, as a worker may have another working directory."""
+    """Return the array at an absolute path, since a worker may have another working directory."""
     store = _absolute(array.store)
     return array if store is array.store else over(array, store)
 
@@ -167,7 +167,10 @@ def _absolute(store: Store) -> Store:
 
 
 def held_to(array: zarr.Array[Any], first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array[Any]:
-    """The array with checked reads: chunks that differ from `sizes`, which begin at `first`, raise UnlikeListingError."""
+    """Return the array with checked reads, which raise UnlikeListingError for chunks that differ from `sizes`.
+
+    `sizes` covers a part of the grid of chunks that begins at the position `first`.
+    """
     encode, prefix = array.metadata.encode_chunk_key, f"{array.path}/" if array.path else ""
     expected = {
         prefix + encode(tuple(a + i for a, i in zip(first, position, strict=True))): int(sizes[position])
@@ -203,13 +206,13 @@ class _HeldToListing(WrapperStore[Store]):
         if found is None:
             if size != ABSENT:
                 raise UnlikeListingError(
-                    f"was in the store when it was listed, and is not there for {here()}"
+                    f"was in the store when it was listed, but is not visible to {here()}"
                 )
         elif size == ABSENT:
-            raise UnlikeListingError(f"was not in the store when it was listed, and is there for {here()}")
+            raise UnlikeListingError(f"was not in the store when it was listed, but is visible to {here()}")
         elif not len(found):
             raise ValueError("it is empty")  # zarr treats an empty shard as one that was never written
         elif whole and size >= 0 and len(found) != size:
             raise UnlikeListingError(
-                f"had {size} bytes when the store was listed, and has {len(found)} for {here()}"
+                f"had {size} bytes when the store was listed, but has {len(found)} for {here()}"
             )

@@ -1,7 +1,7 @@
-"""Class labels as files keep them: a list of JSON values, and the type of their array.
+"""Class labels as files store them: a list of JSON values, and the dtype of their array.
 
-Integers, floats, booleans and text are JSON values already. Dates and durations are kept as integers of their unit, bytes as text
-of as many characters. Labels that could not be read back are refused before training.
+Integers, floats, booleans and text are JSON values already. Dates and durations are stored as integers of their unit, bytes as
+text of as many characters. Labels that could not be read back are rejected before training.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 from distboost.errors import DataError
 
 SCALARS = (bool, int, float, str)
-MOST_BITS = 2048  # of an integer: not every JSON reader accepts longer ones
+MOST_BITS = 2048  # the most bits of an integer: not every JSON reader accepts longer ones
 
 _DTYPE = re.compile(
     r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>|][US]\d{1,9}|\|O|[<>][mM]8\[\d{0,9}[a-zA-Zμ]{1,2}\]"
 )
 _TICKS, _BYTES = "mM", "latin-1"
 
-# Each label of fixed length takes as much as the longest: they may take _FREE_BYTES, and _PADDING bytes for each letter.
+# Each label of fixed length takes as many bytes as the longest. Together they may take _FREE_BYTES, plus _PADDING per letter.
 _PADDING, _FREE_BYTES = 64, 2**24
 
-_REMEDY = "Give whole numbers, flags, text, bytes, or dates or durations of NumPy, such as y.astype(str)."
+_REMEDY = "Give integers, booleans, text, bytes, or NumPy dates or durations; or convert to text with y.astype(str)."
 
 
 def plain(labels: np.ndarray) -> list[Any]:
-    """The labels as JSON values. Equal labels give equal values, in the same order."""
+    """Return the labels as JSON values. Equal labels give equal values, in the same order."""
     if labels.dtype.kind in _TICKS:
         return list(labels.astype(labels.dtype.newbyteorder("=")).view(np.int64).tolist())
     if labels.dtype.kind == "S":
@@ -41,7 +41,7 @@ def plain(labels: np.ndarray) -> list[Any]:
 
 
 def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
-    """The labels of these JSON values, (n,) of `dtype`; text and bytes get the length of the longest."""
+    """Return the labels of these JSON values, (n,) of `dtype`; text and bytes get the length of the longest."""
     if dtype.kind in _TICKS:
         return np.array(values, np.int64).view(dtype.newbyteorder("=")).astype(dtype)
     if dtype.kind == "S":
@@ -54,7 +54,7 @@ def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
 
 
 def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
-    """The labels that a file keeps; raises an error of type `kind` unless a file could have been written so."""
+    """Return the labels that a file stores; raise an error of type `kind` for content that distboost does not write."""
     if type(values) is not list or any(type(value) not in SCALARS for value in values):
         raise kind("its classes are not a list of labels.")
     if type(dtype) is not str or not _DTYPE.fullmatch(dtype):
@@ -76,57 +76,58 @@ def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
 
 
 def check_type(labels: np.ndarray, place: str) -> None:
-    """Raises DataError unless files can keep labels of this type. In an array of objects, all must be of one type."""
+    """Raise DataError unless files can store labels of this type. In an object array, all labels must have the same type."""
     dtype = labels.dtype
     if dtype.kind != "O":
         if not _DTYPE.fullmatch(dtype.str) or dtype.fields or dtype.subdtype:
-            raise DataError(f"{place} has labels of type {dtype}, which no model file can keep. {_REMEDY}")
+            raise DataError(f"{place} has labels of type {dtype}, which a model file cannot store. {_REMEDY}")
         return
     first: Any = None
     for label in labels:
         value = label.item() if isinstance(label, np.generic) else label
         if type(value) not in SCALARS:
             raise DataError(
-                f"{place} has the label {label!r:.100} of type {type(label).__name__}, which no model file can keep. {_REMEDY}"
+                f"{place} has the label {label!r:.100} of type {type(label).__name__}, which a model file cannot store. {_REMEDY}"
             )
         first = value if first is None else first
         check_same_type(first, value, place)
 
 
 def check_same_type(one: Any, other: Any, place: str) -> None:
-    """Raises DataError unless both labels are of the same type."""
+    """Raise DataError unless both labels have the same type."""
     if type(one) is not type(other):
         raise DataError(
-            f"{place} mixes labels of types: {one!r:.100} is of type {type(one).__name__}, {other!r:.100} of type "
+            f"{place} mixes labels of different types: {one!r:.100} is of type {type(one).__name__}, {other!r:.100} of type "
             f"{type(other).__name__}. Use one type."
         )
 
 
 def check(values: Sequence[Any], dtype: np.dtype, place: str, kind: type[Exception] = DataError) -> None:
-    """Raises an error of type `kind` unless a file can keep these JSON values of labels."""
+    """Raise an error of type `kind` unless a file can store these JSON values of labels."""
     for value in values:
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise kind(
-                f"{place} has a label of {value.bit_length()} bits, the limit is {MOST_BITS}. Use text."
+                f"{place} has an integer label of {value.bit_length()} bits, above the limit of {MOST_BITS}. Use text."
             )
         if isinstance(value, float) and not math.isfinite(value):
-            raise kind(f"{place} has the label {value}, expected finite numbers. Leave unlabelled rows out.")
+            raise kind(f"{place} has the label {value}, which is not finite. Remove unlabelled rows.")
         if isinstance(value, str) and not is_unicode(value):
             raise kind(
-                f"{place} has the label {value!r:.100}, which is no Unicode text: it has surrogates. Decode it as what it was "
-                "written in."
+                f"{place} has the label {value!r:.100}, which is not Unicode text: it has surrogates. Decode it with the "
+                "encoding in which it was written."
             )
     longest = max((len(value) for value in values if isinstance(value, str)), default=0)
     letters, n_bytes = sum(len(str(value)) for value in values), longest * len(values) * _unit(dtype)
     if n_bytes > _FREE_BYTES + _PADDING * letters:
         raise kind(
-            f"{place} has {len(values)} classes of text, the longest of {longest} letters, which take {n_bytes} bytes for "
-            f"{letters} letters: too many for a model file. Shorten the longest names, or make the labels objects."
+            f"{place} has {len(values)} classes of text, the longest of {longest} characters: as an array of fixed length they "
+            f"take {n_bytes} bytes for {letters} characters, too many for a model file. Shorten the longest names, or convert "
+            "the labels to objects."
         )
 
 
 def _unit(dtype: np.dtype) -> int:
-    """Bytes of a letter in labels of fixed length; 0 for other types."""
+    """Return the bytes of a character in labels of fixed length; 0 for other types."""
     return {"U": 4, "T": 4, "S": 1}.get(dtype.kind, 0)
 
 

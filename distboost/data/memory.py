@@ -1,13 +1,13 @@
-"""Freed memory goes back to the system, or to the next array of its size.
+"""Return freed memory to the system, or reuse it for the next array of its size.
 
 glibc answers large requests with `mmap`, whose memory goes back to the system as soon as it is freed. What counts as large is a
-threshold that starts at 128 KiB and grows by itself, up to 32 MiB, with the arrays that a process frees. What lies below it stays
-in the heap of its thread.
+threshold that starts at 128 KiB and grows by itself, up to 32 MiB, with the arrays that a process frees. Smaller requests stay in
+the heap of their thread.
 
 `mallopt` can set the threshold but neither read it nor let it grow again. So we respect and restore what the environment of the
-process sets (Dask sets the trim threshold of the workers that its nannies start). What the environment leaves to glibc, we set to
-where glibc itself ends, for good, once a process has freed one array of 32 MiB. Only a threshold that a program has set by a call
-to `mallopt` of its own is lost, as nothing can read it.
+process sets (Dask sets the trim threshold of the workers that its nannies start). Where the environment sets nothing, we restore
+the value that glibc itself settles at once a process has freed an array of 32 MiB. Only a threshold that a program has set by its
+own call of `mallopt` is lost, because nothing can read it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGE = 2**20  # bytes: arrays of at least this size go back to the system
 
 
 def _glibc(name: str) -> Callable[..., Any]:
-    """A function of glibc, or one that does nothing: another C library, or another system."""
+    """Return a function of glibc, or one that does nothing if the system has another C library."""
     try:
         found: Callable[..., Any] = getattr(ctypes.CDLL(None), name)
         return found
@@ -41,14 +41,14 @@ _mallopt, _malloc_trim = _glibc("mallopt"), _glibc("malloc_trim")
 
 
 class Thresholds(NamedTuple):
-    """What to pass to `mallopt` while large arrays go back to the system, and afterwards: (parameter, value) each."""
+    """The calls of `mallopt` before large arrays go back to the system, and afterwards: a (parameter, value) each."""
 
     during: tuple[tuple[int, int], ...]
     afterwards: tuple[tuple[int, int], ...]
 
 
 def thresholds(environment: Mapping[str, str]) -> Thresholds:
-    """The calls to `mallopt` in a process that was started with this environment.
+    """Return the calls of `mallopt` in a process that was started with this environment.
 
     >>> thresholds({"MALLOC_MMAP_THRESHOLD_": "4194304"})
     Thresholds(during=((-3, 1048576),), afterwards=((-3, 4194304),))
@@ -65,7 +65,7 @@ def thresholds(environment: Mapping[str, str]) -> Thresholds:
 
 
 def _setting(environment: Mapping[str, str], name: str) -> int | None:
-    """What an environment sets a parameter of glibc's `malloc` to, in bytes; None if it does not."""
+    """Return the value of a parameter of glibc's `malloc` in an environment, in bytes; None if it is not set."""
     value = environment.get(f"MALLOC_{name.upper()}_")
     for tunable in environment.get("GLIBC_TUNABLES", "").split(":"):
         if tunable.startswith(f"glibc.malloc.{name}="):
@@ -77,7 +77,7 @@ def _setting(environment: Mapping[str, str], name: str) -> int | None:
 
 
 def _initial_environment() -> Mapping[str, str]:
-    """The environment that this process was started with, which is the one that glibc has read."""
+    """Return the environment that this process was started with, which is the one that glibc has read."""
     try:
         with open("/proc/self/environ", "rb") as file:
             entries = os.fsdecode(file.read()).split("\0")
@@ -94,10 +94,10 @@ _spare: dict[int, list[np.ndarray]] = {}  # memory to use again, by bytes
 
 @contextmanager
 def returned_when_freed() -> Iterator[None]:
-    """Large arrays that any thread frees in this context go back to the system at once.
+    """Return large arrays that any thread frees within this context to the system at once.
 
-    zarr reads, decodes and copies in threads of its own. For each of these glibc would keep tens of megabytes of freed memory:
-    more than the chunks themselves take.
+    zarr reads, decodes and copies in its own threads. For each of these, glibc would keep tens of megabytes of freed memory, more
+    than the chunks themselves take.
     """
     global _n_active
     with _lock:
@@ -120,9 +120,9 @@ def _set(parameters: tuple[tuple[int, int], ...]) -> None:
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An uninitialized array, in memory that an earlier array of this size has left if there is any.
+    """Return an uninitialized array, in the memory of an earlier array of this size if there is any.
 
-    Blocks that come and go have few sizes, and new memory costs a page fault for every 4 KiB.
+    Streamed blocks have few different sizes, and new memory costs a page fault for every 4 KiB.
     """
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
     if not _n_active or n_bytes < LARGE:
@@ -136,7 +136,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 class _Lent:
-    """Memory that an array borrows; when nobody has the array any more, the next one may borrow it."""
+    """Memory that an array borrows. When nothing references the array any more, the next one may borrow it."""
 
     def __init__(self, memory: np.ndarray) -> None:
         self._memory = memory
@@ -148,5 +148,5 @@ class _Lent:
 
 
 def trim_heap() -> None:
-    """Returns memory that was freed earlier to the system: reading and binning leave much that training has no use for."""
+    """Return memory that was freed earlier to the system: reading and binning leave much that training does not need."""
     _malloc_trim(0)

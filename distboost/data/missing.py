@@ -11,7 +11,7 @@ MISSING_CHUNKS = ("warn", "error", "ignore")
 
 
 def check_chunks(source: Source, policy: str) -> str | None:
-    """A warning if chunks of a zarr source were never written, else None. The policy "error" raises MissingChunkError instead."""
+    """Return a warning if chunks of a zarr source were never written, else None; with "error", raise MissingChunkError."""
     if policy not in MISSING_CHUNKS:
         raise DataError(
             f"missing_chunks is {policy!r}, expected one of {', '.join(map(repr, MISSING_CHUNKS))}."
@@ -28,16 +28,16 @@ def check_chunks(source: Source, policy: str) -> str | None:
     )
     if policy == "error":
         raise MissingChunkError(f"{message} Write them, or allow this with missing_chunks='warn'.")
-    return f"{message} Chunks that are all fill value are left out by zarr's default; if these are not, write them again."
+    return f"{message} By default, zarr does not write chunks that are all fill value. If these are not, write them again."
 
 
 def warn_of_missing(source: Source, policy: str, stacklevel: int) -> None:
-    """Warns of chunks that were never written, or raises an error, as the policy says."""
+    """Warn about chunks that were never written, or raise MissingChunkError, depending on the policy."""
     message = check_chunks(source, policy)
     warn_all([message] if message else [], stacklevel + 1)
 
 
 def warn_all(messages: list[str], stacklevel: int) -> None:
-    """Issues warnings; `stacklevel` as in `warnings.warn`, counted from the caller."""
+    """Issue warnings; `stacklevel` as in `warnings.warn`, counted from the caller."""
     for message in messages:
         warnings.warn(message, UserWarning, stacklevel=stacklevel)

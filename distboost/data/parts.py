@@ -1,4 +1,4 @@
-"""Parts of sources: small values that are sent to a worker and loaded there."""
+"""Parts of sources: small values that travel to a worker, which loads their rows."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ Spans = tuple[tuple[int, int], ...]  # along each axis
 
 @dataclass(frozen=True)
 class ZarrPart:
-    """The address of some rows of a zarr array, and of some columns.
+    """The address of some rows and columns of a zarr array.
 
     Attributes
     ----------
     array : zarr.Array
     place : str
-        What to call it in a message.
+        The name of the array in messages.
     start, stop : int
+        The rows start .. stop - 1.
     columns : (int, int) or None
-        First and last (exclusive); None: all.
-    sizes : ndarray of int64
-        What the store lists of the chunks that the part touches, in the shape of their grid (see `Inventory`). A chunk that is
-        not as it was listed is an error: zarr would read one that is not there as the fill value.
+        The first column and the last one + 1. None: all columns.
+    sizes : ndarray of the shape of the part's grid of chunks, int64
+        The listed sizes of the chunks, in bytes (see `Inventory`). Reading a chunk that differs from the listing is an error:
+        zarr would read a missing one as the fill value.
     """
 
     array: zarr.Array[Any]
@@ -62,19 +63,19 @@ class ZarrPart:
         return tuple(b - a for a, b in self._bounds)
 
     def pieces(self) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-        """Yields the values of one chunk (or a few small ones) at a time, with their position within the part.
+        """Yield the values of one chunk (or a few small ones) at a time, with their position within the part.
 
-        zarr decodes all chunks of a selection at once, so each selection covers few.
+        zarr decodes all chunks of a selection at once, so each selection covers only a few.
         """
         array = held_to(self.array, self._first_chunk, self.sizes)
         for piece in _cut(array, self._bounds, _piece_shape(array)):
             with returned_when_freed():
                 values = self._read(array, piece)
                 yield _position(piece, self._bounds), values
-                del values  # before the next one is read
+                del values  # frees memory before the next piece is read
 
     def _read(self, array: zarr.Array[Any], piece: Spans) -> np.ndarray:
-        """The values of some chunks: read together, or one by one if that fails."""
+        """Read the values of some chunks together, or one by one if that fails."""
         chunks = list(_cut(array, piece, [1] * len(piece)))
         if len(chunks) == 1:
             return self._read_chunk(array, piece)
@@ -84,7 +85,7 @@ class ZarrPart:
             raise
         except Exception as error:  # noqa: BLE001 (codecs and stores raise anything; what is damaged fails again by itself)
             log.warning(
-                "%s cannot be read (%s): its %d chunks are read one by one",
+                "%s cannot be read (%s): reading its %d chunks one by one",
                 self._rows(piece),
                 quoted(error),
                 len(chunks),
@@ -95,15 +96,15 @@ class ZarrPart:
         return out
 
     def _read_chunk(self, array: zarr.Array[Any], chunk: Spans) -> np.ndarray:
-        """The values of one chunk, or of a part of it."""
+        """Read the values of one chunk, or of a part of it."""
         position = self._chunk_position(chunk)
         what = f"chunk {chunk_key(array, *position)}, {self._rows(chunk)}"
         try:
             return retried(lambda: _values(array, chunk), what, reread=True)
         except UnlikeListingError as error:
             raise StoreError(
-                f"{what}, {error}. If that is a worker on another machine: give a path or URL under which all workers see the "
-                "same data. Else the data were changed meanwhile: start again when they no longer change."
+                f"{what}, {error}. If that is a worker on another machine, give a path or URL at which all workers find the "
+                "same data. Otherwise the data were changed meanwhile: start again when they no longer change."
             ) from error
         except Exception as error:
             if not (is_damage(error) or isinstance(error, FileNotFoundError)):
@@ -114,7 +115,7 @@ class ZarrPart:
             ) from error
 
     def probe(self) -> Probe | None:
-        """The address of a chunk that was listed; None if there is none."""
+        """Return the address of a listed chunk; None if there is none."""
         listed = np.argwhere(self.sizes != ABSENT)[:1]
         if not len(listed):
             return None
@@ -146,18 +147,18 @@ def _values(array: zarr.Array[Any], spans: Spans) -> np.ndarray:
 
 
 def _cut(array: zarr.Array[Any], bounds: Spans, sizes: list[int]) -> Iterator[Spans]:
-    """Cuts what lies within bounds into cells of about these sizes, at chunk boundaries."""
+    """Yield cells of about these sizes that cover the bounds, divided at chunk boundaries."""
     cuts = zip(axes_of(array), bounds, sizes, strict=True)
     return itertools.product(*(list(axis.spans(a, b, size)) for axis, (a, b), size in cuts))
 
 
 def _position(cell: Spans, bounds: Spans) -> tuple[int, ...]:
-    """Where a cell begins within bounds."""
+    """Return where a cell begins within bounds."""
     return tuple(a - first for (a, _), (first, _) in zip(cell, bounds, strict=True))
 
 
 def _within(cell: Spans, bounds: Spans) -> tuple[slice, ...]:
-    """A cell's place in an array of what lies within bounds."""
+    """Return the slices of a cell in an array that covers the bounds."""
     return tuple(slice(a - first, b - first) for (a, b), (first, _) in zip(cell, bounds, strict=True))
 
 
@@ -167,7 +168,7 @@ def axes_of(array: zarr.Array[Any]) -> tuple[Axis, ...]:
 
 
 def _piece_shape(array: zarr.Array[Any]) -> list[int]:
-    """The shape of as many whole chunks as PIECE_BYTES hold, at least one; the last axis grows first."""
+    """Return the shape of as many whole chunks as PIECE_BYTES hold, at least one; the last axis grows first."""
     chunks = array.shards or array.chunks
     left, sizes = max(PIECE_BYTES // (math.prod(chunks) * array.dtype.itemsize), 1), []
     for length, chunk in zip(array.shape[::-1], chunks[::-1], strict=True):
@@ -178,7 +179,7 @@ def _piece_shape(array: zarr.Array[Any]) -> list[int]:
 
 
 def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
-    """Yields the values of a part piece by piece, with their position within the part."""
+    """Yield the values of a part piece by piece, with their position within the part."""
     if isinstance(part, ZarrPart):
         yield from part.pieces()
     else:
@@ -187,7 +188,7 @@ def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
 
 
 def load(part: Any) -> np.ndarray:
-    """The values of a part. A dask array that no cluster has computed is computed now."""
+    """Return the values of a part. A dask array that was not computed by a cluster is computed now."""
     if isinstance(part, ZarrPart):
         return part.load()
     if hasattr(part, "compute"):

@@ -1,4 +1,4 @@
-"""What a scan of the raw data finds: classes, weights, and the edges of the bins."""
+"""The results of a scan of the raw data: classes, weights and bin edges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ClassScan:
-    """The rows of one class, except those of weight 0."""
+    """The counts and weights of the rows of one class, without rows of weight 0."""
 
     n_rows: int
     largest_weight: float
@@ -25,17 +25,17 @@ class ClassScan:
 
 @dataclass(frozen=True)
 class Profile:
-    """What binning and training need to know of the data.
+    """The properties of the data that binning and training need.
 
     Attributes
     ----------
     n_rows, n_features : int
     classes : ndarray of shape (n_classes,)
-        Sorted.
+        The sorted labels.
     class_scans : list of ClassScan
-        In the order of the classes.
-    edges : list of ndarray
-        Per feature, ascending: the thresholds between its bins.
+        The scan of each class, in the same order.
+    edges : list of ndarray of shape (n_edges,), float64
+        The ascending thresholds between the bins of each feature.
     """
 
     n_rows: int
@@ -49,5 +49,5 @@ class Profile:
 
     @property
     def n_bins(self) -> np.ndarray:
-        """Bins per feature, the one for missing values not counted."""
+        """Bins per feature, (n_features,) int64, without the bin for missing values."""
         return np.array([len(edges) + 1 for edges in self.edges], np.int64)

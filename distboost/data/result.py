@@ -1,7 +1,8 @@
-"""The zarr array that predictions are written to. It cannot be opened before it is complete.
+"""The zarr array of streamed predictions. It cannot be opened before it is complete.
 
-Chunks are written under their final keys, and the metadata of the array last: without these, zarr sees no array. Until then, a
-file beside the chunks says what they are made from, so that an interrupted prediction continues, and only from its own chunks.
+Chunks are written under their final keys, and the metadata of the array last: zarr cannot open an array without metadata. Until
+then, a file beside the chunks describes their model and rows, so that an interrupted prediction continues from its own chunks
+only.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Array: TypeAlias = zarr.Array[Any]
 _METADATA = "zarr.json"
 _FORMAT = {"format": "distboost-unfinished-prediction", "version": 1}
 
-# For each entry of what chunks are made from: how an unfinished result with another value differs.
+# How an unfinished result differs from ours, by the entry of its state that has another value.
 _OTHER = {
     "model": "of another model",
     "x": "of other rows, or of rows that were written to since",
@@ -51,15 +52,15 @@ _OTHER = {
 
 @dataclass(frozen=True)
 class Result:
-    """An array that is being written. It is sent to the workers, which write its chunks.
+    """An array that is being written. It travels to the workers, which write its chunks.
 
     Attributes
     ----------
     url : str
     array : zarr.Array
-        At its final place, where only the metadata are missing.
+        The array at its final place, where only the metadata are missing.
     state : bytes
-        The content of the file beside the chunks: what these are made from.
+        The content of the file beside the chunks, which describes their model and rows.
     """
 
     url: str
@@ -68,10 +69,10 @@ class Result:
 
     @classmethod
     def of(cls, url: str, made_from: dict[str, Any], **array: Any) -> Result:
-        """The result at a path or URL, in whole chunks. Keywords are those of `zarr.create_array`."""
+        """Make a result at a path or URL. Keywords are those of `zarr.create_array`."""
         unplaced = zarr.create_array(
             MemoryStore(),
-            config={"write_empty_chunks": True},  # a missing chunk is then one that was not written
+            config={"write_empty_chunks": True},  # so that a missing chunk is one that was not written
             **array,
         )
         metadata: Any = unplaced.metadata
@@ -85,9 +86,9 @@ class Result:
 
     @contextmanager
     def under_way(self, overwrite: bool) -> Iterator[set[str]]:
-        """Prepares the place, or continues an interrupted prediction. Yields the keys of the chunks that exist.
+        """Prepare the place, or continue an interrupted prediction. Yield the keys of the chunks that exist.
 
-        At the end of the context, publishes the array unless an error was raised.
+        At the end of the context, publish the array unless an error was raised.
         """
         with only_writer(self.url):
             with writing(self.url, self.array.nbytes):
@@ -97,26 +98,26 @@ class Result:
                 self._publish()
 
     def key(self, start: int) -> str:
-        """The key of the chunk that begins with row `start`."""
+        """Return the key of the chunk that begins with row `start`."""
         return chunk_key(self.array, start // self.array.chunks[0])
 
     def check_seen(self) -> None:
-        """Raises StoreError if this process does not see the prepared folder, as it would make another one."""
+        """Raise StoreError if this process does not find the prepared folder: it would write to another one."""
         folder = local_path(self.url)
         if folder is None or _content(self.store) == self.state:
             return
         raise StoreError(
             f"process {os.getpid()} on {platform.node()} does not see {folder} as it was prepared: {UNFINISHED} is missing "
-            "there, or is that of another prediction. Give a place that all workers share."
+            "there, or belongs to another prediction. Give a path or URL that all workers share."
         )
 
     def write(self, start: int, values: np.ndarray) -> None:
-        """Writes a whole chunk."""
+        """Write a whole chunk."""
         with writing(self.url, self.array.nbytes):
             self.array[start : start + len(values)] = values
 
     def _keys(self) -> set[str]:
-        """The keys of all chunks."""
+        """Return the keys of all chunks."""
         return {self.key(start) for start in range(0, self.array.shape[0], self.array.chunks[0])}
 
     def _begin(self, overwrite: bool) -> None:
@@ -131,13 +132,13 @@ class Result:
             if not overwrite:
                 raise DataError(
                     f"there is an unfinished prediction at {self.url!r}, {other}. Add --overwrite to replace it, or give another "
-                    "place with --out."
+                    "path with --out."
                 )
         elif present:
             _check_is_array(self.url)
             if not overwrite:
                 raise DataError(
-                    f"there is a zarr array at {self.url!r} already: give another place with --out, or add --overwrite."
+                    f"there is a zarr array at {self.url!r} already. Give another path with --out, or add --overwrite."
                 )
         if remove:
             _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
@@ -150,13 +151,13 @@ class Result:
         missing = sorted(self._keys() - present)
         if missing:
             raise StoreError(
-                f"{len(missing)} of {len(self._keys())} chunks are not in {self.url!r} though they were written, the first is "
-                f"{missing[0]}: a worker wrote them where only it can see them. Give a place that all workers share; those that "
-                "are there are kept."
+                f"{len(missing)} of {len(self._keys())} chunks were written but are not in {self.url!r}, the first is "
+                f"{missing[0]}: a worker wrote them to a folder of its own. Give a path or URL that all workers share. The "
+                "chunks that exist are kept."
             )
         if _content(self.store) != self.state:
             raise StoreError(
-                f"another process has begun to write to {self.url!r}: give another place, or wait for it."
+                f"another process has begun to write to {self.url!r}. Wait for it, or give another path."
             )
         _put(self.store, _METADATA, _encoded(self.array))
         sync(self.store.delete(UNFINISHED))
@@ -167,12 +168,12 @@ def _state(made_from: dict[str, Any]) -> bytes:
 
 
 def _encoded(array: zarr.Array[Any]) -> bytes:
-    """The metadata of an array, as they are stored."""
+    """Return the metadata of an array, as they are stored."""
     return array.metadata.to_buffer_dict(default_buffer_prototype())[_METADATA].to_bytes()
 
 
 def _content(store: Store) -> bytes | None:
-    """The content of the file that says what chunks are made from; None if it is missing."""
+    """Return the content of the file that describes the chunks' model and rows; None if it is missing."""
     found = sync(store.get(UNFINISHED, default_buffer_prototype()))
     return None if found is None else found.to_bytes()
 
@@ -182,7 +183,7 @@ def _put(store: Store, key: str, content: bytes) -> None:
 
 
 def _difference(url: str, found: bytes | None, ours: bytes) -> str:
-    """How an unfinished result differs from ours; raises DataError if that is unknown."""
+    """Describe how an unfinished result differs from ours; raise DataError if that cannot be found out."""
     try:
         state = json.loads(found or b"")
         theirs = dict(state.pop("made_from"))
@@ -190,21 +191,21 @@ def _difference(url: str, found: bytes | None, ours: bytes) -> str:
             raise ValueError(f"it says {state!r:.100}")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
-            f"{UNFINISHED} at {url!r} is damaged, or not of this version: {type(error).__name__}: {error}. Remove what is there "
-            "yourself, or give another place."
+            f"{UNFINISHED} at {url!r} is damaged, or of another version: {type(error).__name__}: {error}. Remove the folder "
+            "yourself, or give another path."
         ) from error
     own = json.loads(ours)["made_from"]
     if not theirs:
-        return "which takes the place of an earlier one"
+        return "which replaces an earlier one"
     return next(text for name, text in _OTHER.items() if theirs.get(name) != own[name])
 
 
 def _check_is_array(url: str) -> None:
-    """Raises DataError unless the place holds an array: nothing else is ever removed."""
+    """Raise DataError unless the place holds an array: nothing else is ever removed."""
     try:
         zarr.open_array(open_store(url), mode="r")
     except Exception as error:
         raise DataError(
-            f"there is something at {url!r} that is not a zarr array: it will not be overwritten. Remove it yourself, or give "
-            "another place with --out."
+            f"there is something at {url!r} that is not a zarr array, so it is not overwritten. Remove it yourself, or give "
+            "another path with --out."
         ) from error

@@ -14,7 +14,7 @@ from distboost.rows.scales import WEIGHT_BITS
 
 
 def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
-    """The weight of each class, shape (n_classes,), float64."""
+    """Return the weight of each class, (n_classes,) float64."""
     n = np.array([scan.n_rows for scan in profile.class_scans])
     if class_weight is None:
         return np.ones(len(n))
@@ -28,16 +28,16 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
         )
     weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise DataError(f"class_weight is {dict(class_weight)}: weights must be finite and at least 0.")
+        raise DataError(f"class_weight is {dict(class_weight)}. Give finite weights of at least 0.")
     return weights
 
 
 @dataclass(frozen=True)
 class WeightRule:
-    """The weight of a training row: its sample weight times its class's weight times a power of two.
+    """The rule for the weight of a training row: its sample weight times its class's weight times a power of two.
 
-    Whole weights up to 2^WEIGHT_BITS stay as they are, so that a row of weight 2 counts as two rows. Otherwise the largest weight
-    is scaled to between 2^(WEIGHT_BITS - 1) and 2^WEIGHT_BITS, where weights keep the most digits.
+    Integer weights up to 2^WEIGHT_BITS stay as they are, so that a row of weight 2 counts as two rows. Otherwise the largest
+    weight is scaled to between 2^(WEIGHT_BITS - 1) and 2^WEIGHT_BITS, for the most precision.
     """
 
     class_weight: np.ndarray  # (n_classes,) float64
@@ -53,7 +53,7 @@ class WeightRule:
         )
         if not mantissa > 0:
             raise DataError(
-                "every row has weight 0 after class_weight: nothing is left to train on. Give some class a weight above 0."
+                "every row has weight 0 after class_weight, so no rows are left. Give some class a weight above 0."
             )
         if whole and exponent <= WEIGHT_BITS + 1 and math.ldexp(mantissa, exponent) <= 2**WEIGHT_BITS:
             return cls(class_weight)
@@ -62,7 +62,7 @@ class WeightRule:
         return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond)
 
     def apply(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The weights of rows, (n,) float64, from their class indices, (n,) int32, and their sample weights, (n,) float64."""
+        """Return the weights of rows, (n,) float64, from class indices, (n,) int32, and sample weights, (n,) float64."""
         # The product of two weights may overflow where the scaled product does not.
         (m, e), (n, f) = np.frexp(weights), np.frexp(self.class_weight[labels])
         scaled: np.ndarray = np.ldexp(m * n, e + f + self.exponent)
@@ -70,7 +70,7 @@ class WeightRule:
 
 
 def _product(a: float, b: float) -> tuple[int, float]:
-    """The exponent and the mantissa (0.5 to 1) of a product that may overflow."""
+    """Return the exponent and the mantissa (0.5 to 1) of a product that may overflow."""
     (m, e), (n, f) = math.frexp(a), math.frexp(b)
     mantissa, more = math.frexp(m * n)
     return (e + f + more if mantissa else -(2**16)), mantissa

@@ -24,7 +24,8 @@ SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
 SCAN_ROWS = 2**18  # labels and weights that are scanned together
 MAX_CLASSES = 2**16
-LARGEST_EXPONENT = 900  # (base 2) of weights that are added, so that their sums are finite
+# The largest exponent (base 2) of weights that are added, so that their sums are finite.
+LARGEST_EXPONENT = 900
 # 2^22 (a weighted error in units of 1/ERROR_FACTOR) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
 
@@ -35,7 +36,7 @@ class ScanOptions:
 
     max_bins: int
     seed: int
-    fraction: float  # of the rows that are sampled for quantiles
+    fraction: float  # the fraction of the rows that are sampled for quantiles
     x_place: str
     y_place: str
     weight_place: str
@@ -43,7 +44,7 @@ class ScanOptions:
 
 @returned_when_freed()
 def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[Any, ClassScan]:
-    """The classes in parts of the labels and the weights (or None) whose first row has the global number `first`."""
+    """Scan parts of the labels and the weights (or None), whose first row has the global number `first`; return the classes."""
     labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
     classes: dict[Any, ClassScan] = {}
@@ -70,7 +71,7 @@ def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[An
 def merged_classes(
     a: dict[Any, ClassScan], b: dict[Any, ClassScan], options: ScanOptions
 ) -> dict[Any, ClassScan]:
-    """The classes of two sets of rows together."""
+    """Merge the classes of two sets of rows."""
     if a and b:  # 1 and 1.0 are the same key of a dict
         check_same_type(next(iter(a)), next(iter(b)), options.y_place)
     merged = dict(a)
@@ -82,7 +83,7 @@ def merged_classes(
 class FeatureScan(NamedTuple):
     """The scan of some rows of some features."""
 
-    first_row: int  # its global number
+    first_row: int  # the global number of the first row
     counts: (
         np.ndarray
     )  # (n_columns,) int64: distinct values of each feature; max_bins + 1: more than max_bins
@@ -97,7 +98,7 @@ class FeatureScan(NamedTuple):
 def scan_features(
     x: Any, weights: Any, first_row: int, first_column: int, options: ScanOptions
 ) -> FeatureScan:
-    """Scans a part, given the part of its rows' weights (or None) and the global numbers of its first row and column."""
+    """Scan a part, given the part of its rows' weights (or None) and the global numbers of its first row and column."""
     n, n_features = x.shape
     w = None if weights is None else load_weights(weights, n, options.weight_place, first_row)
     sampled = _sampled(first_row, n, w, options)
@@ -130,7 +131,7 @@ def scan_features(
 
 
 def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> np.ndarray:
-    """Which of the rows first .. first + n - 1 are in the sample: (n,) bool. A hash of the row number decides."""
+    """Return which of the rows first .. first + n - 1 are in the sample, (n,) bool. A hash of the row number decides."""
     sampled = np.ones(n, bool) if w is None else w > 0
     if options.fraction < 1.0:
         key = random.key(options.seed, random.BIN_SAMPLE)
@@ -153,7 +154,7 @@ class FeatureBand:
             self.sample.append((scan.first_row, scan.sample, scan.weights))
 
     def edges(self) -> list[np.ndarray]:
-        """The edges of each feature, (n_edges,) float64: midpoints between few distinct values, else sample quantiles."""
+        """Return the edges of each feature, (n_edges,) float64: midpoints between few distinct values, else quantiles."""
         self.sample.sort(key=lambda piece: piece[0])
         w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
         # Keeps their sums finite; quantiles do not depend on a common power of two.
@@ -174,7 +175,7 @@ class FeatureBand:
 
     @staticmethod
     def _sort(x: np.ndarray, w: np.ndarray, equal: bool, sorted_w: np.ndarray) -> None:
-        """Sorts x in place, missing values last; `sorted_w` becomes the weights in that order."""
+        """Sort x in place, missing values last; `sorted_w` becomes the weights in that order."""
         if equal:  # in any order
             x.sort()
             sorted_w[:] = w
@@ -184,7 +185,7 @@ class FeatureBand:
 
 
 def sample_rows(n_rows: int, n_features: int) -> int:
-    """About how many rows are sampled."""
+    """Return the approximate number of sampled rows."""
     return min(n_rows, SAMPLE_ROWS, max(1000, SAMPLE_BYTES // (8 * max(n_features, 1))))
 
 
@@ -194,36 +195,36 @@ def sample_fraction(n_rows: int, n_features: int) -> float:
 
 
 def check_rows(n_rows: int, place: str) -> None:
-    """Raises an error if there are no rows, or more than the integer sums can hold."""
+    """Raise an error if there are no rows, or more than the integer sums can hold."""
     if n_rows == 0:
-        raise DataError(f"{place} has 0 rows: at least 1 row of each of 2 classes is needed.")
+        raise DataError(f"{place} has 0 rows. Give at least 1 row of each of 2 classes.")
     if n_rows > MAX_ROWS:
         raise LimitError(
-            f"{place} has {n_rows} rows; integer sums hold at most {MAX_ROWS}. Train on fewer rows."
+            f"{place} has {n_rows} rows, but integer sums hold at most {MAX_ROWS}. Train on fewer rows."
         )
 
 
 def sorted_classes(
     scans: dict[Any, ClassScan], dtype: np.dtype, n_rows: int, options: ScanOptions
 ) -> np.ndarray:
-    """The classes in ascending order, (n_classes,); raises an error if no classifier can be trained on them."""
+    """Return the classes in ascending order, (n_classes,); raise an error if no classifier can be trained on them."""
     if not scans:
-        raise DataError(f"every row of {options.weight_place} has weight 0: nothing is left to train on.")
+        raise DataError(f"every row of {options.weight_place} has weight 0. Give some rows a weight above 0.")
     labels = sorted(scans)
     check(labels, dtype, options.y_place)
     classes = made(labels, dtype)
     if dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise DataError(
-            f"Unknown label type: continuous. {options.y_place} holds {labels[0]!r} and others that are not whole: class labels "
-            "are expected. To train on ranges of a number, cut it into classes first."
+            f"Unknown label type: continuous. {options.y_place} has the label {labels[0]!r} and others that are not integers. "
+            "Give class labels; to predict ranges of a number, divide it into classes first."
         )
     if len(classes) < 2:
         raise DataError(
-            f"{options.y_place} holds one class only ({labels[0]!r}) in {n_rows} rows: a classifier can't train "
-            "on 1 class. At least 2 classes are needed."
+            f"{options.y_place} has only one class ({labels[0]!r}) in {n_rows} rows: a classifier can't train "
+            "on 1 class. Give at least 2 classes."
         )
     if len(classes) > MAX_CLASSES:
         raise LimitError(
-            f"{options.y_place} holds {len(classes)} classes, the limit is {MAX_CLASSES}. Are these class labels?"
+            f"{options.y_place} has {len(classes)} classes, above the limit of {MAX_CLASSES}. Check that these are class labels."
         )
     return classes

@@ -1,6 +1,6 @@
 """Sources of rows: arrays in memory, zarr arrays and dask arrays, read a span of rows at a time.
 
-A source makes *parts*: small values that are sent to a worker and loaded there. The part of an array in memory is the slice
+A source makes *parts*: small values that travel to a worker, which loads their rows. The part of an array in memory is the slice
 itself, that of a zarr array is its address, and that of a dask array is computed by the cluster.
 """
 
@@ -35,13 +35,13 @@ class Source(ABC):
     shape : tuple of int
     dtype : numpy.dtype
     place : str
-        What to call the array in a message.
+        The name of the array in messages.
     axes : tuple of Axis
-        How the array is cut into chunks. Reads that begin and end at cuts are the cheapest.
+        The chunks along each axis. Reads that begin and end at chunk boundaries are the cheapest.
     chunk_bytes : int
         Bytes of the largest chunk that a read has to decode; 0 if nothing is decoded.
     copies : int
-        How many copies of a whole part are in memory while it is used; 0 if it is read piece by piece.
+        The copies of a whole part in memory while it is used; 0 if it is read piece by piece.
     """
 
     shape: tuple[int, ...]
@@ -62,10 +62,10 @@ class Source(ABC):
 
     @abstractmethod
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        """What a worker needs to load rows start .. stop - 1 of all columns, or of columns[0] .. columns[1] - 1."""
+        """Return what a worker needs to load the rows start .. stop - 1 of all columns, or of columns[0] .. columns[1] - 1."""
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Rows start .. stop - 1, (stop - start, ...), read in this thread."""
+        """Read the rows start .. stop - 1, (stop - start, ...), in this thread."""
         return load(self.part(start, stop))
 
 
@@ -82,7 +82,7 @@ class ArraySource(Source):
 
 
 class ZarrSource(Source):
-    """A zarr array. Each process that reads a part compares the chunks with the listing that was taken here."""
+    """A zarr array. Each process that reads a part compares the chunks with the listing made by this one."""
 
     def __init__(self, array: zarr.Array[Any], name: str):
         self.array = with_absolute_path(array)
@@ -96,7 +96,7 @@ class ZarrSource(Source):
 
     @cached_property
     def inventory(self) -> Inventory:
-        """What the store lists of the array, taken at the first access."""
+        """The store's listing of the array, made at the first access."""
         return Inventory(self.array, self.place)
 
     def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
@@ -110,7 +110,7 @@ class ZarrSource(Source):
         return part.load() if self.is_near else part
 
     def missing_chunks(self) -> list[str]:
-        """Keys of the chunks that were never written: zarr silently reads them as the fill value."""
+        """Return the keys of the chunks that were never written: zarr silently reads them as the fill value."""
         return self.inventory.missing()
 
     def is_unchanged(self) -> bool:
@@ -126,14 +126,14 @@ def _url(array: zarr.Array[Any]) -> str:
 
 
 class DaskSource(Source):
-    """A dask array, whose rows are computed where they are needed, never all at once.
+    """A dask array. Its rows are computed where they are needed, never all at once.
 
     Parameters
     ----------
     array : dask.array.Array
     place : str
     given : dask.array.Array
-        The array from which `array` was made. As long as it is referenced, Dask keeps the chunks that were persisted.
+        The array from which `array` was made. This reference makes Dask keep the chunks that were persisted.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def is_dask(data: Any) -> bool:
 
 
 def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
-    """The zarr array at a path or URL."""
+    """Open the zarr array at a path or URL."""
     place = repr(os.fspath(url))
     try:
         store = open_store(url)
@@ -184,8 +184,8 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
     except (FileNotFoundError, NodeTypeValidationError) as error:
         if is_binned(store):
             raise DataError(
-                f"{name}: {place} is a binned store, which holds bins, with labels and weights of its own, and no values. fit "
-                "takes it alone, as X; all else takes the arrays that it was made from."
+                f"{name}: {place} is a binned store, which has bins, labels and weights but no values. Give it to fit alone, as "
+                "X, or give the arrays that it was made from."
             ) from error
         raise DataError(
             f"{name}: there is no zarr array at {place} ({quoted(error)}). "
@@ -195,18 +195,18 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         if not is_damage(error):
             raise
         raise StoreError(
-            f"{name}: the metadata of the zarr array at {place} cannot be used ({quoted(error)}). Write its zarr.json again, or "
-            "restore it from a copy; where it names a codec that is not known here, install the library that has it."
+            f"{name}: the metadata of the zarr array at {place} cannot be used ({quoted(error)}). Write its zarr.json again or "
+            "restore it from a copy. If it names a codec that is unknown here, install the library that has the codec."
         ) from error
 
 
 def as_source(data: Any, name: str) -> Source:
-    """The source for anything that `fit` takes."""
+    """Return the source for anything that `fit` accepts."""
     return as_sources({name: data})[0]
 
 
 def as_sources(named: Mapping[str, Any]) -> list[Source]:
-    """Sources of arrays that are read together. What the dask arrays among them have in common is computed once."""
+    """Return sources of arrays that are read together. Tasks that dask arrays among them share are computed once."""
     lazy = {name: _as_array(data) for name, data in named.items() if is_dask(data)}
     apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy), strict=True))
     return [
@@ -226,7 +226,7 @@ def _source(data: Any, name: str) -> Source:
 
 
 def rows_at_once(source: Source, limit: int) -> int:
-    """How many rows to hold at once where all columns are needed: those of a chunk, unless they take far more memory than it.
+    """Return how many rows to hold at once if all columns are needed: those of a chunk, unless they take far more memory.
 
     Chunks of few columns may be so tall that all columns of their rows are most of the array. Such chunks are decoded many times,
     each time for some of their rows.

@@ -1,4 +1,4 @@
-"""What this package asks of the place where its functions run."""
+"""The interface of the place where functions of this package run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class TaskRunner(Protocol):
     Attributes
     ----------
     n_parallel : int
-        Functions that run at a time, in all processes together.
+        Functions that run at the same time, in all processes together.
     n_processes : int
-        Processes that run them.
+        The number of processes that run them.
     on_cluster : bool
         Whether these are processes other than the caller's.
     """

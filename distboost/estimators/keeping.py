@@ -26,7 +26,7 @@ def check_keepable(estimator: CommonParameters) -> None:
     for name in getattr(estimator, "feature_names_in_", ()):
         if not is_unicode(name):
             raise DataError(
-                f"a feature has the name {name!r:.100}, which is no Unicode text: it has surrogates. Rename it."
+                f"a feature has the name {name!r:.100}, which is not Unicode text: it has surrogates. Rename it."
             )
 
 

@@ -69,7 +69,7 @@ class DurableStore(LocalStore):
         """Raises StoreError if the folder must exist and does not."""
         if self._must_exist and not self.read_only and not self.root.is_dir():
             raise StoreError(
-                f"{self.root} is not there for {here()}. If that is a worker on another machine: give a path or URL that all "
+                f"{self.root} is not visible to {here()}. If that is a worker on another machine: give a path or URL that all "
                 "workers share."
             )
 
@@ -163,7 +163,7 @@ def read_array(url: str) -> np.ndarray:
             raise FileNotFoundError(f"it has no chunk {key}")
     except FileNotFoundError as error:
         raise StoreError(
-            f"{url}, which was written before, is not there for {here()}: {quoted(error)}. Give a place that all workers share: "
+            f"{url}, which was written before, is not visible to {here()}: {quoted(error)}. Give a place that all workers share: "
             "scratch=..."
         ) from error
     return retried(lambda: np.asarray(array[:]), url)

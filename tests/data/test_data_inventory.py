@@ -61,10 +61,10 @@ def test_what_is_not_as_it_was_listed(array, done, tmp_path):
     else:
         chunk.write_bytes(chunk.read_bytes()[:-7] if done == "cut off" else b"")
     said = {
-        "gone": "was in the store when it was listed, and is not there for process",
-        "cut off": r"had \d+ bytes when the store was listed, and has \d+ for process|cannot be read",
+        "gone": "was in the store when it was listed, but is not visible to process",
+        "cut off": r"had \d+ bytes when the store was listed, but has \d+ for process|cannot be read",
         "emptied": "it is empty",
-        "folder gone": "was in the store when it was listed, and is not there for process",
+        "folder gone": "was in the store when it was listed, but is not visible to process",
     }[done]
     with pytest.raises(StoreError, match=rf"^chunk \S+, rows 0 to \d+ of X \(file://.*\).* ?({said})"):
         part.load()

@@ -30,7 +30,7 @@ from tests.faults.traps import Stage, Trap
 pytestmark = pytest.mark.timeout(100)
 
 N = 12 * BLOCK
-NOT_THERE = r"chunk c/\d+(/0)?(, rows \d+ to \d+)? of {} \(file://{}\).* is not there"
+NOT_THERE = r"chunk c/\d+(/0)?(, rows \d+ to \d+)? of {} \(file://{}\).* is not visible"
 
 
 class Arrays:
@@ -179,7 +179,7 @@ def test_all_workers_are_blind(job, hidden, two, arrays, tmp_path, monkeypatch):
         StoreError, match=NOT_THERE.format(array, arrays[hidden]) + r" for process \d+ on host"
     ) as raised:
         JOBS[job](arrays, two.client, tmp_path)
-    assert "under which all workers see the same data" in str(raised.value)
+    assert "at which all workers find the same data" in str(raised.value)
     if job != "predict":  # that is Dask's own to tell
         assert re.search(r"on worker tcp://\S+\d", str(raised.value))
 
@@ -237,7 +237,7 @@ def test_a_blind_worker_joins(two, arrays, tmp_path, caplog):
     noticed = Slowly(4, lambda: "cannot take part" in caplog.text)
     again = fit(arrays, two.client, tmp_path, n_estimators=12, callbacks=[at(3, join), noticed])
     assert again == expected
-    assert re.search(r"worker tcp://\S+ cannot take part: .*x/array.* is not there", caplog.text)
+    assert re.search(r"worker tcp://\S+ cannot take part: .*x/array.* is not visible", caplog.text)
 
 
 def traps_until(true: Callable[[], object]) -> None:
@@ -263,7 +263,7 @@ def test_the_data_change_and_a_worker_is_lost(done, two, arrays, tmp_path):
             y[:] = y[:][::-1]
         two.kill(two.alive()[0])
 
-    said = "its rows have changed|was in the store when it was listed|when the store was listed, and has"
+    said = "its rows have changed|was in the store when it was listed|when the store was listed, but has"
     with pytest.raises(StoreError, match=said):
         fit(arrays, two.client, tmp_path, n_estimators=12, callbacks=[at(3, change)])
 

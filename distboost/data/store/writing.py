@@ -254,6 +254,6 @@ def _check_written(blocks: StoredBlocks) -> None:
     lacking = blocks.n_blocks - len(blocks.candidates(blocks.arrays))
     if lacking:
         raise StoreError(
-            f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, but are not there for "
+            f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, but are not visible to "
             f"{here()}: some worker has another file system at that place. Give a path or URL that all workers share."
         )
