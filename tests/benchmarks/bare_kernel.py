@@ -1,4 +1,4 @@
-"""The histogram kernel alone: the bound that a round of training can be compared with."""
+"""The time of the histogram kernel alone, a lower bound for a round of training."""
 
 from __future__ import annotations
 

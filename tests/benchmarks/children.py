@@ -1,4 +1,4 @@
-"""Trainings in fresh processes, watched from outside."""
+"""Trainings in fresh processes, whose memory and times are measured from outside."""
 
 from __future__ import annotations
 

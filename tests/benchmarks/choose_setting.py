@@ -1,10 +1,10 @@
-"""Chooses the setting that the comparison runs distboost with: ``python -m tests.benchmarks.choose_setting``.
+"""Chooses distboost's setting for the comparison: ``python -m tests.benchmarks.choose_setting``.
 
-The test rows are never seen: the training rows are cut into five folds, each held out once. LightGBM is trained with
-its defaults on the others. A setting is rated by the seconds until distboost is as accurate, over all rows held out, as
-LightGBM after its 100 rounds, as a ratio to LightGBM's seconds. Chosen is the setting of the smallest geometric mean over
-the data sets; one that does not get there within `MAX_ROUNDS` counts as `MISSED`. LightGBM's own time multiplies all
-settings' ratios on a data set alike: it has no part in the choice.
+Test rows are not used: the training rows are divided into five folds, each held out once. LightGBM is trained with its
+defaults on the others. The score of a setting is the time until distboost reaches the accuracy of LightGBM after its 100
+rounds, over all held-out rows, divided by LightGBM's time. The setting with the smallest geometric mean over the data sets is
+chosen; one that does not reach the accuracy within `MAX_ROUNDS` scores `MISSED`. LightGBM's time is a common factor of all
+scores on a data set, so it does not affect the choice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHOSEN = Path(__file__).with_name("setting.json")
 N_FOLDS = 5
 LIGHTGBM_ROUNDS = 100  # its default
 MAX_ROUNDS = 150
-MISSED = 4.0  # the ratio of a setting that does not get there
+MISSED = 4.0  # the score of a setting that does not reach the accuracy
 
 GRID: list[dict[str, Any]] = [
     {"max_depth": depth, "learning_rate": rate, "max_features": features, "min_samples_leaf": rows}
@@ -35,7 +35,7 @@ GRID: list[dict[str, Any]] = [
 
 
 def curve(contender: Contender, splits: list[Split], n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds and accuracy after each round: sums over the folds, and the fraction of all rows held out."""
+    """Seconds after each round, summed over the folds, and the accuracy over all held-out rows."""
     seconds, right = np.zeros(n_rounds), np.zeros(n_rounds)
     for split in splits:
         seconds += contender.fit(split.X, split.y, n_rounds)
@@ -44,10 +44,10 @@ def curve(contender: Contender, splits: list[Split], n_rounds: int) -> tuple[np.
 
 
 def rate(name: str, settings: list[dict[str, Any]]) -> list[float]:
-    """The ratio of each setting on one data set."""
+    """The score of each setting on one data set."""
     splits = folds(name, N_FOLDS)
     rival, accuracy = curve(LightGBM(), splits, LIGHTGBM_ROUNDS)
-    # The fastest of three: other work on the machine only ever adds time.
+    # The fastest of three, because other work on the machine only adds time.
     total = min(rival[-1], *(curve(LightGBM(), splits, LIGHTGBM_ROUNDS)[0][-1] for _ in range(2)))
     ratios = []
     for setting in settings:
@@ -58,9 +58,9 @@ def rate(name: str, settings: list[dict[str, Any]]) -> list[float]:
 
 
 def table(settings: list[dict[str, Any]], ratios: np.ndarray) -> Table:
-    """Settings, the best first; ratios of shape (settings, data sets)."""
+    """Settings and scores (settings, data sets), the best first."""
     out = Table(
-        "setting", *NAMES, "mean", title="Rows held out: time to LightGBM's accuracy / LightGBM's time"
+        "setting", *NAMES, "mean", title="Held-out rows: time to LightGBM's accuracy / LightGBM's time"
     )
     overall = geometric_mean(ratios)
     for i in np.argsort(overall, kind="stable"):
@@ -69,7 +69,7 @@ def table(settings: list[dict[str, Any]], ratios: np.ndarray) -> Table:
 
 
 def geometric_mean(ratios: np.ndarray) -> np.ndarray:
-    """Over the data sets, of each setting."""
+    """The geometric mean over the data sets, for each setting."""
     return np.exp(np.log(ratios).mean(axis=1))
 
 
@@ -81,7 +81,7 @@ def describe(setting: dict[str, Any]) -> str:
 @click.command()
 @click.option("--write", is_flag=True, help="Keep the chosen setting in setting.json.")
 def main(write: bool) -> None:
-    """Rates all settings on training rows held out and prints them, the best first."""
+    """Rates all settings on held-out training rows and prints them, the best first."""
     console = Console(width=110)
     Distboost().fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 4, 2)  # compiles
     ratios = np.array([rate(name, GRID) for name in NAMES]).T

@@ -1,4 +1,4 @@
-"""What happens to a cluster's workers meanwhile: are they paused, restarted, do they spill?"""
+"""Watches the workers of a cluster: whether they are paused or restarted, and what they spill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long distboost takes from an empty process to its first model, before and after its kernels are compiled."""
+"""The time from an empty process to the first model, with and without compiled kernels."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """GD-MCBoost beside other boosting libraries, in one run: ``python -m tests.benchmarks.compare``.
 
-Every library is fitted for 200 rounds with two threads, binning included. The time after each round is taken during the
-fit; accuracies are measured afterwards, so that nobody's time holds any evaluation. Each fit is repeated, the libraries
-taking turns, and the fastest time to each round counts: other work on the machine only ever adds to it. The spread, median
-over fastest, says how much there was of it; a run with spreads far above 1 is worth repeating on a quieter machine.
+Every library is fitted for 200 rounds with two threads, binning included. The time is taken after every round; accuracies are
+measured afterwards, so that they are not part of the times. Each fit is repeated, the libraries taking turns, and the fastest
+time to each round counts, because other work on the machine only adds time. The spread, the median over the fastest time, shows
+how much it added: repeat a run with spreads far above 1 on a quieter machine.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Run(NamedTuple):
 
     seconds: np.ndarray
     accuracies: np.ndarray
-    spread: float  # the median repeat's time over the fastest's: far above 1 if other work got in the way
+    spread: float  # the median over the fastest time of the repeats: far above 1 if the machine was busy
 
 
 class Race(NamedTuple):
-    """distboost's way to the accuracy that LightGBM has by default."""
+    """When distboost reaches the accuracy of LightGBM's defaults."""
 
     accuracy: float
     lightgbm_seconds: float
@@ -60,7 +60,7 @@ class Race(NamedTuple):
 
 
 def run_all(contenders: list[Contender], split: Split, repeats: int) -> list[Run]:
-    """Fits all contenders in turn, as often as told."""
+    """Fits all contenders in turn, `repeats` times."""
     n_rounds = max(CHECKPOINTS)
     times = np.array([[each.fit(split.X, split.y, n_rounds) for each in contenders] for _ in range(repeats)])
     accuracies = [each.accuracies(split.X_test, split.y_test, n_rounds) for each in contenders]
@@ -70,7 +70,7 @@ def run_all(contenders: list[Contender], split: Split, repeats: int) -> list[Run
 
 
 def race(distboost: Distboost, own: Run, rival: Run, split: Split) -> Race:
-    """When distboost was as accurate as LightGBM after its default rounds."""
+    """Find the first round at which distboost is as accurate as LightGBM after its default rounds."""
     goal = float(rival.accuracies[LIGHTGBM_ROUNDS - 1])
     if first_round(own.accuracies, goal) is None:  # a longer fit of the same model
         seconds = distboost.fit(split.X, split.y, LONGEST)
@@ -105,14 +105,14 @@ def race_table(races: dict[str, Race]) -> Table:
     ratios = [found.ratio for found in races.values()]
     kept = np.median(ratios) <= LIMIT and max(ratios) <= LIMIT_EACH
     table.add_section()
-    verdict = f"median (limits: median {LIMIT}, each {LIMIT_EACH}: {'kept' if kept else 'not kept'})"
+    verdict = f"median (limits: median {LIMIT}, each {LIMIT_EACH}: {'met' if kept else 'not met'})"
     table.add_row(verdict, "", "", "", "", f"{np.median(ratios):.2f}")
     return table
 
 
 def cold_start_table() -> Table:
     """Seconds from an empty process to a first model."""
-    table = Table("", "import", "first fit and predict", "both", "limit", title="distboost's start")
+    table = Table("", "import", "first fit and predict", "both", "limit", title="Start of distboost")
     names = ("empty cache (compiles)", "after that")
     for name, seconds, limit in zip(names, first_fits(), (COLD_LIMIT, WARM_LIMIT), strict=True):
         table.add_row(name, *(f"{x:.2f} s" for x in (*seconds, sum(seconds))), f"{limit:.0f} s")
@@ -122,7 +122,7 @@ def cold_start_table() -> Table:
 def print_heading(console: Console, setting: dict) -> None:
     packages = ", ".join(f"{p} {_version(p)}" for p in ("distboost", "lightgbm", "xgboost", "scikit-learn"))
     console.print(f"{packages}; Python {platform.python_version()}, {THREADS} threads each")
-    console.print(f"distboost: {describe(setting)}, for all data sets; the others: their defaults\n")
+    console.print(f"distboost: {describe(setting)} on all data sets; the others with their defaults\n")
 
 
 def _version(package: str) -> str:

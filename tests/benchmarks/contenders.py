@@ -1,4 +1,4 @@
-"""The libraries that are compared: each is fitted with the time after every round, and asked about all afterwards."""
+"""The compared libraries: each fit records the time after every round; accuracies after every round are measured later."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What becomes of a training on three workers when one is killed, or stops: ``python -m tests.benchmarks.kill_a_worker measure``.
+"""What happens to a training if one of three workers is killed or stopped: ``python -m tests.benchmarks.kill_a_worker measure``.
 
-The same rows, the same signal, after a third of the rounds: for distboost, xgboost.dask and lightgbm.dask, each as it is
-without any settings for such cases. Every training is a process with a Dask cluster of its own, which restarts workers that
-die. What counts is what the caller of the fit sees, and after how long; who sees nothing within a deadline is said to hang.
+distboost, xgboost.dask and lightgbm.dask train on the same rows and receive the same signal after a third of the rounds,
+without any settings for such cases. Every training is a process with its own Dask cluster, which restarts workers that die.
+The benchmark records what the caller of the fit sees and when; a training without an outcome before the deadline "hangs".
 """
 
 from __future__ import annotations

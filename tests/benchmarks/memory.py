@@ -1,4 +1,4 @@
-"""How much memory a process and all it started take, and limits that they cannot pass."""
+"""The memory of a process and its children, and hard limits for it."""
 
 from __future__ import annotations
 

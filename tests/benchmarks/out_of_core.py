@@ -1,9 +1,8 @@
 """Training out of core, measured: ``python -m tests.benchmarks.out_of_core NAME [--rows ...]``.
 
-Each training runs in a fresh process. Its memory, with that of all processes it starts, is read from outside every 30
-ms, or as often as costs it little; the times are of a callback's time stamps inside. A first tiny training in the same
-process keeps the compiler out of the figures. Times are worth what the machine's other work leaves of them: figures that
-are compared are taken in turns.
+Each training runs in a fresh process. Another process reads its memory, and that of its children, every 30 ms, or less often if
+that would slow it down; a callback takes the times. A tiny training first excludes compilation from the figures. Trainings
+that are compared run in turns, because other work on the machine affects times.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def capped_options(command: Callable) -> Callable:
     group = click.option(
         "--cgroup",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="A control group (v2, or v1's memory controller) that is yours to use: the limit is put on a new one inside it. "
-        "Without it RLIMIT_DATA limits the process: its address space for data, of which less is resident.",
+        help="A control group (v2, or v1's memory controller) in which a new one with the limit is made. Without it, "
+        "RLIMIT_DATA limits the address space of the process for data, of which less is resident.",
     )
     cap = click.option(
         "--cap",
@@ -66,14 +65,14 @@ def capped_options(command: Callable) -> Callable:
 @benchmark(4_200_000, 256, 5, 3)
 @capped_options
 def capped(setting: Setting, cap_bytes: int, cgroup: Path | None) -> tuple[dict, Outcomes]:
-    """Many features in one process that can take no more than 1 GiB."""
+    """Many features, in one process with a hard limit of 1 GiB."""
     return run_capped(setting, Cap(cap_bytes, cgroup))
 
 
 @benchmark(17_000_000, 16, 10, 3)
 @capped_options
 def many_rows(setting: Setting, cap_bytes: int, cgroup: Path | None) -> tuple[dict, Outcomes]:
-    """Many rows and classes under the same limit: the scores do not fit either."""
+    """Many rows and classes under the same limit: not even the scores fit."""
     return run_capped(setting, Cap(cap_bytes, cgroup))
 
 
@@ -107,7 +106,7 @@ def run_capped(setting: Setting, cap: Cap) -> tuple[dict, Outcomes]:
 @benchmark(4_200_000, 256, 5, 3, "600MB")
 @click.option("--workers", "n_workers", default=2, show_default=True)
 def workers(setting: Setting, n_workers: int) -> tuple[dict, Outcomes]:
-    """Dask workers with little memory: are they paused, restarted, do they spill?"""
+    """Dask workers with little memory: whether they are paused or restarted, and what they spill."""
     limit = setting.memory_limit
     outcome = run(setting.job(memory_limit=limit, workers=n_workers, worker_memory=limit))
     found, peaks = outcome.first("cluster"), outcome.memory.process_peaks()
@@ -140,7 +139,7 @@ def workers(setting: Setting, n_workers: int) -> tuple[dict, Outcomes]:
 @click.option("--rivals", is_flag=True, help="Also xgboost.dask and lightgbm.dask.")
 @click.option("--repeats", default=3, show_default=True)
 def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcomes]:
-    """Two Dask workers with all rows in memory, beside the same training in one process."""
+    """Two Dask workers with all rows in memory, compared with the same training in one process."""
     jobs = {"in process": setting.job(), "on Dask": setting.job(workers=2)}
     if rivals:
         jobs |= {name: setting.job(name, workers=2, threads=1) for name in ("xgboost-dask", "lightgbm-dask")}
@@ -176,9 +175,9 @@ def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcom
 @benchmark(1_000_000, 256, 5, 4, "662MB")
 @click.option("--repeats", default=3, show_default=True)
 def throughput(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
-    """Streaming from local disk, beside the same training with everything resident; the page cache is warm.
+    """Streaming from local disk with a warm page cache, compared with the same training with all rows in memory.
 
-    The memory limit should leave no rows in memory: the table says how many there are.
+    The memory limit should leave no rows in memory; the table shows how many there are.
     """
     jobs = {"streaming": setting.job(memory_limit=setting.memory_limit), "resident": setting.job()}
     outcomes = in_turn(jobs, repeats)
@@ -204,7 +203,7 @@ def throughput(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
 @benchmark(1_000_000, 64, 5, 5, "560MB")
 @click.option("--repeats", default=1, show_default=True)
 def rival(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
-    """XGBoost's external memory on the same chunks, in one process each."""
+    """distboost and XGBoost's external memory on the same chunks, in one process each."""
     jobs = {
         "distboost": setting.job(memory_limit=setting.memory_limit),
         "XGBoost external memory": setting.job("xgboost-external"),
@@ -217,7 +216,7 @@ def rival(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
 @benchmark(1_000_000, 64, 5, 4, "560MB")
 @click.option("--doublings", default=3, show_default=True)
 def scaling(setting: Setting, doublings: int) -> tuple[dict, Outcomes]:
-    """Time and memory at n, 2n, 4n, 8n rows, streaming: time grows with the rows, memory does not."""
+    """Time and memory with n, 2n, 4n, 8n streamed rows: time should grow with the rows, memory should not."""
     sizes = [setting._replace(rows=setting.rows * 2**k) for k in range(doublings + 1)]
     outcomes = [run(size.job(memory_limit=setting.memory_limit)) for size in sizes]
     named = {str(size.rows): [outcome] for size, outcome in zip(sizes, outcomes, strict=True)}

@@ -1,8 +1,8 @@
 """One query over a pool on disk: ``python -m tests.benchmarks.pool``.
 
-A committee of 100 rounds of GAMBLE, taught 500 rows, is asked for the 10 rows that it would most like to know, of 5,000,000
-rows of 16 features: in this process on 2 threads, and on 2 Dask workers. What counts is the time of the query, and the memory
-above that of the processes while they are idle, libraries loaded and committee trained.
+A committee of 100 rounds of GAMBLE that was taught 500 rows asks for the 10 most useful of 5,000,000 rows of 16 features:
+in this process on 2 threads, and on 2 Dask workers. The benchmark measures the time of the query, and the memory above that
+of the idle processes, with libraries loaded and the committee trained.
 """
 
 from __future__ import annotations

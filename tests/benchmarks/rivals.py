@@ -1,4 +1,4 @@
-"""The same trainings by XGBoost and LightGBM: out of core, and on Dask."""
+"""The same trainings with XGBoost and LightGBM: out of core, and on Dask."""
 
 from __future__ import annotations
 

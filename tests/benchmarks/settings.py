@@ -1,4 +1,4 @@
-"""What the benchmarks out of core share: their data, their options, how they run trainings and report them."""
+"""Shared by the out-of-core benchmarks: data, options, running trainings, reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of memory are measured with."""
+"""The tools that measure memory and times in the benchmarks."""
 
 import subprocess
 import sys

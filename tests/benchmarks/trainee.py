@@ -1,7 +1,7 @@
-"""One training in a process of its own: a JSON description comes in on stdin, a line of JSON goes out for each mark.
+"""One training in a fresh process: reads a JSON description from stdin, writes a line of JSON for each mark.
 
-A mark is a name and the time (time.monotonic(), which is the same clock in all processes of a machine), and whatever
-belongs to it. What was marked stays known if the process is killed.
+A mark is a name, the time (time.monotonic(), which is the same clock in all processes of a machine) and further values. Marks
+that were written survive if the process is killed.
 """
 
 from __future__ import annotations
