@@ -1,4 +1,4 @@
-# Each set of packages is installed once: a file in the environment says that it is there.
+# Each set of packages is installed once: a file in the environment marks it as installed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 RUN := $(VENV)/bin/python
@@ -23,7 +23,7 @@ mutants: $(VENV)/.with-test
 bench: $(VENV)/.with-bench
 	$(RUN) -m tests.benchmarks.compare
 
-# In the order of what they say; each writes the data it needs, and keeps it for the next.
+# Each writes the data that it needs, and keeps them for the next.
 bench-memory: $(VENV)/.with-bench
 	$(OUT_OF_CORE) capped $(KEEP)
 	$(OUT_OF_CORE) many-rows $(KEEP)
