@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from hypothesis import settings
+
+# Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
+# threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
+multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.faults.warm"])
+dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 
 # The same examples on every run, and none kept on disk.
 settings.register_profile("distboost", database=None, deadline=None, derandomize=True, max_examples=60)
@@ -29,13 +36,19 @@ def blobs():
     return X, y
 
 
+class Clients(dict):
+    """Clients of clusters on this machine by their number of worker processes, started when they are first asked for."""
+
+    def __missing__(self, n: int) -> Client:
+        cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0")
+        self[n] = Client(cluster, set_as_default=False)
+        return self[n]
+
+
 @pytest.fixture(scope="session")
 def clients():
-    """Clients of clusters of 1, 2 and 3 worker processes on this machine."""
-    found = {}
-    for n in (1, 2, 3):
-        cluster = LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0")
-        found[n] = Client(cluster, set_as_default=False)
+    """clients[n]: the client of a cluster of n worker processes."""
+    found = Clients()
     yield found
     for client in found.values():
         client.close(timeout=30)

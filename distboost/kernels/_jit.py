@@ -7,16 +7,21 @@ import inspect
 import logging
 import pickle
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 log = logging.getLogger("distboost")
 _told = threading.Event()
+
+LONGEST_WAIT = 60.0  # seconds that a process waits for another to compile a kernel
 
 # No fastmath: the compiler must not reorder a row's arithmetic, so that its result does not depend on the row's position.
 _options: Any = {"nogil": True, "error_model": "numpy"}
@@ -43,6 +48,7 @@ def kernel(function: Any, *sources: Any) -> Any:
         return dispatcher
     try:
         dispatcher._cache = KernelCache(function, folders)
+        dispatcher.compile = _once(dispatcher.compile, dispatcher)
     except (RuntimeError, OSError) as error:  # no writable folder
         _tell(error)
     return dispatcher
@@ -55,7 +61,7 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         folders = Path(inspect.getfile(function)).parent, *folders
         stamp = self._impl.locator.get_source_stamp(), *map(_sources, folders)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = self._files = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -69,6 +75,54 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except Exception as error:  # noqa: BLE001 (a kernel works without its cache)
             _tell(error)
+
+    def path(self, sig: Any, target_context: Any) -> Path:
+        """The file of the machine code for these types of arguments."""
+        return self._files.path(self._index_key(sig, target_context.codegen()))
+
+
+def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[Any], Any]:
+    """`compile` of a kernel such that the processes of a machine, which often start together, compile it once."""
+
+    def compile_or_load(sig: Any) -> Any:
+        path = dispatcher._cache.path(sig, dispatcher.targetctx)
+        if path.exists():
+            return compile_kernel(sig)
+        with _locked(path.with_suffix(".lock")):
+            return compile_kernel(sig)  # this loads what another process has compiled in the meantime
+
+    return compile_or_load
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds a lock file, if possible: without it, code is compiled more than once, which does no harm."""
+    try:
+        file = path.open("wb")
+    except OSError:
+        yield
+        return
+    with file:
+        held = _lock(file)
+        try:
+            yield
+        finally:
+            if held:
+                path.unlink(missing_ok=True)
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Whether this process holds the lock; it waits while another process has it, but not forever."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        try:
+            flock(file, LOCK_EX | LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.02)
+        except OSError:  # the file system has no locks
+            return False
+    return False
 
 
 class _Files(IndexDataCacheFile):
@@ -84,7 +138,7 @@ class _Files(IndexDataCacheFile):
         self._any = f"{name}.*.nbc"
 
     def load(self, key: Any) -> Any:
-        path = self._path(key)
+        path = self.path(key)
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -97,7 +151,7 @@ class _Files(IndexDataCacheFile):
 
     def save(self, key: Any, code: Any) -> None:
         data = self._dump((key, code))
-        with self._open_for_write(str(self._path(key))) as file:
+        with self._open_for_write(str(self.path(key))) as file:
             file.write(hashlib.sha256(data).digest() + data)
         for path in self._folder.glob(self._any):
             if not path.name.startswith(self._name):  # compiled from other sources
@@ -107,7 +161,7 @@ class _Files(IndexDataCacheFile):
         for path in self._folder.glob(self._any):
             path.unlink(missing_ok=True)
 
-    def _path(self, key: Any) -> Path:
+    def path(self, key: Any) -> Path:
         return self._folder / f"{self._name}-{_digest(key)}.nbc"
 
 

@@ -16,7 +16,6 @@ from distributed import Client, Scheduler, Worker
 
 DEADLINE = 30.0  # seconds, for what takes one or two
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.faults.warm"])
 
 
 def until(true: Callable[[], object], what: str, seconds: float = DEADLINE) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,33 @@ def test_a_full_disk(first, with_mounts, tmp_path):
     assert found["model"] == first[1]["model"]
     assert done.stderr.count(TOLD) == 1
     assert "No space left on device" in done.stderr
+
+
+def test_processes_that_start_together_compile_once(tmp_path):
+    """One compiles; the others wait for its code, as the workers of a machine do."""
+    alone, _ = run(WEIGHTS, tmp_path / "alone")
+    call = next(line for line in WEIGHTS.splitlines() if line.startswith("response_weights("))
+    program = WEIGHTS.replace(call, f"print(flush=True)\ninput()\n{call}")
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
+    pipe = subprocess.PIPE
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True, env=environment
+                )
+            )
+            for _ in range(3)
+        ]
+        for process in processes:
+            process.stdout.readline()  # it has imported what it needs
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        found = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert sum(one["compiled"] for one in found) == alone["compiled"]
+    assert list(tmp_path.rglob("*.lock")) == []
 
 
 def altered(content: bytes) -> bytes:
