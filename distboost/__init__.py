@@ -7,8 +7,8 @@ from distboost import registry
 
 __version__ = "0.1.0"
 
-# Where the public names are. They are imported when first asked for: Dask, Numba and scikit-learn take seconds that
-# `distboost --help` need not.
+# The places of the public names. They are imported on first use: importing Dask, Numba and scikit-learn takes seconds, which
+# `distboost --help` does not need.
 _PLACES = {
     "Algorithm": "algorithms.base",
     "Progress": "model.history",

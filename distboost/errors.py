@@ -1,11 +1,11 @@
-"""Every error that distboost raises on purpose.
+"""All errors that distboost raises on purpose.
 
-Each message gives the value found, the limit, the place and what to do about it.
+Each message names the value found, the limit, the place and the remedy.
 """
 
 
 class DistboostError(Exception):
-    """The base of all errors of this library."""
+    """The base class of all errors of this library."""
 
 
 class DataError(DistboostError, ValueError):
@@ -17,7 +17,7 @@ class MissingChunkError(DataError):
 
 
 class StoreError(DistboostError, OSError):
-    """Data cannot be read or written, or do not have the content that was written: an array, a chunk, a scratch file."""
+    """An array, a chunk or a scratch file cannot be read or written, or its content is not what was written."""
 
 
 class BinnedStoreError(StoreError):
@@ -25,15 +25,15 @@ class BinnedStoreError(StoreError):
 
 
 class ModelFormatError(DistboostError, ValueError):
-    """A model file is truncated, altered, or of a version that this library does not know."""
+    """A model file is truncated, altered, or of an unknown version."""
 
 
 class CheckpointError(DistboostError, OSError):
-    """A checkpoint cannot be written: the disk is full, or its place is not to be written to."""
+    """A checkpoint cannot be written: for instance, the disk is full or the folder is not writable."""
 
 
 class LimitError(DistboostError, ValueError):
-    """A count passes what its type has been proven to hold, or a memory limit is too small."""
+    """A count exceeds what the integer sums can hold without overflow, or a memory limit is too small."""
 
 
 class ClusterError(DistboostError, RuntimeError):
@@ -41,4 +41,4 @@ class ClusterError(DistboostError, RuntimeError):
 
 
 class WorkerError(ClusterError):
-    """Something failed on a worker that would fail on every other: attributes `block`, `stage` and `worker` say where."""
+    """A failure on a worker that would also occur on any other. The attributes `block`, `stage` and `worker` say where."""

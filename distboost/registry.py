@@ -1,6 +1,6 @@
-"""The algorithms there are. A line here makes one an estimator, a choice of the command line and a subject of the tests.
+"""The registry of algorithms. A line here makes one an estimator, a choice of the command line and a subject of the tests.
 
-Light on purpose: the names must be known long before what they stand for is imported.
+This module imports no algorithm: the names must be available without slow imports.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# Name on the command line and in model files: where the algorithm is. Its estimator is called after the class.
+# The place of each algorithm, by its name on the command line and in model files. Its estimator is named after the class.
 PAPERS = {
     "cd-mcboost": "distboost.algorithms.mcboost.CDMCBoost",
     "gd-mcboost": "distboost.algorithms.mcboost.GDMCBoost",
@@ -35,11 +35,11 @@ ALGORITHMS = PAPERS | BASELINES
 
 
 def estimator_names(places: dict[str, str]) -> dict[str, str]:
-    """The name of each algorithm by the name of its estimator."""
+    """Return the name of each algorithm by the name of its estimator."""
     return {place.rpartition(".")[2] + "Classifier": name for name, place in places.items()}
 
 
 def algorithm(name: str) -> Any:
-    """The algorithm of this name; raises KeyError if there is none."""
+    """Return the algorithm with this name; raise KeyError if there is none."""
     module, _, attribute = ALGORITHMS[name].rpartition(".")
     return getattr(import_module(module), attribute)

@@ -23,9 +23,10 @@ def available_cores() -> int:
 
 
 class _SingleBlas:
-    """Limits BLAS to one thread for as long as any context is open.
+    """Limits BLAS to one thread while any context is open.
 
-    The limit applies to the whole process. Without a count, the first of two concurrent trainings to end would lift it for both.
+    The limit applies to the whole process. Contexts are counted: otherwise the first of two concurrent trainings to end would
+    lift the limit for both.
     """
 
     def __init__(self) -> None:
@@ -60,13 +61,13 @@ def _begin_thread(ended: threading.Event) -> None:
 
 
 def is_given_up() -> bool:
-    """Whether the `Threads.each` that this thread works for has ended, perhaps by an interrupt: nobody waits for the result."""
+    """Whether the `Threads.each` that this thread works for has ended, for instance by an interrupt: its result is not needed."""
     ended = getattr(_mine, "ended", None)
     return ended is not None and ended.is_set()
 
 
 class Threads:
-    """Runs functions over items on `n` threads, the calling one included. With one thread, this is a plain loop.
+    """Runs functions over items on `n` threads, including the calling one. With one thread, this is a plain loop.
 
     Parameters
     ----------
@@ -79,10 +80,10 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.n - 1, "distboost") if self.n > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Returns function(item) for all items, in order. Each thread takes the next item as soon as it is free.
+        """Return function(item) for all items, in order. Each thread takes the next item as soon as it is free.
 
-        If a call fails, no further call begins. Those that run are waited for, and the error of the first item that failed is
-        raised. `function` may call `map` too.
+        If a call fails, no further call begins. `map` waits for the running calls and raises the error of the first item that
+        failed. `function` may call `map` too.
         """
         items = list(items)
         if self._pool is None or len(items) < 2:
@@ -125,7 +126,7 @@ class Threads:
     def each(
         self, function: Callable[[Item], Result], items: Iterable[Item], at_once: int | None = None
     ) -> Generator[Result, None, None]:
-        """Yields function(item) for each item, in order. At most `at_once` calls run or have results that are not yet taken."""
+        """Yield function(item) for each item, in order. At most `at_once` calls run or have results that are not yet taken."""
         most = min(at_once or self.n, self.n)
         if most < 2:
             yield from map(function, items)
@@ -158,9 +159,9 @@ class Threads:
 
 
 def _wait_for_running(helpers: list[Future[Any]]) -> None:
-    """Cancels the helpers that have not started, as no items are left for them, and waits for the others.
+    """Cancel the helpers that have not started, as no items are left for them, and wait for the others.
 
-    To wait for a helper that has not started could be a deadlock: the pool's threads may be those that wait.
+    Waiting for a helper that has not started could be a deadlock: all threads of the pool may be waiting.
     """
     for helper in helpers:
         if not helper.cancel():

@@ -321,7 +321,9 @@ def test_a_header_changed_under_the_old_checksum(file):
     changed = content.replace(b'\\"learning_rate\\": 1.0', b'\\"learning_rate\\": 2.0')
     assert changed != content
     file.write_bytes(changed)
-    with pytest.raises(ModelFormatError, match=r"was altered: its checksum does not match\. Get it again"):
+    with pytest.raises(
+        ModelFormatError, match=r"was altered: its checksum does not match\. Copy the file again"
+    ):
         distboost.load(file)
 
 

@@ -372,7 +372,7 @@ def test_a_line_that_stays_cut(line, arrays, bucket):
         started = time.monotonic()
         with pytest.raises(
             StoreError,
-            match=rf"{what}.* cannot be read: .*tried up to 6 times: check the disk or the network",
+            match=rf"{what}.* cannot be read: .*tried up to 6 times\. Check the disk or the network",
         ):
             model().fit(*data)
         assert time.monotonic() - started < DEADLINE

@@ -28,17 +28,17 @@ FORMAT_VERSION = 1
 
 
 def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Writes a file. Equal headers and arrays give equal bytes."""
+    """Write a file. Equal headers and arrays give equal bytes."""
     publish(url, encoded(header, arrays))
 
 
 def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a file; raises ModelFormatError for anything else."""
+    """Read the header and the arrays of a file; raise ModelFormatError if it is not such a file."""
     return decoded(read(url), url)
 
 
 def encoded(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
-    """The file of a header and arrays."""
+    """Return the bytes of a file with this header and these arrays."""
     header = {"format": "distboost", "version": FORMAT_VERSION, **header}
     header["checksum"] = _checksum(header, arrays)
     return safetensors.numpy.save(
@@ -48,7 +48,7 @@ def encoded(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def decoded(content: bytes, url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays in the bytes of the file at `url`."""
+    """Return the header and the arrays in the bytes of the file at `url`."""
     where = f"{url} ({len(content)} bytes)"
     try:
         length = int.from_bytes(content[:8], "little")
@@ -67,16 +67,16 @@ def decoded(content: bytes, url: str) -> tuple[dict[str, Any], dict[str, np.ndar
         raise ModelFormatError(f"{where} is truncated or damaged: {error}.") from error
     if not intact:
         raise ModelFormatError(
-            f"{where} was altered: its checksum does not match. Get it again from where it was saved."
+            f"{where} was altered: its checksum does not match. Copy the file again from where it was saved."
         )
     return header, arrays
 
 
 def check_version(version: Any, where: str) -> None:
-    """Raises ModelFormatError unless this library can read this format version."""
+    """Raise ModelFormatError unless this library can read this format version."""
     if version != FORMAT_VERSION:
         raise ModelFormatError(
-            f"{where} has format version {version!r}; this library reads version {FORMAT_VERSION}. Install a newer distboost."
+            f"{where} has format version {version!r}, but this library reads version {FORMAT_VERSION}. Install a newer distboost."
         )
 
 
@@ -90,9 +90,9 @@ def _checksum(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
 
 
 def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatError) -> bytes:
-    """The bytes of a file; of a file with more than `most` bytes, the first `most` + 1.
+    """Read a file; if it has more than `most` bytes, only the first `most` + 1.
 
-    Raises an error of type `kind` if a local path leads to something else than a file, and IsADirectoryError if to a folder.
+    Raise IsADirectoryError if a local path is that of a folder, and an error of type `kind` if it is no regular file either.
     """
     filesystem, path = fsspec.core.url_to_fs(url)
     end = None if most is None else most + 1
@@ -105,8 +105,10 @@ def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatE
 def read_local(
     path: str | os.PathLike[str], end: int | None = None, kind: type[Exception] = ModelFormatError
 ) -> bytes:
-    """The bytes of a local file, or the first `end` of them."""
-    _check_regular(os.stat(path).st_mode, path, kind)  # opening a device or a pipe may already have effects
+    """Read a local file, or its first `end` bytes."""
+    _check_regular(
+        os.stat(path).st_mode, path, kind
+    )  # before opening, since opening a device or a pipe may have effects
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)  # the path may lead to another file by now
@@ -118,6 +120,4 @@ def _check_regular(mode: int, path: str | os.PathLike[str], kind: type[Exception
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
-        raise kind(
-            f"{os.fspath(path)} is {file_kind(mode)}, not a file: it is not read. Give the path of a file."
-        )
+        raise kind(f"{os.fspath(path)} is {file_kind(mode)}, not a regular file. Give the path of a file.")

@@ -17,7 +17,7 @@ from rich.progress import (
 
 @contextmanager
 def bar(title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """A function that draws how much is done: draw(completed, text beside the bar, total)."""
+    """Yield a function that updates the bar: draw(completed, text beside the bar, total)."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

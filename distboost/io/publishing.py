@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a power failure."""
+"""Publish files atomically: each exists completely or not at all, even after a power failure."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import StoreError
 
-PARTIAL = ".part"  # ends the name of a file that is being written; a process that is killed leaves it
+PARTIAL = (
+    ".part"  # the suffix of files that are being written; a process that is killed leaves such files behind
+)
 
 
 def publish(url: str, content: bytes) -> None:
-    """Writes a file at a path or URL. A reader sees the old file or the new one, never a part."""
+    """Write a file at a path or URL. Readers see the old file or the new one, never a part."""
     filesystem, path = fsspec.core.url_to_fs(url)
     if isinstance(filesystem, LocalFileSystem):
         check_replaceable(path)
         write_durably(path, content)
     else:
-        filesystem.pipe_file(path, content)  # an object store shows an object when it is whole
+        filesystem.pipe_file(path, content)  # an object store shows only complete objects
 
 
 def write_durably(path: str | os.PathLike[str], content: Any, suffix: str = PARTIAL) -> None:
-    """Writes a local file beside its place, forces it to disk, renames it, and forces the new name to disk.
+    """Write a local file under a temporary name, force it to disk, rename it, and force the new name to disk.
 
     Parameters
     ----------
     path : path-like
-        In a folder that exists.
+        The path of the file. Its folder must exist.
     content : bytes-like
     suffix : str, default=".part"
-        Ends the name of the file while it is written.
+        The suffix of the temporary name.
     """
     path = Path(path)
     beside = path.with_name(f"{path.name}.{uuid.uuid4().hex}{suffix}")
@@ -54,7 +56,7 @@ def write_durably(path: str | os.PathLike[str], content: Any, suffix: str = PART
 
 
 def force_names(folder: str | os.PathLike[str]) -> None:
-    """Forces the names in a folder to disk."""
+    """Force the names in a folder to disk."""
     if os.name == "nt":  # a folder cannot be opened there
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -65,7 +67,7 @@ def force_names(folder: str | os.PathLike[str]) -> None:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Raises StoreError if a local path leads to anything but a file. Of a link to a file, the link is replaced."""
+    """Raise StoreError if there is anything but a regular file at a local path. A symbolic link is itself replaced."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -77,7 +79,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
 
 
 def file_kind(mode: int) -> str:
-    """What a mode of `os.stat` calls something other than a file, in a message."""
+    """Describe, for messages, what a mode of `os.stat` stands for if it is no regular file."""
     if stat.S_ISDIR(mode):
         return "a folder"
     if stat.S_ISFIFO(mode):

@@ -1,6 +1,6 @@
-"""Retries of reads and writes after passing failures of disks and networks.
+"""Retry reads and writes after transient failures of disks and networks.
 
-There are three kinds of failure. *Passing* ones (an I/O error, a timeout, a lost connection) are retried at growing intervals
+There are three kinds of failure. *Transient* ones (an I/O error, a timeout, a lost connection) are retried at growing intervals
 until a deadline. *Damage* (content that cannot be decoded, or has another checksum) is read a second time, in case it was damaged
 in transit. All other errors (a full disk, no permission, a missing file) are raised at once.
 """
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bool = False) -> T:
-    """Returns call(), retrying it after passing failures.
+    """Return call(), retrying it after transient failures.
 
     Parameters
     ----------
@@ -62,14 +62,14 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
     what : str
         What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)".
     doing : str, default="read"
-        The participle of what is done.
+        The participle of the verb for the access, such as "read" or "written".
     reread : bool, default=False
         Whether damage is read a second time.
 
     Raises
     ------
     StoreError
-        If access fails for good. Damage and FileNotFoundError are raised as they are: the caller knows what they mean.
+        If access fails permanently. Damage and FileNotFoundError are raised unchanged: their meaning depends on the caller.
     """
     try:
         return call()
@@ -102,7 +102,7 @@ async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str 
 
 
 def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
-    """A call that raises `error` at its first attempt, as the real one has failed already; later attempts are real.
+    """Return a call whose first attempt raises `error`, which the real call has raised already; later attempts are real.
 
     So tenacity makes no object unless a call fails. Each of its objects has a `threading.local` in a reference cycle. If the
     garbage collector frees one while Dask's profiler lists the frames of all threads, CPython waits for a lock that it
@@ -174,9 +174,9 @@ def _is_remote(error: BaseException) -> bool:
 
 def _inaccessible(what: str, doing: str, error: Exception) -> StoreError:
     if _is_passing(error):
-        remedy = f"It was tried up to {ATTEMPTS} times: check the disk or the network, and start again."
+        remedy = f"distboost tried up to {ATTEMPTS} times. Check the disk or the network, and start again."
     elif isinstance(error, PermissionError):
         remedy = "Give this process the right to do that."
     else:
-        remedy = "Put that right, and start again."
+        remedy = "Correct the cause, and start again."
     return StoreError(f"{what} cannot be {doing}: {quoted(error)}. {remedy}")

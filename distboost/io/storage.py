@@ -33,25 +33,26 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-# Attributes of the group of a binned store: what it holds when it is complete, and what it is made from until then.
+# Attributes of the group of a binned store: its manifest once it is complete; until then, its data and parameters.
 MANIFEST, UNFINISHED = "distboost-binned", "distboost-unfinished"
 
 _PARTIAL = ".partial"
 
 
 class DurableStore(LocalStore):
-    """Local files that are there whole or not at all, also after a power failure.
+    """Local files that are complete or do not exist, even after a power failure.
 
-    Each file is written beside its place, forced to disk and renamed. Then its folder and each new folder above it are forced
-    to disk. If any step fails, all are repeated: what one `fsync` has failed to write may be lost even if the next one succeeds.
+    Each file is written under a temporary name, forced to disk and renamed. Then its folder and each new folder above it are
+    forced to disk. If any step fails, all are repeated: data that one `fsync` failed to write may be lost even if the next one
+    succeeds.
 
     Parameters
     ----------
     root : Path
     read_only : bool
     must_exist : bool, default=False
-        Never make the folder: a process that does not see it would write where no other process reads. This is set in every
-        store that was pickled, as it may be in another process.
+        Never make the folder: a process without access to it would write where no other process reads. This is set in every
+        unpickled store, since that may be in another process.
     """
 
     def __init__(self, root: Path, *, read_only: bool = False, must_exist: bool = False):
@@ -69,7 +70,7 @@ class DurableStore(LocalStore):
         """Raises StoreError if the folder must exist and does not."""
         if self._must_exist and not self.read_only and not self.root.is_dir():
             raise StoreError(
-                f"{self.root} is not visible to {here()}. If that is a worker on another machine: give a path or URL that all "
+                f"{self.root} is not visible to {here()}. If that is a worker on another machine, give a path or URL that all "
                 "workers share."
             )
 
@@ -106,7 +107,7 @@ class RemoteStore(FsspecStore):
 
 
 def local_path(url: str | os.PathLike[str]) -> Path | None:
-    """The path of a local file or folder; None for a URL that leads elsewhere."""
+    """Return the path of a local file or folder; None for a remote URL."""
     url = os.fspath(url)
     if url.startswith("file://"):
         return Path(url2pathname(urlsplit(url).path))
@@ -114,13 +115,13 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
 
 
 def exists(url: str) -> bool:
-    """Whether this process sees a file or folder at a path or URL."""
+    """Whether a file or folder at a path or URL is visible to this process."""
     filesystem, path = url_to_fs(url)
     return bool(filesystem.exists(path))
 
 
 def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: bool = False) -> Store:
-    """The zarr store at a path or URL. A folder that `must_exist` is never made."""
+    """Open the zarr store at a path or URL. With `must_exist`, a missing folder is not made."""
     path = local_path(url)
     if path is not None:  # absolute: another process may have another working directory
         return DurableStore(path.absolute(), read_only=read_only, must_exist=must_exist)
@@ -135,10 +136,10 @@ def is_in_memory(store: Store) -> bool:
 
 
 def is_binned(store: Store) -> bool:
-    """Whether a binned store is there, complete or not."""
+    """Whether there is a binned store, complete or not."""
     try:
         attributes = zarr.open_group(store, mode="r").attrs
-    except Exception:  # noqa: BLE001 (whatever else is there, or nothing)
+    except Exception:  # noqa: BLE001 (there is something else, or nothing)
         return False
     return MANIFEST in attributes or UNFINISHED in attributes
 
@@ -159,7 +160,7 @@ def read_array(url: str) -> np.ndarray:
     try:
         array = zarr.open_array(open_store(folder, must_exist=True), path=name, mode="r")
         key = array.metadata.encode_chunk_key((0,) * array.ndim)
-        if not sync(array.store.exists(f"{name}/{key}")):  # zarr would read the fill value
+        if not sync(array.store.exists(f"{name}/{key}")):  # otherwise zarr would read the fill value
             raise FileNotFoundError(f"it has no chunk {key}")
     except FileNotFoundError as error:
         raise StoreError(
@@ -170,12 +171,12 @@ def read_array(url: str) -> np.ndarray:
 
 
 def here() -> str:
-    """This process, in a message."""
+    """Describe this process, for messages."""
     return f"process {os.getpid()} on host {socket.gethostname()}"
 
 
 def listed(store: Store, prefix: str) -> set[str]:
-    """The keys that begin with a prefix."""
+    """Return the keys that begin with a prefix."""
     forget_listings(store)
     return retried(lambda: sync(_listed(store, prefix)), f"{store}/{prefix}", "listed")
 
@@ -202,7 +203,7 @@ def only_writer(url: str) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
         raise DataError(
-            f"{url!r} cannot be made a folder ({error.strerror}): give another place, or remove what is in the way."
+            f"cannot make the folder {url!r} ({error.strerror}). Give another place, or remove the file that is in the way."
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -212,7 +213,7 @@ def only_writer(url: str) -> Iterator[None]:
             yield
             return
         raise DataError(
-            f"another process is writing to {url!r} now: wait for it, or give another place."
+            f"another process is writing to {url!r} now. Wait for it, or give another place."
         ) from error
     try:
         yield
@@ -221,7 +222,7 @@ def only_writer(url: str) -> Iterator[None]:
 
 
 def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
-    """Writes the metadata of a group. An object store that can do so refuses if another process does the same meanwhile."""
+    """Write the metadata of a group; raise DataError if another process does the same, on object stores that can detect this."""
     metadata = GroupMetadata(attributes=attributes, zarr_format=3)
     (content,) = metadata.to_buffer_dict(default_buffer_prototype()).values()
     if not isinstance(store, FsspecStore):
@@ -234,12 +235,12 @@ def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
         sync(store.set("zarr.json", content))
     except FileExistsError as error:
         raise DataError(
-            f"another process has begun to write to {url!r}: wait for it, or give another place."
+            f"another process has begun to write to {url!r}. Wait for it, or give another place."
         ) from error
 
 
 def remove_all(store: Store, keep: Collection[str] = ()) -> None:
-    """Removes all keys of a store but those to `keep`. A local folder itself stays, as it may be locked."""
+    """Remove all keys of a store except those to `keep`. A local folder itself stays, since it may be locked."""
     if not isinstance(store, LocalStore):
         for key in listed(store, "") - set(keep):
             sync(store.delete(key))
@@ -254,19 +255,19 @@ def remove_all(store: Store, keep: Collection[str] = ()) -> None:
 
 
 def is_partial(key: str) -> bool:
-    """Whether a key is that of a file whose writer was killed before it was complete."""
+    """Whether a key is that of an unfinished file, whose writer was killed."""
     return key.endswith(_PARTIAL)
 
 
 def remove_partial_files(url: str) -> None:
-    """Removes the incomplete files that killed processes have left."""
+    """Remove the unfinished files of killed processes."""
     path = local_path(url)
     for partial in [] if path is None else path.rglob(f"*{_PARTIAL}"):
         partial.unlink(missing_ok=True)
 
 
 def check_space(url: str, needed: int) -> None:
-    """Raises StoreError unless a local disk has room for a store of `needed` bytes, including those already written."""
+    """Raise StoreError unless a local disk has room for a store of `needed` bytes, including those already written."""
     path = local_path(url)
     if path is None:
         return
@@ -277,7 +278,7 @@ def check_space(url: str, needed: int) -> None:
 
 @contextmanager
 def writing(url: str, needed: int) -> Iterator[None]:
-    """Turns errors of writing a store into StoreErrors; that of a full disk says that the store takes `needed` bytes in all."""
+    """Convert errors in writing a store to StoreErrors. That of a full disk names the `needed` bytes of the whole store."""
     try:
         yield
     except Exception as error:
@@ -286,8 +287,8 @@ def writing(url: str, needed: int) -> Iterator[None]:
         if isinstance(error, DistboostError) or not isinstance(error, OSError):
             raise
         raise StoreError(
-            f"the store {url!r} cannot be written: {quoted(error)}. Put that right and give the same command again, which goes "
-            "on from what has been written; or give another place."
+            f"the store {url!r} cannot be written: {quoted(error)}. Correct the cause and repeat the command, which continues "
+            "with what has been written; or give another place."
         ) from error
 
 
@@ -295,8 +296,8 @@ def _no_room(url: str, needed: int) -> StoreError:
     path = local_path(url)
     free = "" if path is None else f", and {_free(path)} are free there"
     return StoreError(
-        f"no room for the store {url!r}: it takes about {needed} bytes in all{free}. Make room and give the same command again, "
-        "which goes on from what has been written; or give another place."
+        f"no room for the store {url!r}: it takes about {needed} bytes in total{free}. Free some space and repeat the command, "
+        "which continues with what has been written; or give another place."
     )
 
 

@@ -1,7 +1,7 @@
-"""Temporary folders for data that do not fit in memory. They are removed after use, or when their owner has ended.
+"""Temporary folders for data that do not fit in memory. They are removed after use, or after their owner was killed.
 
-The owner of a local folder holds a lock on a file beside it, which the system drops when the process ends for any reason. The
-next process that makes such a folder at the same place removes the folders of killed processes.
+The owner of a local folder holds a lock on a file beside it. The system releases the lock when the process ends for any reason.
+The next process that makes such a folder at the same place removes the folders of killed processes.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ except ImportError:  # Windows
 _OWNER = ".owner"
 _OWNED = re.compile(r"distboost(-\w+)?-[0-9a-f]{12}\.owner")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-PATIENCE = 5.0  # seconds, while other threads may still write to a folder that is removed
+# Seconds for which the removal of a folder is repeated, since other threads may still write to it.
+PATIENCE = 5.0
 
 _owned: dict[Path, int] = {}  # the folders of this process, and the descriptors of their locks
 
 
 def temporary_url(base: str, name: str = "distboost") -> str:
-    """A unique path or URL."""
+    """Return a unique path or URL."""
     return f"{base.rstrip('/')}/{name}-{uuid.uuid4().hex[:12]}"
 
 
 @contextmanager
 def temporary_folder(base: str) -> Iterator[str]:
-    """A new folder at a path or URL. One at a URL stays if this process is killed."""
+    """Make a folder at a path or URL; remove it at the end. A folder at a URL stays if this process is killed."""
     url = temporary_url(base)
     path = local_path(url)
     try:
@@ -57,7 +58,7 @@ def temporary_folder(base: str) -> Iterator[str]:
             own(path)
         yield url
     except KeyboardInterrupt:
-        remove(url)  # it stays ours until we end: threads that still run may make it again
+        remove(url)  # this process still owns it until the end: threads that still run may make it again
         raise
     except BaseException:
         release(url)
@@ -66,7 +67,7 @@ def temporary_folder(base: str) -> Iterator[str]:
 
 
 def own(folder: Path) -> None:
-    """Makes a folder, removed when this process ends at the latest, and removes those of processes that have ended."""
+    """Make a folder, which is removed at the end of this process at the latest; remove those of processes that have ended."""
     folder = folder.absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -80,13 +81,13 @@ def own(folder: Path) -> None:
         with suppress(OSError):
             release(folder)
         raise StoreError(
-            f"no folder can be made in {folder.parent} ({error.strerror}): what does not fit in memory goes there. "
+            f"cannot make a folder in {folder.parent}, for data that do not fit in memory ({error.strerror}). "
             "Give another directory: scratch=..."
         ) from error
 
 
 def remove(url: str) -> None:
-    """Removes a folder at a path or URL with its content. An interrupt is raised after that."""
+    """Remove a folder at a path or URL with its content. An interrupt is raised only after that."""
     path = local_path(url)
     if path is None:
         filesystem, place = fsspec.core.url_to_fs(url)
@@ -101,7 +102,7 @@ def remove(url: str) -> None:
 
 
 def release(url: str | os.PathLike[str]) -> None:
-    """Removes a folder that is no longer needed: a local one if this process owns it, or any at a URL."""
+    """Remove a folder that is no longer needed: a local one if this process owns it, or any at a URL."""
     path = local_path(url)
     if path is None:
         remove(os.fspath(url))
@@ -115,7 +116,7 @@ def release(url: str | os.PathLike[str]) -> None:
 
 def _release(folder: Path) -> None:
     if folder not in _owned or not _removed(folder):
-        return  # others still write to it: our end or a later process removes it
+        return  # other threads still write to it: the end of this process, or a later process, removes it
     _owner_file(folder).unlink(missing_ok=True)
     descriptor = _owned.pop(folder)
     if descriptor >= 0:
@@ -124,7 +125,7 @@ def _release(folder: Path) -> None:
 
 
 def _removed(folder: Path, patience: float = PATIENCE) -> bool:
-    """Removes a folder, repeatedly while others write to it, and returns whether it is gone."""
+    """Remove a folder, repeatedly while other threads write to it; return whether it is gone."""
     until = time.monotonic() + patience
     while folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -143,7 +144,7 @@ def _owner_file(folder: Path) -> Path:
 
 
 def _kernel() -> str:
-    """The boot of this system, within which locks are valid; empty if unknown."""
+    """Return the id of this system's last boot, within which locks are valid; empty if it is unknown."""
     try:
         return _BOOT.read_text().strip()
     except OSError:
@@ -151,28 +152,28 @@ def _kernel() -> str:
 
 
 def _locked(owner: Path) -> int:
-    """Makes and locks the file that names the owner of a folder; the lock precedes the content."""
+    """Make and lock the file that names the owner of a folder. The file is locked before it gets its content."""
     descriptor = os.open(owner, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     kernel = _kernel()
     try:
         if fcntl is None:
             raise OSError
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError:  # a file system without locks: others cannot tell whether we live
+    except OSError:  # a file system without locks: other processes cannot tell whether this one is alive
         kernel = ""
     os.write(descriptor, json.dumps({"boot": kernel, "host": platform.node(), "pid": os.getpid()}).encode())
     return descriptor
 
 
 def _reclaim(base: Path) -> None:
-    """Removes the folders in `base` whose owners have certainly ended."""
+    """Remove the folders in `base` whose owners have certainly ended."""
     if fcntl is None:
         return
     with os.scandir(base) as entries:
         owners = [Path(entry.path) for entry in entries if _OWNED.fullmatch(entry.name)]
     for owner in owners:
         folder = owner.with_suffix("")
-        # Another process's folder may be gone by now, or may not be ours to change.
+        # Another process's folder may be gone by now, or this process may not have the permission to remove it.
         with suppress(OSError, ValueError):
             if folder not in _owned and _is_dead(owner) and _removed(folder, 0):
                 owner.unlink(missing_ok=True)
@@ -202,14 +203,14 @@ def _release_all() -> None:
 
 
 def _terminated(number: int, _frame: Any) -> None:
-    """Ends the process as the unhandled signal would."""
+    """End the process as the unhandled signal would."""
     _release_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 def _arm() -> None:
-    """Makes SIGTERM remove our folders, unless the user has installed a handler."""
+    """Make SIGTERM remove the folders of this process, unless the user has installed a handler."""
     if _in_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminated)
 
@@ -224,7 +225,7 @@ def _in_main_thread() -> bool:
 
 
 def _forget() -> None:
-    """In a fork: the folders are the parent's."""
+    """Forget all folders in a forked process: they belong to the parent."""
     for descriptor in _owned.values():
         with suppress(OSError):
             os.close(descriptor)

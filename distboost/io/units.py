@@ -1,10 +1,10 @@
-"""How sizes are written in messages."""
+"""Format sizes in messages."""
 
 from __future__ import annotations
 
 
 def megabytes(n_bytes: float) -> str:
-    """A number of bytes as people give limits: in MB of 10^6 bytes.
+    """Format a number of bytes in MB of 10^6 bytes.
 
     >>> megabytes(1_234_567), megabytes(2.5e9), megabytes(4_000)
     ('1.2 MB', '2,500 MB', '0.004 MB')

@@ -217,7 +217,7 @@ def test_a_read_that_fails_again_and_again(arrays, blobs):
     x = failing(arrays[0], key="c/2/1", error=error)
     said = (
         r"chunk c/2/1, rows 100 to 149 of X \(.*x\) cannot be read: OSError: \[Errno 5\] Input/output error\. "
-        r"It was tried up to 6 times: check the disk or the network"
+        r"distboost tried up to 6 times\. Check the disk or the network"
     )
     with pytest.raises(StoreError, match=said) as raised:
         model().fit(x, blobs[1])
@@ -237,7 +237,7 @@ def test_no_attempt_begins_after_the_deadline(arrays, blobs, monkeypatch):
     monkeypatch.setattr(retry, "DEADLINE", 0.05)
     monkeypatch.setattr(retry, "FIRST_WAIT", 0.04)
     x = failing(arrays[0], key="c/2/1", error=PASSING["EIO"])
-    with pytest.raises(StoreError, match="check the disk"):
+    with pytest.raises(StoreError, match=r"Check the disk"):
         model().fit(x, blobs[1])
     assert 2 <= x.store.reads <= 3
 
@@ -362,7 +362,7 @@ def test_damaged_metadata(what, arrays, blobs, log):
 def test_metadata_that_cannot_be_read(arrays, expected, saved, repaired):
     repair = unreadable(Path(arrays[0]) / "zarr.json")
     with pytest.raises(
-        StoreError, match=r"X: the metadata of the zarr array at .*x' cannot be read: .*check the disk"
+        StoreError, match=r"X: the metadata of the zarr array at .*x' cannot be read: .*Check the disk"
     ):
         model().fit(*arrays)
     repaired(repair)
@@ -390,7 +390,7 @@ def test_a_file_of_a_store_that_cannot_be_read(file, store, expected, saved, rep
     repair = unreadable(Path(store) / file)
     name = "edges" if file.startswith("edges") else "array bins" if file == "bins/zarr.json" else file
     with pytest.raises(
-        StoreError, match=rf"{name}.* of the binned store {store} cannot be read: .*check the"
+        StoreError, match=rf"{name}.* of the binned store {store} cannot be read: .*Check the"
     ) as raised:
         model().fit(store)
     assert not isinstance(raised.value, BinnedStoreError)
@@ -602,7 +602,7 @@ def test_a_disk_that_is_full_at_the_nth_write(way, arrays, disk, tmp_path, monke
         shutil.rmtree(place)
         full_at = next(writes) + nth
         with pytest.raises(
-            StoreError, match=rf"no room for the store '{place}': it takes about \d+ bytes in all, and \d+"
+            StoreError, match=rf"no room for the store '{place}': it takes about \d+ bytes in total, and \d+"
         ):
             distboost.bin(*arrays, str(place), memory_limit=memory)
         assert_nothing_partial(place)
@@ -620,7 +620,7 @@ def test_a_file_that_may_not_be_that_large(blobs, tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
     try:
         with pytest.raises(
-            StoreError, match=r"store/edges/c/\d cannot be written: .*File too large.*Put that right"
+            StoreError, match=r"store/edges/c/\d cannot be written: .*File too large.*Correct the cause"
         ):
             distboost.bin(*arrays, str(tmp_path / "store"))
     finally:
@@ -734,7 +734,7 @@ def test_writes_and_renames_that_fail(failing_calls, tmp_path):
     assert said.count("attempt 2 of 6") >= 10
     assert len(refused) == 4
     for line in refused:
-        assert re.search(r"store/\S+ cannot be written: OSError: \[Errno 5\].*check the disk", line)
+        assert re.search(r"store/\S+ cannot be written: OSError: \[Errno 5\].*Check the disk", line)
 
 
 def test_reads_of_streamed_rows_that_fail(failing_calls, tmp_path):
@@ -783,7 +783,7 @@ def test_scratch_that_cannot_be_read(scratch, tmp_path, repaired, log):
     extent = scratch.write(np.arange(100))
     repair = redirect(scratch, UNREADABLE, os.O_RDONLY)
     with pytest.raises(
-        StoreError, match=rf"bytes 0 to 799 of the scratch file in {tmp_path} cannot be read: .*check the"
+        StoreError, match=rf"bytes 0 to 799 of the scratch file in {tmp_path} cannot be read: .*Check the"
     ):
         scratch.read(extent)
     assert log.text.count("attempt") == retry.ATTEMPTS - 1

@@ -213,7 +213,7 @@ def test_a_folder_with_other_things_is_refused(few, tmp_path):
     with pytest.raises(DataError, match="there is something at"):
         distboost.bin(few[0], few[1], str(tmp_path / "folder"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be made a folder"):
+    with pytest.raises(DataError, match="cannot make the folder"):
         distboost.bin(few[0], few[1], str(tmp_path / "file"))
 
 
@@ -285,7 +285,7 @@ def test_a_disk_too_small(disk):
     X, y = np.zeros((70_000, 100), np.uint8), np.arange(70_000) % 2
     with pytest.raises(
         StoreError,
-        match=r"no room for the store '.*disk/store': it takes about \d{8} bytes in all, and \d{7} are free",
+        match=r"no room for the store '.*disk/store': it takes about \d{8} bytes in total, and \d{7} are free",
     ):
         distboost.bin(X, y, str(disk / "store"))
     assert not (disk / "store").exists()
@@ -313,7 +313,7 @@ def test_a_disk_that_fills_up(disk, tmp_path, monkeypatch):
     block_by_block = least_memory(*RawDataset.of(x, y, None).sources, 255, 2000)
     with pytest.raises(
         StoreError,
-        match=r"no room for the store '.*disk/store': it takes about \d{7} bytes in all, and \d+ are",
+        match=r"no room for the store '.*disk/store': it takes about \d{7} bytes in total, and \d+ are",
     ):
         distboost.bin(x, y, str(disk / "store"), memory_limit=block_by_block)
     assert list((disk / "store" / "bins").glob("c/*/0"))

@@ -178,13 +178,13 @@ def test_binning_that_was_interrupted(blobs, tmp_path):
     with pytest.raises(RuntimeError, match="the power went"):
         distboost.bin(failing, y, str(tmp_path / "store"))
     assert (tmp_path / "store").exists()
-    with pytest.raises(BinnedStoreError, match=r"interrupted before its manifest was written.*distboost bin"):
+    with pytest.raises(BinnedStoreError, match=r"interrupted before the manifest was written.*distboost bin"):
         GDMCBoostClassifier().fit(str(tmp_path / "store"))
 
 
 def test_a_group_that_is_no_store(tmp_path):
     zarr.create_group(str(tmp_path / "group"))
-    with pytest.raises(BinnedStoreError, match="is no binned store"):
+    with pytest.raises(BinnedStoreError, match="is not a binned store"):
         GDMCBoostClassifier().fit(str(tmp_path / "group"))
 
 
@@ -219,6 +219,6 @@ def test_a_store_of_fewer_bins(blobs, tmp_path):
 def test_nothing_is_overwritten(blobs, tmp_path):
     path = tmp_path / "store"
     zarr.create_array(str(path), data=np.arange(3))
-    with pytest.raises(DataError, match=r"there is something at .*store.* already: give another place"):
+    with pytest.raises(DataError, match=r"there is something at .*store.* already\. Give another place"):
         distboost.bin(*blobs, str(path))
     np.testing.assert_array_equal(zarr.open_array(str(path))[:], np.arange(3))

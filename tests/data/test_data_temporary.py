@@ -207,7 +207,7 @@ def pause(progress):
 def test_a_place_where_none_can_be_made(tmp_path):
     (tmp_path / "file").touch()
     with (
-        pytest.raises(StoreError, match=r"no folder can be made in .*file.*scratch="),
+        pytest.raises(StoreError, match=r"cannot make a folder in .*file.*scratch="),
         temporary.temporary_folder(str(tmp_path / "file")),
     ):
         pass

@@ -40,18 +40,18 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredBlocks:
-    """Arrays with the same rows, in blocks. It is sent to the workers that read or write them.
+    """Arrays of the same rows, in blocks. It travels to the workers that read or write them.
 
     Attributes
     ----------
     arrays : dict of zarr.Array
     url : str
-        Of the store.
+        URL or path of the store.
     rows : int
-        Of each block but the last.
+        Rows of each block except the last.
     n_rows : int
     needed : int
-        Bytes of the whole store, for the message where the disk is full.
+        Bytes of the whole store, for the message if the disk is full.
     """
 
     arrays: dict[str, zarr.Array[Any]]
@@ -65,7 +65,7 @@ class StoredBlocks:
         return -(-self.n_rows // self.rows)
 
     def of(self, first: int, stop: int) -> range:
-        """The blocks of rows first .. stop - 1."""
+        """Return the blocks of the rows first .. stop - 1."""
         return range(first // self.rows, -(-stop // self.rows))
 
     def span(self, block: int) -> slice:
@@ -85,7 +85,7 @@ class StoredBlocks:
         return written
 
     def place(self, name: str, block: int) -> str:
-        """The name of a block of an array in a message."""
+        """Return the name of a block of an array in messages."""
         span, key = self.span(block), chunk_key(self.arrays[name], block)
         return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.url}"
 
@@ -96,7 +96,7 @@ class StoredBlocks:
         return np.asarray(self.arrays[name][self.span(block)])
 
     def candidates(self, names: Iterable[str]) -> list[int]:
-        """The blocks for which all of these arrays have a chunk."""
+        """Return the blocks for which all of these arrays have a chunk."""
         found = None
         for name in names:
             array = self.arrays[name]
@@ -108,7 +108,7 @@ class StoredBlocks:
 
 @returned_when_freed()
 def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[Written]:
-    """The arrays of a block that are in the store; none if any of them cannot be read or fails its checksum."""
+    """Return the arrays of a block with their checksums; an empty list if any of them cannot be read or is damaged."""
     written = []
     for name in names:
         what = blocks.place(name, block)
@@ -117,7 +117,7 @@ def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[W
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 (codecs and stores raise anything; the array is made again)
-            log.warning("%s cannot be used (%s): it is made again", what, quoted(error))
+            log.warning("%s cannot be used (%s): it is written again", what, quoted(error))
             return []
         written.append(Written(name, block, checksum(content)))
     return written
@@ -132,7 +132,7 @@ def checksum(*arrays: np.ndarray) -> int:
 
 
 def block_array(group: zarr.Group, name: str, shape: tuple[int, ...], rows: int) -> zarr.Array[Any]:
-    """An array of the store, existing or new. It is not compressed, as quantile bins do not compress."""
+    """Open or make an array of the store. It is not compressed, since quantile bins do not compress."""
     return chunked_array(group, name, name, shape, _block_chunks(shape, rows))
 
 
@@ -148,7 +148,7 @@ def _block_chunks(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
 def chunked_array(
     group: zarr.Group, name: str, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...]
 ) -> zarr.Array[Any]:
-    """An array of type `kind` whose chunks carry checksums. An existing one with these chunks is kept, another one replaced."""
+    """Return an array of type `kind` with checksums in its chunks. An existing array is kept if it has these chunks."""
     present: zarr.Array[Any] = _present(group, name)
     if _is_of(present, kind, shape, chunks):
         return present
@@ -167,7 +167,7 @@ def _present(group: zarr.Group, name: str) -> Any:
     except Exception as error:
         if not is_damage(error):
             raise
-        log.warning("the metadata of %s are damaged (%s): it is made anew", what, quoted(error))
+        log.warning("the metadata of %s are damaged (%s): the array is made again", what, quoted(error))
         return None
 
 
@@ -187,6 +187,6 @@ def plain_array(group: zarr.Group, name: str, values: np.ndarray) -> None:
 
 
 def store_bytes(n_rows: int, n_features: int, rows: int, max_bins: int, keep_values: bool) -> int:
-    """About how many bytes a store takes: its last block takes as many as the others."""
+    """Return about how many bytes a store takes. Its last block takes as many as the others."""
     stored = -(-n_rows // rows) * min(rows, n_rows)
     return stored * (n_features * (9 if keep_values else 1) + 12) + 8 * max_bins * n_features + 2**16

@@ -21,18 +21,18 @@ from distboost.io.storage import MANIFEST, open_store
 
 STORE_VERSION = 3
 _COMPARED = {"checksum", "checksums", "source"}
-_REMEDY = "Bin the data again, after removing this store."
+_REMEDY = "Remove this store, then bin the data again."
 
 
 def array_shapes(made_from: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays that are cut into blocks."""
+    """Return the shapes of the arrays that are stored in blocks."""
     n, n_features = made_from["n_rows"], made_from["n_features"]
     shapes: dict[str, tuple[int, ...]] = {"bins": (n, n_features), "labels": (n,), "weights": (n,)}
     return {**shapes, "values": (n, n_features)} if made_from["keep_values"] else shapes
 
 
 def profile_entries(profile: Profile) -> dict[str, Any]:
-    """The entries of a profile in the manifest."""
+    """Return the entries of a profile in the manifest."""
     classes = profile.classes
     return {
         "class_dtype": classes.dtype.str,
@@ -50,7 +50,7 @@ def sealed(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal(entries: dict[str, Any]) -> int:
-    """The CRC-32 of a manifest, except the entries that are compared with the data: checksums of blocks, source."""
+    """Return the CRC-32 of a manifest, without the entries that are compared with the data: checksums of blocks, source."""
     covered = {name: value for name, value in entries.items() if name not in _COMPARED}
     return zlib.crc32(json.dumps(covered, sort_keys=True).encode())
 
@@ -68,7 +68,7 @@ def damaged(url: str, what: str) -> BinnedStoreError:
 
 
 def opened(url: str) -> tuple[zarr.Group | None, Any]:
-    """The group at a path or URL and its manifest; None for what does not exist."""
+    """Return the group at a path or URL, and its manifest; None for each that does not exist."""
     try:
         store = open_store(url)
         group = retried(lambda: zarr.open_group(store, mode="r"), f"zarr.json of the binned store {url}")

@@ -1,6 +1,6 @@
 """The passes that fill a binned store. Each consists of calls that read cells of raw arrays and write whole blocks.
 
-Blocks that are in the store already are not written again: so an interrupted binning continues.
+Blocks that are already in the store are not written again, so that an interrupted binning continues.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Progress:
     checksums: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def take_up(self, names: tuple[str, ...], at_once: int) -> None:
-        """Finds the blocks that are in the store and intact."""
+        """Find the blocks that are in the store and intact."""
         calls = ((self.blocks, names, block) for block in self.blocks.candidates(names))
         for written in self.work.each(verified, calls, at_once):
             self.add(written)
@@ -50,7 +50,7 @@ class Progress:
             self.checksums.setdefault(name, {})[block] = checksum
 
     def lacking(self, name: str, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Yields the stretches of rows among first .. stop - 1 whose blocks are not written yet."""
+        """Yield the spans of rows within first .. stop - 1 whose blocks are not written yet."""
         done = self.checksums.get(name, {})
         for there, blocks in groupby(self.blocks.of(first, stop), key=lambda block: block in done):
             if not there:
@@ -62,7 +62,7 @@ class Progress:
 
 
 def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress: Progress) -> None:
-    """The pass over labels and weights."""
+    """Write labels and weights, in one pass over them."""
     blocks, work = progress.blocks, progress.work
     at_once = plan.at_once(plan.labels)
     progress.take_up(("labels", "weights"), at_once)
@@ -93,7 +93,7 @@ def _write_labels(y: Any, weights: Any, first: int, shared: tuple[BinOptions, St
 def write_bins(
     x: Source, options: BinOptions, plan: IngestPlan, progress: Progress, group: zarr.Group
 ) -> None:
-    """The pass over the features."""
+    """Write the bins, in one pass over the features."""
     names = ("bins", "values") if options.keep_values else ("bins",)
     progress.take_up(names, plan.n_threads)
     if plan.merge is None:
@@ -103,7 +103,7 @@ def write_bins(
 
 
 def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Progress) -> None:
-    """Writes whole blocks, which fit in memory."""
+    """Write blocks directly: whole blocks fit in memory."""
     shared = progress.work.share((options, progress.blocks))
     calls = (
         (x.part(a, b), a, shared)
@@ -126,7 +126,7 @@ class _Bands:
     """Intermediate arrays of bins (and values): chunks are strips of rows by bands of features."""
 
     arrays: dict[str, zarr.Array[Any]]
-    blocks: StoredBlocks  # made of them
+    blocks: StoredBlocks  # the blocks made from them
 
     @property
     def rows(self) -> int:
@@ -141,7 +141,7 @@ class _Bands:
         return self.arrays["bins"]
 
     def chunks(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
-        """The strips and bands of some rows."""
+        """Yield the strips and bands of some rows."""
         n_bands = -(-self._any.shape[1] // self.columns)
         strips = range(first // self.rows, -(-stop // self.rows))
         return ((strip, band) for strip in strips for band in range(n_bands))
@@ -150,9 +150,9 @@ class _Bands:
 def _write_through_bands(
     x: Source, options: BinOptions, plan: IngestPlan, progress: Progress, group: zarr.Group
 ) -> None:
-    """Chunks are so tall that the blocks they belong to do not fit in memory: bands of features first, then blocks of them.
+    """Write bands of features first, then blocks made of them: chunks are so tall that whole blocks do not fit in memory.
 
-    One stretch of rows after another: the intermediate chunks are deleted as soon as they have become blocks.
+    Rows are processed span by span. Intermediate chunks are deleted as soon as they have become blocks.
     """
     assert plan.merge is not None
     work, (n, n_features) = progress.work, x.shape
@@ -175,7 +175,7 @@ def _write_through_bands(
 def _cells(
     bands: _Bands, strips: list[tuple[int, int]], a: int, b: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yields the cells of rows a .. b - 1 that lack some chunk."""
+    """Yield the cells of the rows a .. b - 1 that lack some chunk."""
     n_features = bands.arrays["bins"].shape[1]
     present = [listed(array.store, f"{array.path}/") for array in bands.arrays.values()]
     for band, first in enumerate(range(0, n_features, bands.columns)):
@@ -202,7 +202,7 @@ def _bin_band(x: Any, first: int, column: int, shared: tuple[BinOptions, _Bands]
 
 @returned_when_freed()
 def _merge_bands(first: int, stop: int, shared: tuple[BinOptions, _Bands]) -> list[Written]:
-    """Writes the blocks of a strip of rows, and deletes its intermediate chunks."""
+    """Write the blocks of a strip of rows, and delete its intermediate chunks."""
     _, bands = shared
     written = []
     for name, array in bands.arrays.items():
@@ -238,8 +238,8 @@ def _band_chunk(
         with suppress(OSError):
             delete_chunk(array, strip, band)  # so that it is written again
         raise BinnedStoreError(
-            f"{what} is gone or damaged: {quoted(error)}. Does another process write there? "
-            "Bin again: what is in the store is kept."
+            f"{what} is gone or damaged: {quoted(error)}. Make sure that no other process writes there, and bin again: the "
+            "blocks in the store are kept."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Reads blocks of a binned store, many times each."""
+"""Read blocks of a binned store, many times each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Stamp(NamedTuple):
-    """The identity of a file's content: another one means that the file was changed or replaced."""
+    """The identity of a file's content. It differs if the file was changed or replaced."""
 
     inode: int
     size: int
@@ -38,7 +38,7 @@ _intact: dict[Path, Stamp] = {}
 
 
 def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
-    """A block of an array, (rows, ...), compared with the checksum `expected`.
+    """Read a block of an array, (rows, ...), and compare it with the checksum `expected`.
 
     Raises
     ------
@@ -55,19 +55,19 @@ def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np
 
 
 def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T:
-    """Returns read(). If that part of a store is damaged or missing, raises BinnedStoreError, with `more()` in the message."""
+    """Return read(). If that part of a store is damaged or missing, raise BinnedStoreError, with `more()` in the message."""
     try:
         return retried(read, what, reread=True)
     except Exception as error:
         if not (is_damage(error) or isinstance(error, FileNotFoundError)):
             raise
         raise BinnedStoreError(
-            f"{what}: not what was written: {quoted(error)}{more()}. Bin the data again, after removing this store."
+            f"{what}: the content is not what was written: {quoted(error)}{more()}. Remove this store, then bin the data again."
         ) from error
 
 
 def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
-    """Reads a block, with unchanged errors.
+    """Read a block; raise errors as they are.
 
     A chunk on a local disk is verified once. As long as its file does not change, it is then read directly into the array: the
     store does not compress, and zarr's copies and checks would take longer than a histogram of few classes.
@@ -95,7 +95,7 @@ def _file(array: zarr.Array[Any], block: int) -> Path | None:
 
 
 def _read_intact(blocks: StoredBlocks, name: str, block: int, path: Path) -> np.ndarray | None:
-    """The block, which is at the head of its file; None if the file has changed."""
+    """Read the block, which is at the beginning of its file; return None if the file has changed."""
     array, span = blocks.arrays[name], blocks.span(block)
     content = empty((span.stop - span.start, *array.shape[1:]), array.dtype)
     with open(path, "rb", buffering=0) as file:

@@ -5,7 +5,7 @@ and the bin edges. One writer writes each chunk whole, with a checksum. The mani
 a store without it is incomplete. It has its own checksum, and holds a second checksum of each block, as zarr silently reads a
 missing chunk as the fill value.
 
-An incomplete store has another attribute, which says what it is made from, so that an interrupted binning can continue.
+An incomplete store has another attribute, which describes its data and parameters, so that an interrupted binning can continue.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from distboost.io.storage import open_store
 
 
 def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule) -> BinnedRows:
-    """One block of a store, compared with its checksums."""
+    """Read a block of a store, and compare it with its checksums."""
     found = {name: read_block(blocks, name, block, expected) for name, expected in checksums.items()}
     labels = found["labels"]
     return BinnedRows(
@@ -60,7 +60,7 @@ class BinnedStore:
 
     @staticmethod
     def is_at(url: Any) -> bool:
-        """Whether a path or URL leads to a zarr group (a binned store is one, an array is not) or to a damaged store."""
+        """Whether there is a zarr group (a binned store is one, an array is not) or a damaged store at a path or URL."""
         if not isinstance(url, (str, os.PathLike)):
             return False
         with suppress(BinnedStoreError):  # a damaged zarr.json: of a store or of an array
@@ -72,13 +72,13 @@ class BinnedStore:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BinnedStore:
-        """The store at a path or URL. Raises BinnedStoreError unless it is complete and of a known version."""
+        """Open the store at a path or URL; raise BinnedStoreError unless it is complete and of a known version."""
         url = os.fspath(url)
         group, manifest = opened(url)
         if group is None or not isinstance(manifest, dict):
             raise BinnedStoreError(
-                f"{url!r} is no binned store (no zarr.json there has its manifest), or binning was interrupted before its "
-                "manifest was written. Bin the data again: distboost bin."
+                f"{url!r} is not a binned store (its zarr.json has no manifest), or binning was interrupted before the manifest "
+                "was written. Bin the data again: distboost bin."
             )
         if manifest.get("version") != STORE_VERSION:
             raise BinnedStoreError(
@@ -102,13 +102,13 @@ class BinnedStore:
         def read() -> zarr.Array[Any]:
             array = self._group[name]
             if not is_block_array(array, name, shape, rows):
-                raise ValueError(f"it is {array}, not of shape {shape} in chunks of {rows} rows")
+                raise ValueError(f"it is {array}, expected shape {shape} in chunks of {rows} rows")
             return cast(zarr.Array[Any], array)
 
         return intact(read, f"the metadata of array {name} of the binned store {self.url}")
 
     def _checksums(self, name: str) -> list[int]:
-        """The checksums of the blocks of an array."""
+        """Return the checksums of the blocks of an array."""
         found: list[int] = self._manifest["checksums"].get(name, [])
         n = -(-self.n_rows // self._manifest["block_rows"])
         if len(found) != n:
@@ -116,10 +116,10 @@ class BinnedStore:
         return found
 
     def check_unchanged(self) -> None:
-        """Does nothing: reads compare each block with its checksum."""
+        """Do nothing: reads compare each block with its checksum."""
 
     def missing_chunks(self, policy: str) -> list[str]:
-        """Returns no warnings: reading a missing chunk of a binned store is an error."""
+        """Return no warnings: reading a missing chunk of a binned store is an error."""
         return []
 
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
@@ -137,8 +137,8 @@ class BinnedStore:
         m = self._manifest
         if keep_values and not m["keep_values"]:
             raise DataError(
-                f"the binned store {self.url!r} holds bins, no raw values, and similarities measure distances between values. "
-                "Give fit the arrays that the store was made from, or learn from bins (REBEL: weak_learner='tree')."
+                f"the binned store {self.url!r} has bins but no raw values, and similarities measure distances between values. "
+                "Bin with keep_values=True, give fit the raw arrays, or learn from bins (REBEL: weak_learner='tree')."
             )
         rule = WeightRule(np.ones(len(profile.classes)))
         if class_weight is not None:

@@ -1,4 +1,4 @@
-"""Bins rows into a store, or continues an interrupted binning."""
+"""Bin rows into a store, or continue an interrupted binning."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def write_store(
     keep_values: bool = False,
     profile: Profile | None = None,
 ) -> BinnedStore:
-    """Bins the rows into a store at a path or URL.
+    """Bin the rows into a store at a path or URL.
 
-    An existing store of the same rows is used as it is. An interrupted one is continued.
+    A complete store of the same rows is used as it is. An interrupted binning continues.
 
     Parameters
     ----------
@@ -71,18 +71,18 @@ def write_store(
     max_bins, seed : int
     work : TaskRunner
     memory : int or None, default=None
-        Bytes that this work may take in each process, libraries and arrays held by the caller not counted.
+        Bytes that this work may take in each process, without libraries and arrays that the caller holds.
     keep_values : bool, default=False
-        Store the values beside the bins, for the algorithms that measure distances.
+        Store the values beside the bins, for algorithms that measure distances.
     profile : Profile or None, default=None
-        The edges to bin by, perhaps of other rows; None: a scan finds them.
+        A profile with the bin edges, which may come from other rows. None: a scan finds the edges.
 
     Raises
     ------
     DataError
-        If the data cannot be used, or if something else is there already.
+        If the data cannot be used, or if the place already contains something else.
     LimitError
-        If the memory does not suffice.
+        If the memory is too small.
     StoreError
         If the disk is full.
     """
@@ -128,7 +128,7 @@ def _write(
     needed: int,
     profile: Profile | None,
 ) -> BinnedStore:
-    """Writes what a store still lacks."""
+    """Write the missing parts of a store."""
     remove_partial_files(url)
     with writing(url, needed):
         group = _begun(url, made_from)
@@ -152,7 +152,7 @@ def _write(
 
 
 def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
-    """The complete store at this place; None if there is none. Raises DataError if it is of other data or parameters."""
+    """Return the complete store at this place, or None; raise DataError if it has other data or parameters."""
     group, manifest = opened(url)
     if group is None or manifest is None:
         return None  # `_begun` checks what else is there
@@ -164,7 +164,7 @@ def _complete(url: str, made_from: dict[str, Any]) -> BinnedStore | None:
 
 
 def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
-    """The group of an interrupted store, or of a new one."""
+    """Return the group of an interrupted store, or of a new one."""
     store = open_store(url, read_only=False)
     path, present = local_path(url), False
     try:
@@ -181,18 +181,18 @@ def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
         if present:
             raise _occupied(url, "something") from error
         raise StoreError(
-            f"cannot write to {url!r}: {type(error).__name__}: {error}. Does the bucket exist, and may you write to it?"
+            f"cannot write to {url!r}: {type(error).__name__}: {error}. Check that the bucket exists and is writable."
         ) from error
     if any(unfinished.get(name) != value for name, value in made_from.items()):
         raise _occupied(url, "an unfinished store of other data or parameters" if unfinished else "something")
     if present:
         check_seal(url, unfinished)
-        log.info("the binned store %s was interrupted: what is there is kept", url)
+        log.info("continuing the interrupted binning of %s", url)
     return group
 
 
 def _occupied(url: str, what: str) -> DataError:
-    return DataError(f"there is {what} at {url!r} already: give another place, or remove it first.")
+    return DataError(f"there is {what} at {url!r} already. Give another place, or remove it first.")
 
 
 def _blocks(group: zarr.Group, url: str, made_from: dict[str, Any], needed: int) -> StoredBlocks:
@@ -212,7 +212,7 @@ def _scanned(
     progress: Progress,
     profile: Profile | None,
 ) -> Profile:
-    """The profile of the rows. The store keeps it, so that a continued binning does not scan again.
+    """Return the profile of the rows. The store keeps it, so that a continued binning does not scan again.
 
     If there are weights, labels and weights are written first: the scan of the features reads them from the store, whose chunks
     are small.
@@ -244,16 +244,16 @@ def _found(
             weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
         edges = ingest.scan_edges(sources.x, weights, options, work, plan)
     except (DataError, LimitError):
-        remove_all(group.store)  # the data are at fault: nothing to continue
+        remove_all(group.store)  # the data are invalid: there is nothing to continue
         raise
     return Profile(data.n_rows, classes, scans, edges)
 
 
 def _check_written(blocks: StoredBlocks) -> None:
-    """Raises StoreError unless this process sees all blocks that workers have written."""
+    """Raise StoreError unless this process can read all blocks that workers have written."""
     lacking = blocks.n_blocks - len(blocks.candidates(blocks.arrays))
     if lacking:
         raise StoreError(
             f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, but are not visible to "
-            f"{here()}: some worker has another file system at that place. Give a path or URL that all workers share."
+            f"{here()}: some worker has another file system at that path. Give a path or URL that all workers share."
         )
