@@ -108,7 +108,7 @@ def read_local(
     """Read a local file, or its first `end` bytes."""
     _check_regular(
         os.stat(path).st_mode, path, kind
-    )  # before opening, since opening a device or a pipe may have effects
+    )  # before opening, which may have effects on devices and pipes
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)  # the path may lead to another file by now
