@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,7 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import distboost
-from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost import GAMBLEClassifier, GDMCBoostClassifier, StagewiseBoostClassifier
+from distboost.algorithms.mcboost import GDMCBoost
+from distboost.algorithms.stagewise import StagewiseBoost
+from distboost.algorithms.tables import LARGEST_TABLE, table_size
 from distboost.cli import main
 from distboost.data import ingest
 from distboost.data.parts import ZarrPart
@@ -208,7 +212,7 @@ def test_histograms_kept_at_a_time(parameters, nodes):
 def test_a_sum_per_class_costs_what_it_takes():
     """GAMBLE's rows add one number to a histogram, GD-MCBoost's one for each class: 8 bytes of a row, not 8 K."""
     gamble, residuals = (
-        distboost.plan(model, n_rows=10**6, n_features=16, n_classes=26).parts[2]
+        distboost.plan(model, n_rows=10**6, n_features=16, n_classes=26).parts[3]
         for model in (GAMBLEClassifier(), GDMCBoostClassifier())
     )
     assert gamble.n_bytes < residuals.n_bytes
@@ -329,6 +333,87 @@ print(peak() - before - X.nbytes, plan.n_bytes - plan.parts[0].n_bytes, plan.par
     assert taken < 0.8 * promised
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(
+    ("classifier", "size"),
+    [
+        (lambda **given: GDMCBoostClassifier(max_depth=5, **given), 32 * 60**2),
+        (lambda **given: StagewiseBoostClassifier(loss="logistic", **given), 2 * 60**2 * 19),
+    ],
+    ids=["table of a tree", "logistic slopes"],
+)
+def test_sums_take_what_the_plan_says(classifier, size, n_threads, monkeypatch):
+    """The sums of all threads, and the result: the most that is allocated while a round learns."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 100)
+    taken = []
+
+    def measured(learn):
+        def traced(*arguments):
+            tracemalloc.start()
+            try:
+                found = learn(*arguments)
+                taken.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+            return found
+
+        return traced
+
+    for algorithm in (GDMCBoost, StagewiseBoost):
+        monkeypatch.setattr(algorithm, "learn", measured(algorithm.learn))
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) % 60
+    X = rng.normal(size=(2000, 3)) + y[:, None]
+    model = classifier(n_estimators=3, max_bins=16, n_jobs=n_threads).fit(X, y)
+    [sums] = [part for part in model.memory_plan_.parts if part.name == "sums"]
+    assert sums.n_bytes == (n_threads + 2) * 8 * size
+    # The first round also compiles kernels and allocates the histograms of a tree.
+    assert 0.4 * sums.n_bytes < max(taken[1:]) < 1.1 * sums.n_bytes
+
+
+def test_a_larger_reduction_leaves_less_room_for_rows(monkeypatch):
+    def planned(limit):
+        return distboost.plan(gd(memory_limit=limit), **LARGE, n_threads=2)
+
+    def refused():
+        with pytest.raises(LimitError) as error:
+            planned("1MB")
+        return parse_bytes(named(error))
+
+    before, least = planned("1GB"), refused()
+    monkeypatch.setattr(GDMCBoost, "reduction_size", lambda *arguments: 10**7)
+    after = planned("1GB")
+    sums = [next(part.n_bytes for part in found.parts if part.name == "sums") for found in (before, after)]
+    assert sums == [4 * 8 * 64 * 5**2, 4 * 8 * 10**7]
+    assert after.n_bytes <= after.limit
+    row = before.parts[3].n_bytes / before.resident
+    assert before.resident - after.resident == pytest.approx((sums[1] - sums[0]) / row, abs=2)
+    assert abs(refused() - least - (sums[1] - sums[0])) <= 10**6
+
+
+def test_the_sums_of_workers_meet_in_the_process_that_leads():
+    model = StagewiseBoostClassifier(loss="logistic")
+    size = 8 * 2 * 100**2 * 19
+    found = distboost.plan(model, n_rows=10**6, n_features=16, n_classes=100, n_workers=3, n_threads=2)
+    of_worker, of_leader = (
+        next(part.n_bytes for part in parts if part.name == "sums") for parts in (found.parts, found.leader)
+    )
+    assert (of_worker, of_leader) == (2 * size, 8 * size)
+
+
+@pytest.mark.parametrize("n_classes", [2, 26, 300, 3000])
+def test_a_table_has_as_many_leaves_as_it_may(n_classes):
+    """Trees of fewer leaves have larger tables than those whose tables are too large."""
+    for n_leaves in (1, 2, 3, 64, 10**6):
+        largest = 0
+        for n in {2, *range(1, min(n_leaves, 200) + 1), max(LARGEST_TABLE // n_classes**2, 1), n_leaves}:
+            if n <= max(n_leaves, 2):
+                whole = n * n_classes**2
+                parts = max(2 * n * n_classes, 2 * n_classes**2)
+                largest = max(largest, whole if whole <= LARGEST_TABLE else parts)
+        assert table_size(n_leaves, n_classes) == max(largest, 2 * n_classes**2)
+
+
 def test_few_rows_have_few_bins_and_few_nodes():
     few = distboost.plan(gd(), n_rows=30, n_features=1000, n_classes=5)
     assert few.parts[1].n_bytes == 20 * 1000 * 31 * 8 * 8
@@ -353,6 +438,7 @@ def test_plan_as_a_table():
         "libraries",
         "histograms",
         "32 nodes",
+        "sums",
         "resident rows",
         "streamed rows",
         "in all",

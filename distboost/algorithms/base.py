@@ -149,6 +149,13 @@ class Algorithm(ABC):
         found = self.typical_statistic()
         return vector_bytes(self.n_classes, wide=True) if found is None else found.row_bytes(self.n_classes)
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        """The most numbers that one reduction returns, in trees of at most `n_leaves` leaves and trainings of `n_rounds` rounds.
+
+        The memory plan counts them. 0: the steps follow from the sums of the histograms.
+        """
+        return 0
+
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
         """Raises DataError if the parameters contradict each other or the number of classes."""
 

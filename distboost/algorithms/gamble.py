@@ -54,6 +54,9 @@ class GAMBLE(Algorithm):
     def statistic(self, round: int) -> ClassWeights:
         return ClassWeights(self.weighting)
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return ClassSums(self.weighting).size(n_leaves, self.n_classes)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)

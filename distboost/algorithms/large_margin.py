@@ -21,7 +21,7 @@ import numpy as np
 
 from distboost.algorithms.base import Algorithm, parameter, signs, softmax
 from distboost.algorithms.constraints import Interval, StrOptions
-from distboost.algorithms.tables import side_table
+from distboost.algorithms.tables import side_table, table_size
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -70,6 +70,9 @@ class LargeMargin(Algorithm):
 
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting, wide=True)
+
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return table_size(n_leaves, self.n_classes)
 
     def steepest_stump(self, rows: Rows, grow: TreeGrower) -> SignedTree:
         """Eq. 10: the stump of steepest descent, over all classes r. It has one leaf if no split lowers the loss."""

@@ -34,7 +34,7 @@ from distboost.algorithms.base import (
 )
 from distboost.algorithms.constraints import StrOptions
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
-from distboost.algorithms.tables import LARGEST_TABLE, side_table
+from distboost.algorithms.tables import LARGEST_TABLE, side_table, table_size
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -105,6 +105,9 @@ class CDMCBoost(MCBoost):
         j = (round - 1) % (self.n_classes - 1)
         return ProjectedResiduals(self.weighting, self._codewords[:, j])
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return table_size(n_leaves, self.n_classes)
+
     @cached_property
     def _codewords(self) -> np.ndarray:
         return simplex(self.n_classes)
@@ -153,6 +156,11 @@ class GDMCBoost(MCBoost):
 
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting, wide=self.leaf == "codeword")
+
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        if self.leaf == "codeword":
+            return HitsAndMisses(self.weighting).size(n_leaves, self.n_classes)
+        return table_size(n_leaves, self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # Eq. 32: f*, the tree of steepest descent.

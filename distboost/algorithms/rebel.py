@@ -33,7 +33,7 @@ from distboost.algorithms.constraints import StrOptions
 from distboost.kernels import similarity as kernels
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.similarity.search import SEARCH_BYTES, Similarity, SimilaritySearch
+from distboost.similarity.search import SEARCH_BYTES, Similarity, SimilaritySearch, largest_sums
 from distboost.trees.grower import TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
@@ -102,6 +102,9 @@ class REBEL(Algorithm):
         if not self.needs_values:
             return super().row_bytes(n_features)
         return 8 * n_features + SEARCH_BYTES + 8 * self.n_classes
+
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return largest_sums(self.n_classes) if self.needs_values else 0
 
     def statistic(self, round: int) -> CodeSides | None:
         return None if self.needs_values else CodeSides(self.weighting)

@@ -30,6 +30,7 @@ from distboost.algorithms.base import (
 from distboost.algorithms.constraints import Interval
 from distboost.algorithms.large_margin import LargeMargin, SignedTree, ε
 from distboost.algorithms.solvers.coefficients import (
+    POINTS,
     Coefficients,
     exponential_coefficients,
     logistic_coefficients,
@@ -82,6 +83,14 @@ class StagewiseBoost(LargeMargin):
         # The deeper tree's statistic is kept beside the stump's.
         return stump + self._of_class(0).row_bytes(self.n_classes)
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        largest = super().reduction_size(n_leaves, n_rounds)
+        if self.loss == "exponential":
+            return largest
+        nothing = np.zeros(0)
+        slopes = LogisticSlopes(self.weighting, nothing, nothing, POINTS)
+        return max(largest, slopes.size(n_leaves, self.n_classes))
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         found = self.steepest_stump(rows, grow)
         if found.tree.n_leaves > 1 and self.max_depth != 1:
@@ -113,7 +122,8 @@ class StagewiseBoost(LargeMargin):
 
         def slopes(centre: np.ndarray, nodes: np.ndarray) -> np.ndarray:
             reduction = LogisticSlopes(self.weighting, found.h, centre, nodes)
-            U: np.ndarray = rows.sums(reduction, found.tree.leaves) * np.exp(rows.shift_of(reduction))
+            U: np.ndarray = rows.sums(reduction, found.tree.leaves)
+            U *= np.exp(rows.shift_of(reduction))  # in place: it may be large
             return U
 
         return logistic_coefficients(slopes, self.n_classes, self.nu, LARGEST_RATIO)

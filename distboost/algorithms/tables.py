@@ -14,6 +14,14 @@ from distboost.weights.margin import ClassPairs, HitsAndMisses, MarginWeights
 LARGEST_TABLE = 2**22
 
 
+def table_size(n_leaves: int, n_classes: int) -> int:
+    """The most numbers in one reduction of `side_table`, for trees of at most `n_leaves` leaves."""
+    # The table of a tree, or those of its two sides, of K x K sums each; the hits and misses, if the tree has too many leaves.
+    tables = max(min(n_leaves, LARGEST_TABLE // n_classes**2), 2)
+    largest = tables * n_classes**2
+    return largest if n_leaves <= tables else max(largest, 2 * n_leaves * n_classes)
+
+
 def side_table(
     rows: Rows, tree: Tree, weighting: MarginWeights, choose: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -98,6 +98,7 @@ def _staging(
         data.weighted or estimator.class_weight is not None,
         parse_limit(estimator.memory_limit),
         None if estimator.scratch is None else os.fspath(estimator.scratch),
+        estimator.n_estimators,
     )
 
 

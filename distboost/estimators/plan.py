@@ -61,6 +61,7 @@ def plan(
         estimator.max_bins,
         np.dtype(estimator.score_dtype).itemsize,
         weighted or estimator.class_weight is not None,
+        n_rounds=estimator.n_estimators,
     )
     on_cluster = n_workers is not None
     threads = n_threads or (1 if on_cluster else threads_of(estimator) or available_cores())

@@ -19,6 +19,11 @@ class Best(NamedTuple):
         return min(self, other, key=lambda best: best[:2])
 
 
+def better(one: Best | None, other: Best | None) -> Best | None:
+    """Return the better of the best rows of two parts; a part without rows has none."""
+    return one.combined(other) if one and other else one or other
+
+
 class Reduced(NamedTuple):
     """A part of an answer: parts combine by adding sums, taking the larger maxima and the better best, in any order."""
 
@@ -28,8 +33,14 @@ class Reduced(NamedTuple):
 
     def combined(self, other: Reduced) -> Reduced:
         """Return the answer over the rows of both parts."""
-        best = self.best.combined(other.best) if self.best and other.best else self.best or other.best
+        best = better(self.best, other.best)
         return Reduced(self.sums + other.sums, np.maximum(self.maxima, other.maxima), best)
+
+    def add(self, other: Reduced) -> Reduced:
+        """Return the answer over the rows of both parts, in the arrays of this one: large sums need no third array."""
+        np.add(self.sums, other.sums, out=self.sums)
+        np.maximum(self.maxima, other.maxima, out=self.maxima)
+        return self._replace(best=better(self.best, other.best))
 
     def copied(self) -> Reduced:
         """Return a copy that can be written to."""

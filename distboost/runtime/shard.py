@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, reduce
+from queue import LifoQueue
 from typing import TypeVar
 
 import numpy as np
@@ -149,19 +150,25 @@ class Shard:
         """Compute the reduction over the rows of each leaf."""
         self._begin(question.root)
 
-        # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks.
-        accumulators: deque[Reduced] = deque()
+        # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks. More threads
+        # than these read blocks from disk; a thread that finds no accumulator waits for one.
+        accumulators: LifoQueue[Reduced | None] = LifoQueue()
+        for _ in range(self.threads.n):
+            accumulators.put(None)
 
         def add(key: Key, block: Block) -> None:
             self._prepare(question.root, question.splits, key, block)
+            total = accumulators.get()
             try:
-                total = accumulators.pop()
-            except IndexError:
-                total = self._initial(question)
-            accumulators.append(question.reduction.accumulate(block, question.leaves, question.scale, total))
+                if total is None:
+                    total = self._initial(question)
+                total = question.reduction.accumulate(block, question.leaves, question.scale, total)
+            finally:
+                accumulators.put(total)
 
         self._visit(add, [0], ["sums", *_kinds(question.root)], only=only)
-        return reduce(Reduced.combined, accumulators or [self._initial(question)])
+        parts = [part for part in (accumulators.get() for _ in range(self.threads.n)) if part is not None]
+        return reduce(Reduced.add, parts) if parts else self._initial(question)
 
     def _initial(self, question: SumsQuestion) -> Reduced:
         return question.reduction.initial(len(question.leaves), self.n_classes)

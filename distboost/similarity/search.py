@@ -197,6 +197,11 @@ class SimilaritySearch:
             self.loss, self.best = loss, (found, a)
 
 
+def largest_sums(n_classes: int) -> int:
+    """The most numbers in one reduction of a search: the correlations, or the sums of two similarities."""
+    return n_classes * max(n_classes + 2, 2 * PIECES * TERMS)
+
+
 def _sums_of_constant(N: np.ndarray, P: np.ndarray) -> np.ndarray:
     """The sums of `Trials` for f = 1: N lies at the upper end of the last piece, P at the lower end of the first."""
     S = np.zeros((PIECES, len(N), TERMS))

@@ -13,7 +13,7 @@ import numpy as np
 from distboost.kernels import similarity
 from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, SimilarityArrays
 from distboost.rows.block import BlockRows
-from distboost.rows.reduced import Best, Reduced
+from distboost.rows.reduced import Best, Reduced, better
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction
 from distboost.weights.codes import CodeWeights
@@ -65,14 +65,14 @@ class Isolation(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (0,)
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
         sums, maxima, _ = self.initial(len(leaves), block.n_classes)
         v = block.buffer("binarized", (block.n_rows,), np.float64, overwrite=True)
         row, loss = similarity.isolate(
             block.labels, block.weights, block.order, self.weighting.code, _grid_factors(scale)[0], block.kept("signed weights"),
             self.sides, self.units, self.projection, v, maxima,
         )  # fmt: skip
-        return Reduced(sums, maxima, _best(block, row, loss, v))
+        return into.add(Reduced(sums, maxima, _best(block, row, loss, v)))
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,14 @@ class Surroundings(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return (0,)
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
         v, distances, dropped = _search_state(block)
         nearest, row, distance = similarity.surround(
             _values(block), block.order, self.anchor, v, self.orientation, self.tolerance, self.positive, distances,
             dropped,
         )  # fmt: skip
-        return Reduced(np.zeros(0, np.int64), np.array([-nearest]), _best(block, row, distance, v))
+        found = Reduced(np.zeros(0, np.int64), np.array([-nearest]), _best(block, row, distance, v))
+        return into.add(found)
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,11 @@ class Trials(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return len(self.arrays.kind), PIECES, n_classes, TERMS
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
-        sums, maxima, best = self.initial(len(leaves), block.n_classes)
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
+        best = None
         f = np.zeros(block.n_rows)
         sum_factor = _grid_factors(scale)[1]
-        for t, out in enumerate(sums):
+        for t, out in enumerate(into.sums):
             similarity.evaluate(_values(block), block.order, *self.arrays, t, f)
             similarity.piece_sums(
                 f, self.sign, block.labels, block.weights, block.order, self.weighting.code, block.kept("signed weights"),
@@ -150,7 +151,7 @@ class Trials(Reduction):
             v, distances, dropped = _search_state(block)
             row, distance = similarity.drop(block.order, f, self.threshold, self.number, distances, dropped)
             best = _best(block, row, distance, v)
-        return Reduced(sums, maxima, best)
+        return into._replace(best=better(into.best, best))
 
 
 def _grid_factors(scale: Scale) -> tuple[float, float]:

@@ -22,8 +22,8 @@ from distboost.trees.grower import GrowthLimits
 PROCESS_BYTES = 400 * 10**6
 WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: one in use while another is read
-# The most nodes of a level whose size no parameter limits.
-MOST_NODES = 2**24
+# Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
+RESULTS = 2
 
 
 class Part(NamedTuple):
@@ -55,6 +55,8 @@ class Task:
         The least number of bytes that reading and binning the raw rows takes. No binned rows are in memory during this time.
     may_have_more_classes : bool
         Whether the data may have more classes than the algorithm, because the labels have not been read.
+    n_rounds : int
+        Rounds of the training.
     """
 
     algorithm: Algorithm
@@ -67,6 +69,7 @@ class Task:
     n_bins: int | None = None
     ingest: int = 0
     may_have_more_classes: bool = False
+    n_rounds: int = 1
 
     @property
     def row_bytes(self) -> int:
@@ -88,6 +91,11 @@ class Task:
         n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
         n_channels = simd.padded(self.algorithm.histogram_sums + 1 + self.weighted)
         return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
+
+    @property
+    def reduction_bytes(self) -> int:
+        """Bytes of the largest reduction's sums."""
+        return 8 * self.algorithm.reduction_size(self.limits.most_leaves(self.n_rows), self.n_rounds)
 
     @property
     def most_nodes(self) -> int:
@@ -197,14 +205,16 @@ def plan_memory(
         nodes * task.histogram_bytes,
         f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
     )
-    fixed = libraries.n_bytes + histograms.n_bytes
-    needed = libraries.n_bytes + max(histograms.n_bytes, binning) + share * task.row_bytes
+    sums = _sums(task, n_threads, "thread", n_threads + (0 if on_cluster else RESULTS))
+    fixed = libraries.n_bytes + histograms.n_bytes + sums.n_bytes
+    needed = libraries.n_bytes + max(histograms.n_bytes + sums.n_bytes, binning) + share * task.row_bytes
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
     resident, room, window = _parted(task, limit, fixed, needed, share, n_threads)
     streamed = share - resident
     parts = [
         libraries,
         histograms,
+        sums,
         Part(
             "resident rows",
             resident * task.row_bytes,
@@ -255,6 +265,16 @@ def _kept(task: Task) -> str:
     return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
 
 
+def _sums(task: Task, n: int, holder: str, copies: int) -> Part:
+    """The sums of the largest reduction: `n` holders have their own, which the process adds up."""
+    each = megabytes(task.reduction_bytes)
+    return Part(
+        "sums",
+        copies * task.reduction_bytes,
+        f"{each} for each of {n} {_plural(n, holder)}, {copies - n} more for the result",
+    )
+
+
 def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
     nodes = task.most_nodes
     built = max(nodes // 2, 1)
@@ -270,6 +290,7 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
             2 * n_processes * built * task.histogram_bytes,
             f"histograms of {built} {_plural(built, 'node')} from {n_processes} {_plural(n_processes, 'worker')}, as they arrive",
         ),
+        _sums(task, n_processes, "worker", 2 * n_processes + RESULTS),
     )
 
 

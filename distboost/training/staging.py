@@ -55,6 +55,8 @@ class Staging:
         Bytes that one process may take.
     scratch : str or None
         Directory or URL for what does not fit in memory.
+    n_rounds : int
+        Rounds of the training.
     warned : list of str
         The warnings given so far.
     """
@@ -69,6 +71,7 @@ class Staging:
     weighted: bool
     memory_limit: int | None
     scratch: str | None
+    n_rounds: int
     warned: list[str] = field(default_factory=list)
 
     def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
@@ -109,6 +112,7 @@ class Staging:
             n_bins,
             max((data.least_ingest(self.max_bins, runtime, keep) for data in raw), default=0),
             may_have_more_classes,
+            self.n_rounds,
         )
         n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
         return plan_memory(

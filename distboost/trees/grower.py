@@ -37,6 +37,13 @@ class GrowthLimits:
         """Whether every round sees all rows and features: a tree that fails once then fails for ever."""
         return self.subsample >= 1.0 and self.max_features == 1.0
 
+    def most_leaves(self, n_rows: int) -> int:
+        """The most leaves of a tree on so many rows."""
+        most = max(n_rows // self.min_samples_leaf, 1)
+        if self.max_depth is not None:
+            most = min(most, 2 ** min(self.max_depth, 40))
+        return most if self.max_leaf_nodes is None else min(most, self.max_leaf_nodes)
+
     def most_histograms(self, n_rows: int) -> int:
         """The most nodes of a tree on so many rows whose histograms are kept at a time."""
         # Of two children, one may be split, which takes twice the rows of a leaf; the other is a leaf at least.

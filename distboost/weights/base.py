@@ -7,6 +7,7 @@ workers and call the kernels there. `Scale` turns what they sum into integers wh
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
@@ -186,22 +187,22 @@ class Reduction(ABC):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         """The shape of the sums."""
 
+    def size(self, n_leaves: int, n_classes: int) -> int:
+        """The number of sums."""
+        return math.prod(self.shape(n_leaves, n_classes))
+
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
-        """Adds the block's rows to `out`, int64."""
+        """Add the block's rows to `out`, int64. A reduction with maxima or a best row implements `accumulate` instead."""
         raise NotImplementedError
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
-        """The sums, maxima and best row of one block."""
-        sums, maxima, _ = self.initial(len(leaves), block.n_classes)
-        self.add(block, leaves, scale, sums)
-        return Reduced(sums, maxima)
-
     def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
-        """Return the answer of the block combined with `into`, whose arrays may be written to."""
-        if type(self).answer is Reduction.answer:
-            self.add(block, leaves, scale, into.sums)
-            return into
-        return into.combined(self.answer(block, leaves, scale))
+        """Return the sums, maxima and best row of the block combined with `into`, in its arrays."""
+        self.add(block, leaves, scale, into.sums)
+        return into
+
+    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
+        """Return the sums, maxima and best row of one block."""
+        return self.accumulate(block, leaves, scale, self.initial(len(leaves), block.n_classes))
 
     def initial(self, n_leaves: int, n_classes: int) -> Reduced:
         """The answer of no rows."""

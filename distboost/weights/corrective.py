@@ -64,14 +64,14 @@ class CorrectiveSlopes(Reduction):
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
         return len(self.W) + 1, n_classes
 
-    def answer(self, block: BlockRows, leaves: np.ndarray, scale: Scale) -> Reduced:
-        sums, maxima, _ = self.initial(0, block.n_classes)
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
+        sums, maxima, _ = into
         corrective.corrective_slopes(
             block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,
             self.stumps.missing_left, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,
             scale.factor, sums[:-1], sums[-1], maxima,
         )  # fmt: skip
-        return Reduced(sums, maxima)
+        return into
 
     @property
     def shifts(self) -> np.ndarray:

@@ -30,6 +30,7 @@ from distboost.estimators.parameters import algorithm_of, growth_limits
 from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan as memory
 from distboost.trees.grower import TreeGrower
+from distboost.weights.base import Reduction
 
 ROUNDS = 6
 MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
@@ -521,7 +522,14 @@ def little_memory(monkeypatch):
 def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
     size = np.dtype(model.score_dtype).itemsize
     return memory.Task(
-        algorithm_of(model, 4), growth_limits(model), n_rows, 5, model.max_bins, size, weighted
+        algorithm_of(model, 4),
+        growth_limits(model),
+        n_rows,
+        5,
+        model.max_bins,
+        size,
+        weighted,
+        n_rounds=model.n_estimators,
     )
 
 
@@ -539,9 +547,9 @@ def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
         near = subject.make(**parameters).fit(X, y, w, eval_set=tuple(evaluation))
         expected = file_of(near, tmp_path)
         task = task_of(near, len(X) + len(evaluation[0]), w is not None)
-        histograms = near.memory_plan_.parts[1].n_bytes
+        histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
         windows = (3 if resident else 2) * task.streamed_block_bytes
-        limit = int(histograms + windows + resident * task.row_bytes)
+        limit = int(histograms + sums + windows + resident * task.row_bytes)
         far = subject.make(memory_limit=limit, scratch=scratch, **parameters)
         far.fit(X, y, w, eval_set=tuple(evaluation))
         assert (far.memory_plan_.resident, far.memory_plan_.streamed) == (resident, task.n_rows - resident)
@@ -551,13 +559,22 @@ def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_memory_plan_counts_what_is_kept_of_a_row(subject, weighted, problem, monkeypatch):
-    """After two rounds: what a block holds, but for what all blocks share."""
+def test_the_memory_plan_counts_what_is_kept_of_a_row_and_summed(subject, weighted, problem, monkeypatch):
+    """After two rounds: what a block holds, but for what all blocks share, and the sums of the largest reduction."""
     placed = []
     place = LocalRuntime.place
     monkeypatch.setattr(
         LocalRuntime, "place", lambda *arguments: placed.append(place(*arguments)) or placed[-1]
     )
+    reduced = [0]
+    initial = Reduction.initial
+
+    def counted(self, n_leaves, n_classes):
+        found = initial(self, n_leaves, n_classes)
+        reduced.append(found.sums.size)
+        return found
+
+    monkeypatch.setattr(Reduction, "initial", counted)
     X, y, *_ = problem
     weights = np.arange(len(y)) % 3.0 if weighted else None
     model = subject.make(n_estimators=2, **sampled(subject)).fit(X, y, weights)
@@ -567,7 +584,9 @@ def test_the_memory_plan_counts_what_is_kept_of_a_row(subject, weighted, problem
         arrays = [block.bins, block.labels, block.values, *block.buffers.values()]
         arrays += [block.weights, block.present] if weighted else []
         kept += sum(array.nbytes for array in arrays if array is not None)
-    assert 0 < kept <= task_of(model, len(y), weighted).row_bytes * len(y)
+    task = task_of(model, len(y), weighted)
+    assert 0 < kept <= task.row_bytes * len(y)
+    assert 8 * max(reduced) <= task.reduction_bytes
 
 
 def test_command_line(subject, content, arrays, tmp_path):

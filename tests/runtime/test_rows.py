@@ -524,7 +524,7 @@ def test_sums_take_an_accumulator_per_thread(n_threads, problem, monkeypatch):
         made.append(initial(self, n_leaves, n_classes))
         return made[-1]
 
-    monkeypatch.setattr(ClassPairs, "nothing", counted)
+    monkeypatch.setattr(ClassPairs, "initial", counted)
     T = rows.sums(ClassPairs(WEIGHTING), tree.leaves)
     assert len(rows.shard.blocks) == 7
     assert 1 <= len(made) <= n_threads

@@ -29,7 +29,7 @@ from distboost.algorithms.base import (
     tree_signs,
 )
 from distboost.algorithms.constraints import Interval
-from distboost.algorithms.tables import side_table
+from distboost.algorithms.tables import side_table, table_size
 from distboost.errors import DataError
 from distboost.kernels import gains, random
 from distboost.rows.interface import Rows
@@ -89,6 +89,9 @@ class AdaBoostECC(Algorithm):
     def typical_statistic(self) -> ProjectedResiduals:
         # One wide number per row, whatever the coloring; `colorings` are not checked yet.
         return ProjectedResiduals(self.weighting, np.zeros(self.n_classes))
+
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return table_size(n_leaves, self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         μ = self._coloring(rows.round)

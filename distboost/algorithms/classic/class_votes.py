@@ -66,6 +66,9 @@ class AdaBoostM1(Algorithm):
     def statistic(self, round: int) -> ClassWeights:
         return ClassWeights(self.weighting)
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return ClassSums(self.weighting).size(n_leaves, self.n_classes)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         tree = grow(self.statistic(rows.round), gains.CODEWORD)
         h, right, wrong = _class_votes(tree.sums)

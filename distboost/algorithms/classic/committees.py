@@ -53,6 +53,9 @@ class Committees(Algorithm):
     def statistic(self, round: int) -> ColumnSides:
         return ColumnSides(self.weighting, 0)
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return ColumnSums(self.weighting, 0).size(n_leaves, self.n_classes)
+
     def grow_all(self, rows: Rows, grow: TreeGrower, gain: Gain) -> Iterator[tuple[int, Tree]]:
         """Grows a tree for each column. Until the next one, the rows lie in the nodes of this tree."""
         for column in range(self.weighting.n_columns):

@@ -51,6 +51,9 @@ class GradBoost(Algorithm):
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting)
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        return HitsAndMisses(self.weighting).size(2, self.n_classes)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The stump whose row of the gradient has the largest norm.
         tree = grow(self.statistic(rows.round), gains.DIRECTION_STUMP, max_depth=1)

@@ -69,6 +69,10 @@ class MultiBoost(LargeMargin):
         super().__post_init__()
         self.on_steps([])
 
+    def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
+        # The slopes of the coefficients, one for each stump and class, and the loss.
+        return max(super().reduction_size(2, n_rounds), (n_rounds + 1) * self.n_classes)
+
     def check(self) -> None:
         """Raises DataError for parameters that a totally corrective step cannot follow."""
         for name in ("learning_rate", "subsample"):
