@@ -7,6 +7,7 @@ import inspect
 import dask.array as da
 import numpy as np
 import pytest
+from dask._task_spec import Alias, GraphNode, convert_legacy_graph
 from distributed import Client, WorkerPlugin
 from distributed.scheduler import TaskState
 from distributed.shuffle._core import P2PBarrierTask
@@ -118,3 +119,27 @@ def test_rechunking_peer_to_peer_is_recognised(client):
     assert any(isinstance(task, P2PBarrierTask) for task in tasks), (
         "P2PBarrierTask: arrays that Dask rechunks peer to peer are not refused any more, and are computed for each part"
     )
+
+
+def test_the_tasks_of_a_graph_can_be_renamed():
+    """Parts of an array are computed one by one under names of their own."""
+    array = da.ones((4, 2), chunks=(2, 2)) + 1
+    graph = convert_legacy_graph(dict(array.__dask_graph__()))
+    assert all(isinstance(task, GraphNode) for task in graph.values())
+    assert all(task.dependencies <= graph.keys() for task in graph.values()), (
+        "GraphNode.dependencies: parts of an array lack tasks"
+    )
+    names = {key: ("renamed", *key) if isinstance(key, tuple) else f"{key}-renamed" for key in graph}
+    tasks = {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
+    ends = [names[array.name, block, 0] for block in range(2)]
+    tasks |= {("apart", block, 0): Alias(("apart", block, 0), end) for block, end in enumerate(ends)}
+    apart = da.Array(tasks, "apart", array.chunks, meta=array._meta)
+    np.testing.assert_array_equal(apart.compute(scheduler="sync"), np.full((4, 2), 2.0))
+
+
+def test_unknown_sizes_of_chunks_can_be_set():
+    array = da.from_array(np.arange(4.0), chunks=2)
+    array = array[array > 0]
+    assert np.isnan(array.shape[0])
+    array._chunks = ((1, 2),)
+    assert array.shape == (3,), "Array._chunks: the rows of arrays of unknown length are not counted"
