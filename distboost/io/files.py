@@ -106,9 +106,8 @@ def read_local(
     path: str | os.PathLike[str], end: int | None = None, kind: type[Exception] = ModelFormatError
 ) -> bytes:
     """Read a local file, or its first `end` bytes."""
-    _check_regular(
-        os.stat(path).st_mode, path, kind
-    )  # before opening, which may have effects on devices and pipes
+    # Before opening, which may have effects on devices and pipes.
+    _check_regular(os.stat(path).st_mode, path, kind)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)  # the path may lead to another file by now
