@@ -91,8 +91,7 @@ def trainings(problem, tmp_path_factory):
     data = tmp_path_factory.mktemp("data") / "problem.npz"
     np.savez(data, X=problem[0], y=problem[1], Xt=problem[2], yt=problem[3])
     found = Trainings(data)
-    yield found
-    found.forks.close()
+    return found
 
 
 def made(training, **more):

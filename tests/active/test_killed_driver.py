@@ -45,9 +45,6 @@ def watch(kill):
         return score(*arguments)
     ledger.LabelLog.append, search.best_of_block = counted, scored
 
-warm = learner(np.arange(8.0).reshape(4, 2), batch_size=1)
-warm.teach([0, 1, 2], [0, 1, 1]).query()
-
 def do(line):
     data, log, strategy, kill = json.loads(line)
     watch(kill)
@@ -74,8 +71,7 @@ def sessions(problem, tmp_path_factory):
     data = tmp_path_factory.mktemp("data") / "problem.npz"
     np.savez(data, X=problem[0], y=problem[1])
     found = Sessions(data)
-    yield found
-    found.forks.close()
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +90,14 @@ def whole(sessions, tmp_path_factory):
     return content
 
 
+@pytest.mark.parametrize(
+    "numbers",
+    [(1, 2, 3, 4, 5, N_LINES), pytest.param(range(6, N_LINES), marks=pytest.mark.soak)],
+    ids=["some", "others"],
+)
 @pytest.mark.parametrize("moment", ["before", "within", "after"])
-def test_killed_at_each_line_of_the_log(moment, sessions, whole, tmp_path):
-    for number in range(1, N_LINES + 1):
+def test_killed_at_each_line_of_the_log(moment, numbers, sessions, whole, tmp_path):
+    for number in numbers:
         log = tmp_path / f"{number}"
         assert not sessions.run(log, kill=[moment, number])
         n_known = number - (moment != "after")
@@ -127,6 +128,7 @@ def test_killed_again_and_again(strategy, sessions, whole, tmp_path):
     assert log.read_bytes() == whole(strategy)
 
 
+@pytest.mark.soak
 def test_killed_at_any_time(sessions, whole, tmp_path):
     began = time.monotonic()
     sessions.run(tmp_path / "whole")

@@ -4,7 +4,6 @@ import filecmp
 import random
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -20,26 +19,40 @@ from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
 from tests.forked import Forks
+from tests.programs import Program
 
 BLOCK = 500
 N, D = 20_000, 6
 
-# Each line is the arguments of a command, which runs in a process of its own: forked, for importing takes longest.
+# A command in a process of its own. It kills itself before it renames the n-th file, and notes how many files it renamed. Each
+# line is n, the place of the note, and the arguments of the command.
 SERVER = f"""
+import os, signal
 from distboost.cli.commands import main
 from distboost.data import ingest
-import distboost.training.binning, dask.utils
 ingest.BLOCK_ROWS = {BLOCK}
+replace, renamed = os.replace, []
+def counted(*places):
+    renamed.append(places)
+    if len(renamed) == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*places)
+os.replace = counted
 def do(line):
-    main(line.split())
+    global last
+    number, note, *arguments = line.split()
+    last = int(number)
+    try:
+        main(arguments)
+    finally:
+        with open(note, "w") as file:
+            file.write(str(len(renamed)))
 """
 
 
 @pytest.fixture
 def commands():
-    found = Forks(SERVER)
-    yield found
-    found.close()
+    return Forks(SERVER)
 
 
 @pytest.fixture
@@ -65,30 +78,67 @@ def assert_same_files(a, b):
     compare(filecmp.dircmp(a, b))
 
 
-@pytest.mark.parametrize("n_kills", [4, pytest.param(15, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("way", ["whole blocks", "bands"])
-def test_killed_again_and_again(way, n_kills, arrays, commands, monkeypatch):
-    """At any moment: while it scans, writes blocks, or its manifest. A store that is finished is begun anew."""
+class Binning:
+    """`distboost bin` of the arrays, and how it ends undisturbed."""
+
+    def __init__(self, arrays, commands, options):
+        self.commands, self.undisturbed, self._note = commands, arrays / "undisturbed", arrays / "note"
+        self._command = (
+            f"{self._note} bin --x {arrays}/x --y {arrays}/y --sample-weight {arrays}/w --out {{}} {options}"
+        )
+        assert self.run(self.undisturbed)
+        self.n_files = int(self._note.read_text())
+
+    def run(self, store, number=0, kill_after=None) -> bool:
+        """Whether it came to its end; it may be killed before it renames a file, or after some seconds."""
+        return self.commands.run(f"{number} {self._command.format(store)}", kill_after)
+
+
+@pytest.fixture(params=["whole blocks", "bands"])
+def binning(request, arrays, commands, monkeypatch):
     monkeypatch.setattr(ingest, "BLOCK_ROWS", BLOCK)
-    options = "" if way == "whole blocks" else f"--memory-limit {_least(arrays)}"
-    command = f"bin --x {arrays}/x --y {arrays}/y --sample-weight {arrays}/w --out {{}} {options}"
-    undisturbed, store = arrays / "undisturbed", arrays / "store"
-    assert commands.run(command.format(undisturbed))
+    return Binning(
+        arrays, commands, "" if request.param == "whole blocks" else f"--memory-limit {_least(arrays)}"
+    )
+
+
+def test_killed_again_and_again(binning, tmp_path):
+    """Before it writes anything, while it writes blocks, and before it writes the manifest."""
+    store, third = tmp_path / "store", binning.n_files // 3
+    assert third > 10
+    states = []
+    for number in (1, third, third):
+        assert not binning.run(store, number)
+        states.append(_state(store))
+    assert states == ["nothing", "scanned", "scanned"]
+    assert binning.run(store)
+    assert_same_files(store, binning.undisturbed)
+    shutil.rmtree(store)
+    assert not binning.run(store, binning.n_files)
+    assert _state(store) == "scanned"
+    assert binning.run(store)
+    assert_same_files(store, binning.undisturbed)
+
+
+@pytest.mark.soak
+def test_killed_at_any_moment(binning, tmp_path):
+    """A store that is finished is begun anew."""
+    store = tmp_path / "store"
     started = time.perf_counter()
-    shutil.rmtree(undisturbed)
-    assert commands.run(command.format(undisturbed))
+    assert binning.run(store)
     seconds = time.perf_counter() - started
+    shutil.rmtree(store)
     chance, kills, states = random.Random(0), 0, set()
-    while kills < n_kills:
-        finished = commands.run(command.format(store), chance.uniform(0, seconds))
+    while kills < 15:
+        finished = binning.run(store, kill_after=chance.uniform(0, seconds))
         kills += not finished
         states.add(_state(store))
         if finished:
-            assert_same_files(store, undisturbed)
+            assert_same_files(store, binning.undisturbed)
             shutil.rmtree(store)
-    assert commands.run(command.format(store))
-    assert_same_files(store, undisturbed)
-    assert n_kills < 15 or len(states) >= 2, states  # how many more depends on how busy the machine is
+    assert binning.run(store)
+    assert_same_files(store, binning.undisturbed)
+    assert len(states) >= 2, states  # how many more depends on how busy the machine is
 
 
 def _least(arrays) -> int:
@@ -165,7 +215,7 @@ def test_a_complete_store_is_used_as_it_is(few, caplog):
 @pytest.mark.parametrize(
     "change",
     [{"max_bins": 16}, {"random_state": 1}, {"keep_values": True}, {"sample_weight": np.ones(240)}],
-    ids=str,
+    ids=lambda change: next(iter(change)),
 )
 def test_a_store_made_otherwise_is_refused(change, few):
     with pytest.raises(DataError, match=r"a binned store of other data or parameters at '.*store' already"):
@@ -232,9 +282,10 @@ def test_data_that_change_meanwhile(blobs, tmp_path):
 
 
 TWO = """
-import sys, time, distboost
+import sys, distboost
 from distboost.data import ingest
 ingest.BLOCK_ROWS = 500
+print("ready", flush=True)
 sys.stdin.readline()
 try:
     distboost.bin(*sys.argv[1:])
@@ -247,13 +298,9 @@ except distboost.errors.DataError as error:
 def test_two_processes_at_once(arrays):
     """One writes; the other is refused, or finds the store complete."""
     places = [str(arrays / name) for name in ("x", "y", "store")]
-    pair = [
-        subprocess.Popen(
-            [sys.executable, "-c", TWO, *places], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    time.sleep(2)
+    pair = [Program(TWO, *places, stdin=subprocess.PIPE) for _ in range(2)]
+    for process in pair:
+        assert process.stdout.readline() == "ready\n"
     for process in pair:
         process.stdin.write("\n")
         process.stdin.flush()

@@ -15,6 +15,7 @@ import pytest
 
 from distboost.errors import StoreError
 from distboost.io import temporary
+from tests.programs import Program
 
 DEADLINE = 60.0
 ANOTHER_BOOT = "8e6f3a51-0000-4000-8000-000000000000"
@@ -58,12 +59,16 @@ os.read(0, 1)
 
 
 @contextmanager
-def begun(scratch, program=TRAIN, until="round", replaced=""):
-    """A process that has come to a line of its output."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", program.replace("#replaced#", replaced), str(scratch)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def begun(scratch, program=TRAIN, until="round", replaced="", fresh=False):
+    """A process that has come to a line of its output; a fresh one has its own interpreter."""
+    program = program.replace("#replaced#", replaced)
+    if fresh:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(scratch)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    else:
+        process = Program(program, scratch, stdin=subprocess.PIPE)
     try:
         while line := process.stdout.readline():
             if line == f"{until}\n":
@@ -108,7 +113,7 @@ def test_killed_again_and_again(program, tmp_path):
     for _ in range(3):
         assert killed(tmp_path, signal.SIGKILL, program) == -signal.SIGKILL
         assert len(folders(tmp_path)) == 1  # those of the ones before are gone
-    with begun(tmp_path, program) as process:
+    with begun(tmp_path, program, fresh=program == TRAIN) as process:
         assert len(folders(tmp_path)) == 1
         assert ended(process) == (0, "")
     assert list(tmp_path.iterdir()) == []
@@ -214,28 +219,45 @@ def test_a_place_where_none_can_be_made(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def interrupted(scratch, seconds: float) -> None:
-    """Ctrl-C so long after the training began: if that is not over, it ends by the interrupt; it leaves nothing."""
-    with begun(scratch, until="fit", replaced="def pause(progress): pass") as process:
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
+def interrupt_at(place: str) -> str:
+    """Ctrl-C when the training has come to this call."""
+    owner, name = place.rsplit(".", 1)
+    return f"""
+from distboost.data.store import layout
+from distboost.io import temporary
+interrupted = {place}
+def {name}(*arguments):
+    {owner}.{name} = interrupted
+    os.kill(os.getpid(), signal.SIGINT)
+    return interrupted(*arguments)
+{owner}.{name} = {name}
+def pause(progress): pass
+"""
+
+
+@pytest.mark.parametrize("place", ["temporary._locked", "layout.StoredBlocks.write", "temporary._removed"])
+def test_interrupted(place, tmp_path):
+    """It ends by the interrupt, and leaves nothing."""
+    with begun(tmp_path, until="fit", replaced=interrupt_at(place)) as process:
         _, errors = process.communicate(timeout=DEADLINE)
-    if process.returncode:
-        assert process.returncode in (1, -signal.SIGINT), errors
-        assert errors.splitlines()[-1:] in (["KeyboardInterrupt"], [])  # none, if the training was over
-    assert list(scratch.iterdir()) == []
-
-
-def test_interrupted(tmp_path):
-    for seconds in (0.02, 0.2, 0.4):
-        interrupted(tmp_path, seconds)
+    assert process.returncode == -signal.SIGINT
+    assert errors.splitlines()[-1] == "KeyboardInterrupt"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_interrupted_at_any_moment(tmp_path):
+    """If the training is not over, it ends by the interrupt. It leaves nothing."""
     draws = random.Random(3)
-    for _ in range(40):
-        interrupted(tmp_path, draws.uniform(0, 1.0))
+    for _ in range(200):
+        with begun(tmp_path, until="fit", replaced="def pause(progress): pass") as process:
+            try:
+                process.wait(draws.uniform(0, 0.3))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=DEADLINE)
+        if process.returncode:
+            assert process.returncode in (1, -signal.SIGINT), errors
+            assert errors.splitlines()[-1:] in (["KeyboardInterrupt"], [])  # none, if the training was over
+        assert list(tmp_path.iterdir()) == []
