@@ -17,7 +17,7 @@ from hypothesis import settings
 
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
 # threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
-multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.faults.warm"])
+multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.warm"])
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 
 # The same examples on every run, and none kept on disk.

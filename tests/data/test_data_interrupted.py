@@ -24,8 +24,8 @@ from tests.programs import Program
 BLOCK = 500
 N, D = 20_000, 6
 
-# A command in a process of its own. It kills itself before it renames the n-th file, and notes how many files it renamed. Each
-# line is n, the place of the note, and the arguments of the command.
+# A command in a process of its own. It kills itself before it renames the n-th of some files, and notes how many these were. Each
+# line is a part of their paths, n, the place of the note, and the arguments of the command.
 SERVER = f"""
 import os, signal
 from distboost.cli.commands import main
@@ -33,14 +33,15 @@ from distboost.data import ingest
 ingest.BLOCK_ROWS = {BLOCK}
 replace, renamed = os.replace, []
 def counted(*places):
-    renamed.append(places)
+    if part in str(places[1]):
+        renamed.append(places)
     if len(renamed) == last:
         os.kill(os.getpid(), signal.SIGKILL)
     replace(*places)
 os.replace = counted
 def do(line):
-    global last
-    number, note, *arguments = line.split()
+    global part, last
+    part, number, note, *arguments = line.split()
     last = int(number)
     try:
         main(arguments)
@@ -89,9 +90,9 @@ class Binning:
         assert self.run(self.undisturbed)
         self.n_files = int(self._note.read_text())
 
-    def run(self, store, number=0, kill_after=None) -> bool:
+    def run(self, store, number=0, part="/", kill_after=None) -> bool:
         """Whether it came to its end; it may be killed before it renames a file, or after some seconds."""
-        return self.commands.run(f"{number} {self._command.format(store)}", kill_after)
+        return self.commands.run(f"{part} {number} {self._command.format(store)}", kill_after)
 
 
 @pytest.fixture(params=["whole blocks", "bands"])
@@ -103,14 +104,16 @@ def binning(request, arrays, commands, monkeypatch):
 
 
 def test_killed_again_and_again(binning, tmp_path):
-    """Before it writes anything, while it writes blocks, and before it writes the manifest."""
-    store, third = tmp_path / "store", binning.n_files // 3
-    assert third > 10
-    states = []
-    for number in (1, third, third):
-        assert not binning.run(store, number)
-        states.append(_state(store))
-    assert states == ["nothing", "scanned", "scanned"]
+    """Before it writes anything, while it writes labels, twice while it writes bins, and before it writes the manifest."""
+    store = tmp_path / "store"
+    for part, number, state in (
+        ("zarr.json", 1, "nothing"),
+        ("labels/c/", 2, "begun"),
+        ("bins/c/", 4, "scanned"),
+        ("bins/c/", 4, "scanned"),
+    ):
+        assert not binning.run(store, number, part)
+        assert _state(store) == state
     assert binning.run(store)
     assert_same_files(store, binning.undisturbed)
     shutil.rmtree(store)
