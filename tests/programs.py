@@ -235,7 +235,7 @@ def _execute(program: CodeType) -> NoReturn:
         status = ended.code
         if isinstance(status, str):
             print(status, file=sys.stderr)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 (as the interpreter does)
         sys.excepthook(type(error), error, error.__traceback__)
         status = -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     threading._shutdown()
