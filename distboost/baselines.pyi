@@ -25,50 +25,50 @@ class AdaBoostECCClassifier(BoostingClassifier):
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -76,13 +76,13 @@ class AdaBoostECCClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -161,50 +161,50 @@ class AdaBoostM1Classifier(BoostingClassifier):
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -212,13 +212,13 @@ class AdaBoostM1Classifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -284,64 +284,65 @@ class AdaBoostM1Classifier(BoostingClassifier):
     ) -> None: ...
 
 class AdaBoostMHClassifier(BoostingClassifier):
-    """AdaBoost.MH: one tree for all the questions "is it this class?".
+    """AdaBoost.MH: one tree per round for all binary questions "does the row have this class?".
 
     Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, Machine Learning, 1999.
 
     Parameters
     ----------
     vote : {"sign", "real"}, default="sign"
-        Each leaf votes -1 or +1 for each class, and one step holds for all; or each leaf votes with a real number for each class.
+        "sign": each leaf votes -1 or +1 for each class, with one step for all. "real": each leaf votes with a real number for
+        each class.
     max_depth : int or None, default=1
         With sign votes, the two sides of a stump have opposite votes (the factorised weak learner). Each leaf of a deeper tree
         has its own votes.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -349,13 +350,13 @@ class AdaBoostMHClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -435,50 +436,50 @@ class AdaBoostMOClassifier(BoostingClassifier):
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -486,13 +487,13 @@ class AdaBoostMOClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -569,50 +570,50 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -620,13 +621,13 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -702,50 +703,50 @@ class GradBoostClassifier(BoostingClassifier):
     penalty : float, default=1e-4
         Weight of the sum of the Euclidean norms of the stumps' coefficients.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -753,13 +754,13 @@ class GradBoostClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -835,50 +836,50 @@ class MultiBoostClassifier(BoostingClassifier):
     nu : float, default=1e-4
         Weight of the l1 norm of the coefficients.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -886,13 +887,13 @@ class MultiBoostClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -972,50 +973,50 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -1023,13 +1024,13 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -1106,50 +1107,50 @@ class SAMMEClassifier(BoostingClassifier):
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
 
@@ -1157,13 +1158,13 @@ class SAMMEClassifier(BoostingClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.

@@ -447,7 +447,7 @@ def test_eval_set_without_rows(model, data, form, tmp_path):
 
 
 def test_two_eval_sets(model, data):
-    with pytest.raises(DataError, match=r"eval_set holds 2 items; expected one pair \(X, y\)"):
+    with pytest.raises(DataError, match=r"eval_set has 2 items\. Give one pair \(X, y\)"):
         model.fit(*data, eval_set=[data, data])
 
 

@@ -302,9 +302,7 @@ def test_another_training_is_replaced_as_a_whole(problem, tmp_path, saved):
         if progress.round == 3:
             raise KeyboardInterrupt
 
-    replaced = (
-        r"the checkpoint .*c holds 14 rounds of an earlier training, which the first write .*resume=True"
-    )
+    replaced = r"the checkpoint .*c has 14 rounds of an earlier training, which this training .*resume=True"
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match=replaced) as told:
         fitted(made("notes", checkpoint=tmp_path / "c", callbacks=[die]), problem)
     assert [warning.filename for warning in told] == [__file__]  # the line that called fit
@@ -388,7 +386,7 @@ def test_two_trainings_at_once(problem, tmp_path):
 
 def test_nothing_to_go_on_from(problem, tmp_path):
     with pytest.raises(
-        ValueError, match=rf"none was completed in {re.escape(str(tmp_path / 'c'))}.*without it"
+        ValueError, match=rf"{re.escape(str(tmp_path / 'c'))} has no complete one.*without resume"
     ):
         fitted(made("notes", checkpoint=tmp_path / "c"), problem, resume=True)
     with pytest.raises(ModelFormatError, match="is a folder without a complete checkpoint"):
@@ -484,7 +482,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from_but_replaced(folder, problem):
     with pytest.raises(ModelFormatError, match=path.name):
         fitted(model, problem, resume=True)
     with pytest.warns(
-        UserWarning, match="holds 7 rounds of an earlier training"
+        UserWarning, match="has 7 rounds of an earlier training"
     ):  # the segment may be restored
         fitted(model, problem)
     assert rounds(folder) == [(0, 7)]

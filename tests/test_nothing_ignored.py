@@ -54,7 +54,7 @@ def refused(*arguments: object) -> str:
 
 
 def test_weights_beside_a_binned_store(data, tmp_path):
-    remedy = r"has weights of its own. Bin the data with them: distboost.bin\(.*distboost bin --sample-weight"
+    remedy = r"has its own weights. Bin the data with these weights: distboost.bin\(.*distboost bin --sample-weight"
     with pytest.raises(DataError, match=rf"sample_weight .*store.* {remedy}"):
         model().fit(f"{data}/store", sample_weight=f"{data}/weights")
     error = refused("train", "--algorithm", "gamble", "--x", data / "store", "--sample-weight", data / "weights",
@@ -107,7 +107,7 @@ def test_a_binned_store_in_commands(data, tmp_path):
 
 
 def test_an_evaluation_without_labels(data):
-    with pytest.raises(DataError, match=r"eval_set has no labels: give one pair \(X, y\)"):
+    with pytest.raises(DataError, match=r"eval_set has no labels\. Give one pair \(X, y\)"):
         model().fit(f"{data}/x", f"{data}/y", eval_set=(f"{data}/x", None))
 
 

@@ -81,7 +81,9 @@ def test_a_pipe_does_not_hang(folder):
     replaced(next(folder.glob("rounds-0*")), a_pipe)
     assert "ModelFormatError" in load_in_a_process(folder)
     a_pipe(folder / "model")
-    assert f"ModelFormatError: {folder}/model is a pipe, not a file" in load_in_a_process(folder / "model")
+    assert f"ModelFormatError: {folder}/model is a pipe, not a regular file" in load_in_a_process(
+        folder / "model"
+    )
 
 
 @pytest.mark.parametrize("make", STRANGE)
@@ -107,7 +109,7 @@ def test_folders_in_a_checkpoint(name, folder, rows):
 def test_models(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make(type(tmp_path)("model"))
-    with pytest.raises(ModelFormatError, match=r"model is a (pipe|device|socket), not a file"):
+    with pytest.raises(ModelFormatError, match=r"model is a (pipe|device|socket), not a regular file"):
         distboost.load(tmp_path / "model")
     done = CliRunner().invoke(main, ["inspect", str(tmp_path / "model")])
     assert done.exit_code == 1
@@ -133,9 +135,9 @@ def test_a_segment_that_is_larger_than_it_is_said_to_be(folder):
 def test_logs_and_sheets(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make(type(tmp_path)("strange"))
-    with pytest.raises(StoreError, match=r"strange is a (pipe|device|socket), not a file"):
+    with pytest.raises(StoreError, match=r"strange is a (pipe|device|socket), not a regular file"):
         Ledger.from_log(tmp_path / "strange")
-    with pytest.raises(DataError, match=r"strange is a (pipe|device|socket), not a file"):
+    with pytest.raises(DataError, match=r"strange is a (pipe|device|socket), not a regular file"):
         read_labels_csv(str(tmp_path / "strange"))
 
 

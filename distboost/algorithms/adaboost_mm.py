@@ -103,7 +103,7 @@ class AdaBoostMM(Algorithm):
         return ("n_estimators",) if self.strategy == "os-zero-one" else ()
 
     def check(self) -> None:
-        """Raises an error for parameters that void a strategy's guarantee, and for games too large to compute."""
+        """Raise an error for parameters that void a strategy's guarantee, and for games too large to compute."""
         if self.strategy != "adaptive" and self.learning_rate != 1.0:
             raise DataError(
                 f"learning_rate is {self.learning_rate}, but strategy={self.strategy!r} has fixed votes. Set it to 1, or use "
@@ -113,15 +113,15 @@ class AdaBoostMM(Algorithm):
             value = getattr(self, name)
             if np.ndim(value) and self.strategy != "fixed":
                 raise DataError(
-                    f"{name} holds {len(value)} numbers, but strategy={self.strategy!r} takes one. Give one number, or use "
+                    f"{name} has {len(value)} numbers, but strategy={self.strategy!r} takes one. Give one number, or use "
                     "strategy='fixed'."
                 )
             if np.ndim(value) and len(value) < self.n_estimators:
                 raise DataError(
-                    f"{name} holds {len(value)} numbers for n_estimators={self.n_estimators} rounds. Give one per round."
+                    f"{name} has {len(value)} numbers for n_estimators={self.n_estimators} rounds. Give one per round."
                 )
         if not np.all((np.asarray(self.edge, float) > 0) & (np.asarray(self.edge, float) < 1)):
-            raise DataError(f"edge is {self.edge!r}, expected numbers above 0 and below 1.")
+            raise DataError(f"edge is {self.edge!r}. Give numbers above 0 and below 1.")
         if self.strategy == "os-zero-one":
             check_computable(self.n_classes, self.n_estimators, self.edge)
 
@@ -209,7 +209,7 @@ class AdaBoostMM(Algorithm):
     def probabilities(self, F: np.ndarray) -> np.ndarray:
         if self.strategy in ("adaptive", "fixed"):
             return softmax(2 * F)
-        # Each label's share of the votes
+        # Each label's fraction of the votes
         total = F.sum(axis=1, keepdims=True)
         shares: np.ndarray = np.divide(F, total, out=np.full(F.shape, 1 / self.n_classes), where=total > 0)
         return shares

@@ -1,4 +1,4 @@
-"""What every boosting algorithm supplies."""
+"""The interface of a boosting algorithm."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ NO_BETTER_THAN_CHANCE = "no better than chance"
 
 
 def parameter(default: Any, *allowed: Any) -> Any:
-    """A parameter of an algorithm: its default, and the constraints that scikit-learn's parameter validation checks."""
+    """Define a parameter of an algorithm: its default, and the constraints that scikit-learn's parameter validation checks."""
     return field(default=default, metadata={"allowed": list(allowed)})
 
 
 def size(default: int | None, least: int = 1) -> Any:
-    """A parameter that limits the size of a tree; None: no limit."""
+    """Define a parameter that limits the size of a tree; None: no limit."""
     return parameter(default, Interval(Integral, least, None, closed="left"), None)
 
 
@@ -52,7 +52,7 @@ class Learner(NamedTuple):
     ----------
     weak : Tree or Similarity
     values : ndarray of shape (n_leaves, n_scores), float64
-        What it adds to the scores. A similarity has one leaf.
+        The values that it adds to the scores. A similarity has one leaf.
     """
 
     weak: Any
@@ -60,20 +60,20 @@ class Learner(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round found.
+    """The result of a round.
 
     Attributes
     ----------
     learners : sequence of Learner
-        The same number in every round; empty if training ends before this round.
+        The weak learners, the same number in every round. Empty if training ends before this round.
     outcome : str
         Why training ends with this round; empty if it continues.
     notes : mapping of str to float
-        What the history keeps of the round besides the losses.
-    rewritten : sequence of ndarray or None
+        Further numbers that the history keeps of the round, besides the losses.
+    rewritten : sequence of ndarray of shape (n_leaves, n_scores), float64, or None
         New values of the learners of all earlier rounds, if the algorithm is corrective.
-    growth : ndarray or None
-        Upper bounds of how far the rewriting raises the weighting's shifts.
+    growth : ndarray of shape (n_shifts,), float64, or None
+        Upper bounds on how much the new values raise the weighting's shifts.
     """
 
     learners: Sequence[Learner]
@@ -87,17 +87,17 @@ class Round(NamedTuple):
 class Algorithm(ABC):
     """One paper's formulas: the weights of rows, the weak learner and the step of a round, the loss.
 
-    A dataclass. Its fields other than `n_classes` are the parameters of its estimator. A field may repeat a parameter that all
-    estimators have, to read its value or to give it another default.
+    Algorithms are dataclasses. The fields other than `n_classes` are the parameters of the estimator. A field may repeat a
+    parameter that all estimators have, to read its value or to give it another default.
 
     Attributes
     ----------
     name : str
         The algorithm's name on the command line and in model files.
     corrective : bool
-        Every round rewrites the values of all learners.
+        Whether every round rewrites the values of all learners.
     same_every_round : bool
-        If one round finds no improvement, neither does the next.
+        Whether all rounds after one without improvement would find none either.
     notes : tuple of str
         The names of a round's notes.
     weighting : Weighting
@@ -128,24 +128,24 @@ class Algorithm(ABC):
 
     @property
     def scores_suffice(self) -> bool:
-        """A round depends on earlier rounds only through the scores: so training can continue on other rows."""
+        """Whether a round depends on earlier rounds only through the scores, so that training can continue on other rows."""
         cls = type(self)
         has_state = cls.on_steps is not Algorithm.on_steps or cls.restore_notes is not Algorithm.restore_notes
         return not (self.corrective or has_state or self.fixed_parameters)
 
     @property
     def needs_values(self) -> bool:
-        """The algorithm measures distances between rows, and so needs their raw values, not only bins."""
+        """Whether the algorithm needs the raw values of rows besides their bins, to measure distances."""
         return False
 
     @property
     def histogram_sums(self) -> int:
-        """Sums in each bin of the histograms, the number of rows not counted; 0 if the algorithm makes no histograms."""
+        """The number of sums in each bin of a histogram, without the number of rows; 0 if the algorithm has no histograms."""
         found = self.typical_statistic()
         return self.n_classes if found is None else found.n_sums(self.n_classes)
 
     def row_bytes(self, n_features: int) -> int:
-        """Bytes that training keeps of a row besides its bins, scores, label and weight."""
+        """Return the bytes that training keeps of a row besides its bins, scores, label and weight."""
         found = self.typical_statistic()
         return vector_bytes(self.n_classes, wide=True) if found is None else found.row_bytes(self.n_classes)
 
@@ -157,42 +157,42 @@ class Algorithm(ABC):
         return 0
 
     def check(self) -> None:  # noqa: B027 (most have nothing to check)
-        """Raises DataError if the parameters contradict each other or the number of classes."""
+        """Raise DataError if the parameters contradict each other or the number of classes."""
 
     def statistic(self, round: int) -> Statistic | None:
-        """The statistic of a round's first tree, or None if it is not known before the round begins.
+        """Return the statistic of a round's first tree, or None if it is not known before the round begins.
 
-        If it is known, the update of the round before computes it too, which saves a pass over the rows.
+        If it is known, the update of the previous round also computes it, which saves a pass over the rows.
         """
         return None
 
     def typical_statistic(self) -> Statistic | None:
-        """A statistic of the size that all rounds have, from which the memory plan follows. It is asked before `check`."""
+        """Return a statistic of the size that all rounds have, for the memory plan. It is called before `check`."""
         return self.statistic(1)
 
     @abstractmethod
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        """Finds the round's weak learners and their exact steps, before shrinkage."""
+        """Find the round's weak learners and their exact steps, before shrinkage."""
 
     def on_steps(self, steps: Sequence[Step]) -> None:  # noqa: B027 (most keep no state but the scores)
-        """Called with what each round added to the scores, after shrinkage; also for each earlier round of a resumed training.
+        """Receive the steps that each round has added to the scores, after shrinkage.
 
-        A corrective algorithm gets the steps of all rounds each time.
+        A resumed training also calls this for each earlier round. A corrective algorithm gets the steps of all rounds each time.
         """
 
     def restore_notes(self, notes: Mapping[str, Sequence[float]]) -> None:  # noqa: B027 (most have no notes)
-        """Called with the notes of all earlier rounds before the first round; they are empty in a new training."""
+        """Receive the notes of all earlier rounds, before the first round; they are empty in a new training."""
 
     @abstractmethod
     def loss_of(self, losses: Losses) -> float:
-        """The algorithm's own loss."""
+        """Return the algorithm's own loss."""
 
     @abstractmethod
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        """Class probabilities (n, K) whose expected loss the scores F (n, K) minimise."""
+        """Return the class probabilities, (n, K) float64, whose expected loss the scores F, (n, K) float64, minimise."""
 
     def decoded(self, G: np.ndarray) -> np.ndarray:
-        """The scores of the classes (n, K), from the scores that training keeps (n, n_scores)."""
+        """Return the scores of the classes, (n, K) float64, from the scores that training keeps, (n, n_scores) float64."""
         return G
 
 

@@ -1,6 +1,6 @@
-"""What values a parameter may have: scikit-learn's constraints, which it does not call public.
+"""Constraints on the values of parameters: scikit-learn's, which are not part of its public interface.
 
-Only this module imports them. `tests/test_private_interfaces.py` tests what distboost uses of them.
+Only this module imports them. `tests/test_private_interfaces.py` tests the parts that distboost uses.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The scikit-learn face."""
+"""The scikit-learn interface."""

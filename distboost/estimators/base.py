@@ -25,7 +25,9 @@ from distboost.model.checkpoint import opened
 from distboost.model.learned import Learned
 from distboost.training.resumption import Resumption
 
-MOST_IMPORTANCES = 2**24  # numbers in one array, whatever a file says
+MOST_IMPORTANCES = (
+    2**24
+)  # the largest length of `feature_importances_`: a file may give any number of features
 
 
 class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
@@ -36,23 +38,22 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None, resume: bool = False
     ) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
-            May hold NaN for missing values. The path or URL of a binned store (see `distboost.bin`) needs no y.
+            Features. NaN stands for missing values. With the path or URL of a binned store (see `distboost.bin`), omit y.
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
-            Labels: whole numbers, flags, text, bytes, or dates or durations of NumPy.
+            Labels: integers, booleans, text, bytes, or NumPy dates or durations.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
-            Weights >= 0. A row of weight 2 counts as the row twice, a row of weight 0 is not there
-            (though its values must be valid).
+            Weights >= 0. A row of weight 2 counts as two rows. A row of weight 0 is ignored, but its values must be valid.
         eval_set : (X, y) or None, default=None
-            Rows on which loss and error are measured after each round, exactly and over all of them.
+            Evaluation rows. Their loss and error are computed exactly, over all rows, after each round.
         resume : bool, default=False
-            Go on, up to `n_estimators` rounds, from what this estimator has learned, or else from its checkpoint, on the same
-            data and with the same parameters (those that say how training runs may be others). The model is that of the
-            uninterrupted training. False: a checkpoint that is there is replaced, with a warning.
+            True: continue, up to `n_estimators` rounds, from what this estimator has learned, or else from its checkpoint. The
+            data must be the same, and so must all parameters that affect the model. The result equals that of an uninterrupted
+            training. False: an existing checkpoint is replaced, with a warning.
 
         Returns
         -------
@@ -61,9 +62,9 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         Raises
         ------
         distboost.errors.DataError
-            If the data cannot be used; the message says where.
+            If the data cannot be used. The message names the place.
         distboost.errors.CheckpointError
-            If a checkpoint cannot be written; the one before is whole.
+            If a checkpoint cannot be written. The previous one is intact.
         """
         self.validate()
         with opened(self.checkpoint, self.checkpoint_every) as checkpoint:
@@ -74,7 +75,7 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         return self
 
     def scores(self, X: Any) -> Any:
-        """The ensemble's output F, whose largest entry is the prediction.
+        """Return the scores F of the ensemble. The class with the largest score is the prediction.
 
         Parameters
         ----------
@@ -83,49 +84,49 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         Returns
         -------
         F : ndarray of shape (n_samples, n_classes), float64
-            A lazy dask array if X is a dask or zarr array or the path or URL of one.
+            A lazy dask array if X is a dask array, a zarr array, or the path or URL of one.
         """
         n_classes = len(self._learned().classes)
         return predicting.predict(self, X, Answer(_unchanged, (n_classes,), np.float64))
 
     def decision_function(self, X: Any) -> Any:
-        """The scores in scikit-learn's shapes: (n_samples, n_classes), for two classes F_1 - F_0 of shape (n_samples,)."""
+        """Return the scores, (n_samples, n_classes) float64; with two classes, F_1 - F_0, (n_samples,) float64."""
         if len(self._learned().classes) == 2:
             return predicting.predict(self, X, Answer(_difference, (), np.float64))
         return self.scores(X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities, (n_samples, n_classes): those of which the scores are the population minimiser."""
+        """Return class probabilities, (n_samples, n_classes) float64: those whose expected loss the scores minimise."""
         n_classes = len(self._learned().classes)
         probabilities = algorithm_of(self, n_classes).probabilities
         return predicting.predict(self, X, Answer(probabilities, (n_classes,), np.float64))
 
     def predict(self, X: Any) -> Any:
-        """The class of largest score, (n_samples,); the first of equal ones."""
+        """Return the class with the largest score, (n_samples,); if several are equal, the first of them."""
         classes = self._learned().classes
         return predicting.predict(self, X, Answer(lambda F: _largest(classes, F), (), classes.dtype))
 
     def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        """The scores after each round, (n_samples, n_classes); all of X is loaded."""
+        """Yield the scores after each round, (n_samples, n_classes) float64. This loads all of X into memory."""
         self._learned()
         return predicting.staged_scores(self, X)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """The predictions after each round, (n_samples,); all of X is loaded."""
+        """Yield the predictions after each round, (n_samples,). This loads all of X into memory."""
         classes = self._learned().classes
         return (_largest(classes, F) for F in self.staged_scores(X))
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Total gain of the splits on each feature, as fractions of the sum, shape (n_features,).
+        """The total gain of the splits on each feature as a fraction of the sum, (n_features,) float64.
 
-        Of at most 2^24 features: a model file may name any number of them.
+        This raises LimitError for models of more than 2^24 features: a model file may give any number of them.
         """
         ensemble = self._learned().ensemble
         if self.n_features_in_ > MOST_IMPORTANCES:
             raise LimitError(
-                f"the model has {self.n_features_in_} features, and feature_importances_ has a number for each; the limit is "
-                f"{MOST_IMPORTANCES}. 'distboost inspect' shows the most important ones."
+                f"the model has {self.n_features_in_} features, but the limit of feature_importances_ is {MOST_IMPORTANCES}. "
+                "Use 'distboost inspect' to see the most important ones."
             )
         importances: np.ndarray = np.zeros(self.n_features_in_)
         features, gains = ensemble.gains()
@@ -136,17 +137,17 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         return importances
 
     def save(self, url: str | os.PathLike[str]) -> None:
-        """Writes the fitted model to a path or URL; `distboost.load` reads it. Equal models are equal files."""
+        """Write the fitted model to a path or URL, for `distboost.load`. Equal models give equal files."""
         learned = self._learned()
         write_file(os.fspath(url), header_of(self, learned), learned.arrays(0, learned.n_rounds))
 
     def digest(self) -> str:
-        """The SHA-256 of the file that `save` writes, in hexadecimal digits."""
+        """Return the SHA-256 of the file that `save` writes, in hexadecimal digits."""
         self._learned()
         return hashlib.sha256(file_content(self)).hexdigest()
 
     def _learned(self) -> Learned:
-        """What was learned; raises NotFittedError if nothing was."""
+        """Return what was learned; raise NotFittedError if the estimator is not fitted."""
         check_is_fitted(self, "classes_")
         return self.learned_
 

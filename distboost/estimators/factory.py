@@ -1,4 +1,4 @@
-"""The scikit-learn face: an estimator for each algorithm."""
+"""The scikit-learn interface: make an estimator of each algorithm."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ _made: dict[str, type[BoostingClassifier]] = {}
 
 
 def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[BoostingClassifier]:
-    """The estimator of an algorithm: its own parameters and the common ones, with the algorithm's documentation.
+    """Make the estimator of an algorithm, with its own parameters, the common ones, and the algorithm's documentation.
 
     Parameters
     ----------
     algorithm : subclass of Algorithm
     module : str or None, default=None
-        Where the estimator will be found, as the algorithm's name with "Classifier"; the caller's module if not given.
+        The module that will contain the estimator, under the name of the algorithm's class followed by "Classifier". None: the
+        caller's module.
 
     Returns
     -------
     estimator : subclass of BoostingClassifier
-        `distboost.load` knows its models from then on.
+        `distboost.load` can load its models from now on.
 
     Examples
     --------
@@ -47,8 +48,8 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
         if algorithm is registry.algorithm(algorithm.name):
             return estimator(algorithm.name)
         raise DataError(
-            f"the algorithm {algorithm.__name__} is named {algorithm.name!r}, as one of distboost's own is. Choose another name: "
-            "it tells their model files apart."
+            f"the algorithm {algorithm.__name__} has the name {algorithm.name!r}, which one of distboost's own has. Choose "
+            "another name: model files identify the algorithm by it."
         )
     own = algorithm.parameters()
     namespace: dict[str, Any] = {
@@ -65,7 +66,9 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     }
     made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
     made = dataclass(kw_only=True, eq=False, repr=False)(made)
-    _made[algorithm.name] = made  # the newest of that name, as when a notebook's cell is run again
+    _made[algorithm.name] = (
+        made  # the latest with this name replaces others, as when a notebook's cell runs again
+    )
     return made
 
 
@@ -74,13 +77,13 @@ _ATTRIBUTES = """
     ----------
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
-        Rounds done.
+        The number of rounds done.
     best_iteration_ : int
-        Rounds kept: fewer than `n_iter_` only after early stopping.
+        The number of rounds kept: fewer than `n_iter_` only after early stopping.
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the eval_set, if one was given.
+        The same on the `eval_set`, if one was given.
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
@@ -99,7 +102,7 @@ _EXAMPLE = """
 
 
 def _documentation(algorithm: type[Algorithm]) -> str:
-    """The algorithm's own text and parameters, then what all estimators share."""
+    """Return the algorithm's own text and parameters, followed by those that all estimators share."""
     text = (algorithm.__doc__ or "").rstrip()
     common = _without(
         algorithm.parameters(), (CommonParameters.__doc__ or "").partition("----------\n")[2], text
@@ -114,7 +117,7 @@ def _documentation(algorithm: type[Algorithm]) -> str:
 
 
 def _without(own: Iterable[str], common: str, text: str) -> str:
-    """The common parameters less those that the algorithm documents itself."""
+    """Return the documentation of the common parameters, without those that the algorithm documents itself."""
     entries = re.split(r"(?m)^(?=    \w+ : )", common.rstrip())
     said = {name for name in own if re.search(rf"(?m)^    {name} : ", text)}
     return "".join(entry for entry in entries if entry.partition(" :")[0].strip() not in said).rstrip()
@@ -122,7 +125,7 @@ def _without(own: Iterable[str], common: str, text: str) -> str:
 
 @cache
 def estimator(name: str) -> type[BoostingClassifier]:
-    """The estimator of the algorithm of this name in the registry; raises KeyError if there is none."""
+    """Return the estimator of the algorithm with this name in the registry; raise KeyError if there is none."""
     public = "distboost.baselines" if name in registry.BASELINES else "distboost"
     return classifier(registry.algorithm(name), import_module(public).__name__)
 
@@ -135,18 +138,24 @@ def __getattr__(name: str) -> type[BoostingClassifier]:
 
 
 def load(url: str) -> BoostingClassifier:
-    """The estimator that was saved at a path or URL, or of which a checkpoint is there.
+    """Load the estimator from a model file or a checkpoint.
 
-    Loading a model from a stranger runs nothing of it, and takes memory in proportion to the file.
+    Loading an untrusted model executes no code, and takes memory in proportion to the size of the file.
 
     Parameters
     ----------
     url : str or path
+        Path or URL of a file that `save` wrote, or of a checkpoint.
+
+    Returns
+    -------
+    estimator : BoostingClassifier
+        The fitted estimator.
 
     Raises
     ------
     distboost.errors.ModelFormatError
-        If the file is truncated, altered, of another version, or no model at all.
+        If the file is truncated, altered, of another version, or not a model.
 
     Examples
     --------
@@ -164,13 +173,13 @@ def load(url: str) -> BoostingClassifier:
 
 
 def described(header: dict[str, Any], place: str) -> BoostingClassifier:
-    """The estimator, not fitted, of the algorithm and the deciding parameters that are kept in a header at a place."""
+    """Return the unfitted estimator with the algorithm and the parameters in a header; errors name the `place`."""
     with damage_reported(place):
         return estimator_of(header, _known)
 
 
 def _known(name: str) -> type[BoostingClassifier]:
-    """The estimator of an algorithm of the registry or of a user's own; raises KeyError if there is none."""
+    """Return the estimator of an algorithm of the registry or of the user; raise KeyError if there is none."""
     if name in registry.ALGORITHMS:
         return estimator(name)
     return _made[name]

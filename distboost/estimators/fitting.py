@@ -1,4 +1,4 @@
-"""How an estimator is fitted: its data, where it runs, the training."""
+"""Fit an estimator: check its data, choose where it runs, and train."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def fit_to(
     resumption: Resumption | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> None:
-    """Trains the estimator on what the caller's caller gave, from the beginning or from where an earlier training ended."""
+    """Train the estimator, from the beginning or from the end of an earlier training. Warnings name the caller's caller."""
     if estimator.early_stopping_rounds is not None and given.eval_set is None:
         raise DataError(
-            f"early_stopping_rounds={estimator.early_stopping_rounds} needs an eval_set to measure. "
-            "Call fit(..., eval_set=(X, y))."
+            f"early_stopping_rounds={estimator.early_stopping_rounds} needs an eval_set. Call fit(..., eval_set=(X, y))."
         )
     data = training_data(estimator, given)
     check_keepable(estimator)  # now, rather than after the training
@@ -69,15 +68,15 @@ def fit_to(
 
 
 def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
-    """Learns `n_estimators` more rounds from rows (n, n_features) in memory, which need not be those of the earlier rounds.
+    """Train `n_estimators` more rounds on rows X (n, n_features) in memory, which may differ from those of earlier rounds.
 
-    The scores that earlier rounds give to these rows are computed from values: bins of other rows would decide otherwise.
+    The scores of the earlier rounds are computed from raw values, since other rows have other bin edges.
     """
     learned = estimator.learned_
     if not algorithm_of(estimator, len(learned.classes)).scores_suffice:
         raise DataError(
-            f"{type(estimator).__name__} cannot learn more from other rows: its rounds need to know more of the earlier ones "
-            "than the scores. Train it anew: warm_start=False."
+            f"{type(estimator).__name__} cannot continue on other rows: its rounds depend on more than the scores of the earlier "
+            "ones. Train from the beginning: warm_start=False."
         )
     with Threads(n_threads(estimator)) as threads:
         scores = learned.ensemble.scores(checked_rows(estimator, X), threads)

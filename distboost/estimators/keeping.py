@@ -1,4 +1,4 @@
-"""Estimators to and from model files and checkpoints."""
+"""Convert estimators to and from model files and checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from distboost.model.learned import Learned
 
 
 def check_keepable(estimator: CommonParameters) -> None:
-    """Raises DataError if a model file cannot keep the parameters or the names of the features."""
+    """Raise DataError if a model file cannot store the parameters or the names of the features."""
     deciding_parameters(estimator)
     for name in getattr(estimator, "feature_names_in_", ()):
         if not is_unicode(name):
@@ -31,7 +31,7 @@ def check_keepable(estimator: CommonParameters) -> None:
 
 
 def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
-    """What a model is, beside its arrays: the parameters that decide it, and nothing of where or how it was trained."""
+    """Return the header of a model: the parameters that determine it, but nothing about where or how it was trained."""
     return {
         "algorithm": estimator.algorithm_name,
         "parameters": deciding_parameters(estimator),
@@ -45,13 +45,13 @@ def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
 
 
 def file_content(estimator: CommonParameters) -> bytes:
-    """The model file of a fitted estimator."""
+    """Return the content of the model file of a fitted estimator."""
     learned = estimator.learned_
     return encoded(header_of(estimator, learned), learned.arrays(0, learned.n_rounds))
 
 
 def set_learned(estimator: CommonParameters, learned: Learned) -> None:
-    """Makes the estimator a fitted one."""
+    """Set the attributes of a fitted estimator."""
     learned = learned._replace(parameters=deciding_parameters(estimator))
     history = learned.history
     estimator.learned_ = learned
@@ -72,9 +72,9 @@ def set_learned(estimator: CommonParameters, learned: Learned) -> None:
 
 
 def load_estimator(url: str, find: Callable[[str], type[CommonParameters]]) -> CommonParameters:
-    """The estimator in a model file or a checkpoint.
+    """Load the estimator from a model file or a checkpoint.
 
-    `find` returns the class of estimators by the name of their algorithm, or raises KeyError.
+    `find(name)` returns the estimator class of the algorithm with this name, or raises KeyError.
     """
     stored = read_model(url)
     with damage_reported(url):
@@ -88,12 +88,12 @@ def load_estimator(url: str, find: Callable[[str], type[CommonParameters]]) -> C
 
 
 def estimator_of(header: dict[str, Any], find: Callable[[str], type[CommonParameters]]) -> CommonParameters:
-    """An estimator, not fitted, with the parameters that a header gives."""
+    """Return an unfitted estimator with the parameters in a header."""
     made = _class_of(str(header["algorithm"]), find)
     parameters = dict(header["parameters"])
     of_runs = parameters.keys() & RUN_PARAMETERS
-    if of_runs:  # where to write, say
-        raise ModelFormatError(f"it sets {', '.join(sorted(of_runs))}, which are not a model's to set.")
+    if of_runs:  # for instance, where to write
+        raise ModelFormatError(f"it sets {', '.join(sorted(of_runs))}, which a model file must not set.")
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = made(**parameters)
@@ -106,6 +106,6 @@ def _class_of(algorithm: str, find: Callable[[str], type[CommonParameters]]) -> 
         return find(algorithm)
     except KeyError as error:
         raise ModelFormatError(
-            f"it is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If it is your own, "
-            "import the module where distboost.classifier makes it an estimator, then load the model again."
+            f"it is a model of the algorithm {algorithm!r}, which this version of distboost does not have. If the algorithm is "
+            "your own, import the module that calls distboost.classifier for it, then load the model again."
         ) from error

@@ -18,7 +18,7 @@ from distboost.model.files import as_json
 from distboost.training.loop import Callback
 from distboost.trees.grower import GrowthLimits
 
-# These say where and how training runs: they do not change the model, and files do not keep them.
+# Where and how training runs. These parameters do not affect the model, and files do not store them.
 RUN_PARAMETERS = frozenset(
     {
         "missing_chunks",
@@ -44,50 +44,50 @@ class CommonParameters(BaseEstimator):
     Parameters
     ----------
     n_estimators : int, default=100
-        Rounds: weak learners. Early stopping may use fewer.
+        The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
-        Shrinkage: each step is multiplied by it, by at most 10. Steps that overshoot further and further are an error.
+        Shrinkage: the factor of each step, at most 10. If the loss diverges, `fit` raises an error.
     max_bins : int, default=255
-        The most bins of a feature, missing values not counted. A feature with at most so many distinct values is binned exactly.
+        The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
+        exactly.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split.
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split.
     subsample : float, default=1.0
-        The fraction of rows each round learns from. Which rows depends on `random_state`, the round and the row's number alone.
+        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
+        number.
     max_features : float or int, default=1.0
-        The fraction, or the number, of features each round may split on.
+        The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes (1 if not given); "balanced": n_samples / (n_classes * rows of the class).
+        Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after so many rounds without a smaller error on the `eval_set`, and keep the best round.
+        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
     score_dtype : {"float64", "float32"}, default="float64"
-        Type of the scores kept per row while training.
+        Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
-        What to do about chunks of a zarr array that were never written, in training and in prediction: zarr reads them as the
-        fill value.
+        What to do if chunks of a zarr array were never written, in training and in prediction. zarr reads them as the fill value.
     memory_limit : int, str or None, default=None
-        Bytes (or a text such as "2GB") that one process may take in all, libraries included. What does not fit is streamed from
-        disk; a limit too small even for that is refused before a row is read. None: on a cluster, what Dask allows its workers
-        before they spill; in this process, no limit. Prediction has no limit: it takes as much as the rows that are given, or of
-        lazy ones as Dask's chunks.
+        Bytes (or a text such as "2GB") that one process may use for training, libraries included. Rows that do not fit are
+        streamed from disk. If the limit is too small even for that, `fit` raises an error before it reads any row. None: on a
+        cluster, the memory that Dask workers may use before they spill; in this process, no limit. Prediction ignores the limit.
     scratch : str, path or None, default=None
-        Directory or URL for what does not fit in memory, shared by all workers. None: the system's directory for temporary files,
-        and for scores the workers' own.
+        Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
+        Workers keep scores in their own temporary directories if this is None or a URL.
     checkpoint : str or None, default=None
-        Folder or URL where what has been learned is kept while training, and at the end. `fit(..., resume=True)` goes on from it,
-        and `distboost.load` reads it.
+        Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
+        `distboost.load` loads it.
     checkpoint_every : int or str, default=10
-        Rounds from one time to the next, or seconds as a text such as "30s".
+        Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
-        On a cluster: seconds without a sign of life after which a worker is given up, and its rows are read again by others.
+        On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
     n_jobs : int or None, default=None
-        Threads where training or prediction runs in this process; None or -1: one per core. On a cluster, and where prediction
-        is lazy, Dask has its own number.
+        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
+        determines their number.
     random_state : int, RandomState instance or None, default=0
-        The seed; None is 0: equal inputs always give equal models.
+        The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: a progress bar.
+        1: show a progress bar.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True.
     """
@@ -113,8 +113,8 @@ class CommonParameters(BaseEstimator):
     verbose: int = parameter(0, "verbose")
     callbacks: Sequence[Callback] | None = parameter(None, list, tuple, None)
 
-    # Where training runs: a `distributed.Client`; None: the current one, if any, else this process. It is no parameter (it
-    # cannot be cloned), so it has no annotation: a dataclass would make a field of it.
+    # Where training runs: a `distributed.Client`; None: the current one if there is one, else this process. It is not a parameter
+    # (it cannot be cloned), so it has no annotation: with one, a dataclass would make it a field.
     client = None  # type: Any
 
     algorithm: ClassVar[type[Algorithm]]
@@ -131,14 +131,14 @@ class CommonParameters(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter has a value that it cannot have; the message says which values it can have.
+            If a parameter has an invalid value. The message names the valid ones.
         """
         self._validate_params()
         return self
 
 
 def algorithm_of(estimator: CommonParameters, n_classes: int) -> Algorithm:
-    """The estimator's algorithm, with its parameters, for a number of classes."""
+    """Return the estimator's algorithm, with its parameters, for a number of classes."""
     own = {name: getattr(estimator, name) for name in estimator.algorithm.parameters()}
     if "random_state" in own:
         own["random_state"] = seed_of(estimator)
@@ -146,7 +146,7 @@ def algorithm_of(estimator: CommonParameters, n_classes: int) -> Algorithm:
 
 
 def growth_limits(estimator: CommonParameters) -> GrowthLimits:
-    """The limits of the trees; estimators without a parameter for their size grow stumps."""
+    """Return the limits of the trees. Estimators without a parameter for the size of trees grow stumps."""
     return GrowthLimits(
         max_depth=getattr(estimator, "max_depth", 1),
         max_leaf_nodes=getattr(estimator, "max_leaf_nodes", None),
@@ -159,7 +159,7 @@ def growth_limits(estimator: CommonParameters) -> GrowthLimits:
 
 
 def seed_of(estimator: CommonParameters) -> int:
-    """The seed that `random_state` stands for: the same one at every call."""
+    """Return the seed from `random_state`, the same one at every call."""
     given = estimator.random_state
     if given is None:
         return 0
@@ -169,12 +169,12 @@ def seed_of(estimator: CommonParameters) -> int:
 
 
 def n_threads(estimator: CommonParameters) -> int | None:
-    """Threads in this process; None: one per core."""
+    """Return the number of threads in this process; None: one per core."""
     return None if estimator.n_jobs in (None, -1) else estimator.n_jobs
 
 
 def deciding_parameters(estimator: CommonParameters) -> dict[str, Any]:
-    """The parameters that decide what is learned, as JSON values."""
+    """Return the parameters that affect the model, as JSON values."""
     given: Mapping[str, Any] = estimator.get_params(deep=False)
     kept = {name: as_json(name, value) for name, value in given.items() if name not in RUN_PARAMETERS}
     return {**kept, "random_state": seed_of(estimator)}

@@ -1,4 +1,4 @@
-"""What a training of an estimator would take, before there are data."""
+"""Plan the memory of a training, before there are data."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ def plan(
     n_threads: int | None = None,
     weighted: bool = False,
 ) -> MemoryPlan:
-    """The memory that a training would take, part by part, and the rows that its `memory_limit` lets stay in memory.
+    """Plan how much memory each part of a training needs, and how many rows stay in memory within the `memory_limit`.
 
     Parameters
     ----------
     estimator : classifier
-        With its parameters: `memory_limit`, the size of its trees, `max_bins`, ..
-    n_rows, n_features, n_classes : int
-        Of the training rows; add the rows of an evaluation set.
+        The estimator with its parameters: `memory_limit`, the size of its trees, `max_bins`, ..
+    n_rows : int
+        The number of training rows, plus those of an evaluation set.
+    n_features, n_classes : int
     n_workers : int or None, default=None
-        Dask workers; None: in one process.
+        The number of Dask workers. None: train in one process.
     n_threads : int or None, default=None
-        Of that process, or of each worker; None: the estimator's `n_jobs`, or one.
+        The number of threads of that process, or of each worker. None: the estimator's `n_jobs`, or one.
     weighted : bool, default=False
         Whether there are sample or class weights.
 
@@ -42,7 +43,7 @@ def plan(
     Raises
     ------
     distboost.errors.LimitError
-        If `memory_limit` is too small to train at all; the message says what would do.
+        If `memory_limit` is too small for any training. The message names a sufficient limit.
 
     Examples
     --------

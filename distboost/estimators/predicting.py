@@ -1,4 +1,4 @@
-"""How a fitted estimator predicts: rows in memory now, others lazily."""
+"""Predict with a fitted estimator: rows in memory at once, others lazily."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from distboost.threads import Threads
 
 
 class Answer(NamedTuple):
-    """What is wanted of the rows: a function of their scores F (n, n_classes), and the shape of a row's answer and its type."""
+    """The kind of prediction: a function of the scores F (n, n_classes), and the shape and dtype of its result for one row."""
 
     of_scores: Callable[[np.ndarray], np.ndarray]
     shape: tuple[int, ...]
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class Predictor(NamedTuple):
-    """What workers need to know of a model."""
+    """The part of a model that workers need for prediction."""
 
     algorithm: Algorithm
     ensemble: Ensemble
@@ -38,7 +38,7 @@ class Predictor(NamedTuple):
 
 
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
-    """The answer for the rows of X: an array, or a lazy one if X is. Warns as the caller's caller."""
+    """Return the answer for the rows of X, as a lazy array if X is lazy. Warnings name the caller's caller."""
     learned = estimator.learned_
     predictor = Predictor(algorithm_of(estimator, len(learned.classes)), learned.ensemble, answer.of_scores)
     if is_lazy(X):
@@ -50,13 +50,13 @@ def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
 
 
 def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:
-    """The answer for one chunk of lazy rows: Dask works on several at once, so each takes one thread."""
+    """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time."""
     assert_all_finite(X, allow_nan=True, input_name="X")
     return predictor.answer(X, Threads(1))
 
 
 def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
-    """The scores after each round."""
+    """Yield the scores after each round, (n, n_classes) float64."""
     learned = estimator.learned_
     X = checked_rows(estimator, lazy.loaded(opened_rows(estimator, X, 4)) if is_lazy(X) else X)
     algorithm = algorithm_of(estimator, len(learned.classes))

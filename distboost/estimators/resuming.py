@@ -1,4 +1,4 @@
-"""What `fit(..., resume=True)` goes on from."""
+"""Find the state from which `fit(..., resume=True)` continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from distboost.model.learned import Learned
 
 
 class Changed(NamedTuple):
-    """A deciding parameter that is not what it was."""
+    """A parameter that affects the model and has changed."""
 
     name: str
     before: Any
@@ -24,18 +24,18 @@ class Changed(NamedTuple):
 
 
 def what_to_resume(estimator: CommonParameters) -> Learned:
-    """What the estimator has learned, or else its checkpoint; raises if there is neither, or with other parameters."""
+    """Return what the estimator has learned, or else its checkpoint; raise if there is neither or a parameter differs."""
     url = None if estimator.checkpoint is None else os.fspath(estimator.checkpoint)
     if hasattr(estimator, "learned_"):
         learned, place = estimator.learned_, "the fitted model"
     elif url is None:
         raise NotFittedError(
-            f"resume=True goes on from a fitted model or from a checkpoint, but this {type(estimator).__name__} is not fitted "
-            "and has none. Call fit without it first."
+            f"resume=True needs a fitted model or a checkpoint, but this {type(estimator).__name__} is not fitted and has no "
+            "checkpoint. Call fit without resume first."
         )
     elif not is_checkpoint(url):
         raise NotFittedError(
-            f"resume=True goes on from a checkpoint, but none was completed in {url}. Call fit without it first."
+            f"resume=True needs a checkpoint, but {url} has no complete one. Call fit without resume first."
         )
     else:
         kept = load_estimator(url, {estimator.algorithm_name: type(estimator)}.__getitem__)
@@ -43,15 +43,15 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
     changed = changed_parameter(estimator, learned)
     if changed is not None:
         raise DataError(
-            f"{place} was made with {changed.name}={changed.before!r}, not {changed.now!r}. Set it to that, or train anew, "
-            "without resume=True."
+            f"{place} was made with {changed.name}={changed.before!r}, not {changed.now!r}. Set it to the earlier value, or "
+            "train without resume=True."
         )
     found: Learned = learned
     return found
 
 
 def changed_parameter(estimator: CommonParameters, learned: Learned) -> Changed | None:
-    """The first deciding parameter of the estimator that is not what it was when this was learned."""
+    """Return the first parameter that affects the model and has changed since then, or None."""
     now, before = deciding_parameters(estimator), learned.parameters or {}
     if "n_estimators" not in algorithm_of(estimator, len(learned.classes)).fixed_parameters:
         del now["n_estimators"]
@@ -60,12 +60,12 @@ def changed_parameter(estimator: CommonParameters, learned: Learned) -> Changed 
 
 
 def warn_of_rounds(checkpoint: str) -> None:
-    """Warns the caller of `fit` if the training will replace rounds of an earlier one."""
+    """Warn the caller of `fit` if the training will replace rounds of an earlier one."""
     rounds = rounds_at(checkpoint)
     if rounds:
         warnings.warn(
-            f"the checkpoint {checkpoint} holds {rounds} rounds of an earlier training, which the first write of this one will "
-            "replace. To go on from them, fit with resume=True; to keep them, give another place: checkpoint=...",
+            f"the checkpoint {checkpoint} has {rounds} rounds of an earlier training, which this training will replace. To "
+            "continue from them, fit with resume=True; to keep them, give another folder: checkpoint=...",
             UserWarning,
             stacklevel=3,
         )

@@ -1,6 +1,6 @@
-"""Writes the stubs in which editors and type checkers find the estimators: `python -m distboost.estimators.stubs`.
+"""Write the type stubs of the estimators for editors and type checkers: `python -m distboost.estimators.stubs`.
 
-The estimators are made when they are first asked for, so that no source file has their parameters.
+The estimators are made on first use, so no source file contains their parameters.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __version__: str
 
 
 def stubs() -> dict[Path, str]:
-    """The text of each stub, by its path."""
+    """Return the text of each stub, by its path."""
     package = Path(distboost.__file__).parent
     return {
         package / "__init__.pyi": _HEAD + _FUNCTIONS + _classes(registry.PAPERS),
@@ -65,7 +65,7 @@ def _class(made: type[Any]) -> str:
 
 
 def _type(parameter: Any) -> str:
-    """The type of a parameter; of one of a few texts, these."""
+    """Return the type of a parameter; for a choice of texts, a Literal."""
     for allowed in parameter.metadata.get("allowed", ()):
         if isinstance(allowed, StrOptions):
             options = ", ".join(map(repr, sorted(allowed.options)))

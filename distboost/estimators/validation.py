@@ -1,4 +1,4 @@
-"""The checks of what a user gives to an estimator."""
+"""Check what a user gives to an estimator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FLOATS: dict[str, Any] = {
 
 
 class Given(NamedTuple):
-    """What a user gives to `fit`."""
+    """The arguments of `fit`."""
 
     X: Any
     y: Any = None
@@ -32,14 +32,14 @@ class Given(NamedTuple):
 
 
 def training_data(estimator: CommonParameters, given: Given) -> Dataset:
-    """The training rows; sets `n_features_in_` and the names of the features. Warns as the caller of the caller's caller."""
+    """Return the training rows; set `n_features_in_` and the feature names. Warnings name the caller of the caller's caller."""
     X, y, sample_weight = given.X, given.y, given.sample_weight
     if y is None and is_lazy(X) and BinnedStore.is_at(X):
         return _binned_store(estimator, X, sample_weight)
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. "
-            "Give one label per row; only a binned store as X has its own."
+            "Give one label per row. Only a binned store as X contains labels."
         )
     if not is_lazy(X):
         X = validate_data(estimator, X, **_FLOATS)
@@ -58,8 +58,8 @@ def _binned_store(estimator: CommonParameters, X: Any, sample_weight: Any) -> Bi
     store = BinnedStore.open(X)
     if sample_weight is not None:
         raise DataError(
-            f"sample_weight cannot be given beside the binned store {store.url!r}, which has weights of its own. Bin the "
-            "data with them: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
+            f"sample_weight cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data with "
+            "these weights: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
         )
     _set_unnamed_features(estimator, store.n_features)
     return store
@@ -72,7 +72,7 @@ def _set_unnamed_features(estimator: CommonParameters, n_features: int) -> None:
 
 
 def evaluation_data(estimator: CommonParameters, eval_set: Any) -> RawDataset | None:
-    """The evaluation rows, if there are any. Warns as the caller of the caller's caller."""
+    """Return the evaluation rows, if there are any. Warnings name the caller of the caller's caller."""
     if eval_set is None:
         return None
     X, y = _one_pair(eval_set)
@@ -83,38 +83,37 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> RawDataset | 
     data = RawDataset.of(X, y, None, prefix="eval_set ")
     if data.n_features != estimator.n_features_in_:
         raise DataError(
-            f"{data.place} has {data.n_features} features, but the training rows have {estimator.n_features_in_}."
+            f"{data.place} has {data.n_features} features, but the training rows have {estimator.n_features_in_}. Give the same "
+            "features."
         )
     if data.n_rows == 0:
-        raise DataError(
-            f"{data.place} has 0 rows: at least 1 is needed. Leave eval_set out, or give it rows."
-        )
+        raise DataError(f"{data.place} has 0 rows. Omit eval_set, or give it at least 1 row.")
     warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel=5)
     return data
 
 
 def _one_pair(eval_set: Any) -> tuple[Any, Any]:
-    alone = is_lazy(eval_set)  # a path, say
+    alone = is_lazy(eval_set)  # for instance, a path
     pairs = [(eval_set, None)] if alone else [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
     if len(pairs) != 1 or len(pairs[0]) != 2:
-        raise DataError(f"eval_set holds {len(pairs)} items; expected one pair (X, y).")
+        raise DataError(f"eval_set has {len(pairs)} items. Give one pair (X, y).")
     X, y = pairs[0]
     if y is None:
         if is_lazy(X):
             as_source(X, "eval_set X")  # raises an error of its own for a binned store
-        raise DataError("eval_set has no labels: give one pair (X, y).")
+        raise DataError("eval_set has no labels. Give one pair (X, y).")
     return X, y
 
 
 def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray:
-    """Rows in memory to predict, (n, n_features), float32 or float64."""
+    """Return rows in memory for prediction, (n, n_features) float32 or float64."""
     checked: np.ndarray = validate_data(estimator, X, reset=False, **_FLOATS)
     assert_all_finite(checked, allow_nan=True, input_name="X", estimator_name=type(estimator).__name__)
     return checked
 
 
 def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
-    """Lazy rows to predict. Warns of missing chunks as the caller's caller, so many calls up."""
+    """Return lazy rows for prediction; warn about missing chunks, with a `stacklevel` counted from the caller."""
     if is_dask(X):
         return X
     X = open_zarr(X, "X") if isinstance(X, (str, os.PathLike)) else X

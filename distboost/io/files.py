@@ -106,7 +106,7 @@ def read_local(
     path: str | os.PathLike[str], end: int | None = None, kind: type[Exception] = ModelFormatError
 ) -> bytes:
     """Read a local file, or its first `end` bytes."""
-    # Before opening, which may have effects on devices and pipes.
+    # Before opening: opening a device or a pipe may already have effects.
     _check_regular(os.stat(path).st_mode, path, kind)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as file:

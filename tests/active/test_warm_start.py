@@ -183,9 +183,7 @@ def test_those_that_remember_more_than_scores(cls, problem, scratch):
     asked(found, y, 1)
     found.query()
     found.teach([int(row) for row in found.asked_], y[found.asked_])
-    with pytest.raises(
-        DataError, match=rf"{cls.__name__} cannot learn more from other rows.*warm_start=False"
-    ):
+    with pytest.raises(DataError, match=rf"{cls.__name__} cannot continue on other rows.*warm_start=False"):
         found.query()
 
 

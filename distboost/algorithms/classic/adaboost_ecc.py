@@ -70,17 +70,19 @@ class AdaBoostECC(Algorithm):
         self.weighting = MarginWeights(1 / 2)
 
     def check(self) -> None:
-        """Raises DataError unless `colorings` holds -1 or +1 for each round and class, and both in every round."""
+        """Raise DataError unless `colorings` has -1 or +1 for each round and class, and both in every round."""
         if self.colorings is None:
             return
         μ = np.asarray(self.colorings)
         if μ.ndim != 2 or μ.shape[1] != self.n_classes or len(μ) < self.n_estimators:
             raise DataError(
-                f"colorings has shape {μ.shape}, expected ({self.n_estimators}, {self.n_classes}): a row for each round, a "
-                "column for each class."
+                f"colorings has shape {μ.shape}, expected ({self.n_estimators}, {self.n_classes}). Give a row for each round and "
+                "a column for each class."
             )
         if not np.isin(μ, (-1, 1)).all() or (np.abs(μ.sum(axis=1)) == self.n_classes).any():
-            raise DataError("colorings must hold -1 and +1 only, and both of them in every row.")
+            raise DataError(
+                "colorings has a row without -1 or +1, or another number. Give -1 and +1, and both in every row."
+            )
 
     def statistic(self, round: int) -> ProjectedResiduals:
         # A row's binary weight U, with the sign μ(y_i): the residuals along μ

@@ -37,14 +37,15 @@ from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 
 @dataclass(kw_only=True, eq=False)
 class AdaBoostMH(Algorithm):
-    """AdaBoost.MH: one tree for all the questions "is it this class?".
+    """AdaBoost.MH: one tree per round for all binary questions "does the row have this class?".
 
     Schapire & Singer, *Improved boosting algorithms using confidence-rated predictions*, Machine Learning, 1999.
 
     Parameters
     ----------
     vote : {"sign", "real"}, default="sign"
-        Each leaf votes -1 or +1 for each class, and one step holds for all; or each leaf votes with a real number for each class.
+        "sign": each leaf votes -1 or +1 for each class, with one step for all. "real": each leaf votes with a real number for
+        each class.
     max_depth : int or None, default=1
         With sign votes, the two sides of a stump have opposite votes (the factorised weak learner). Each leaf of a deeper tree
         has its own votes.

@@ -57,7 +57,7 @@ class Committees(Algorithm):
         return ColumnSums(self.weighting, 0).size(n_leaves, self.n_classes)
 
     def grow_all(self, rows: Rows, grow: TreeGrower, gain: Gain) -> Iterator[tuple[int, Tree]]:
-        """Grows a tree for each column. Until the next one, the rows lie in the nodes of this tree."""
+        """Grow a tree for each column and yield it. Until the next tree, the rows lie in the nodes of this one."""
         for column in range(self.weighting.n_columns):
             yield column, grow(ColumnSides(self.weighting, column), gain)
 

@@ -74,7 +74,7 @@ class MultiBoost(LargeMargin):
         return max(super().reduction_size(2, n_rounds), (n_rounds + 1) * self.n_classes)
 
     def check(self) -> None:
-        """Raises DataError for parameters that a totally corrective step cannot follow."""
+        """Raise DataError for parameters that contradict a totally corrective step."""
         for name in ("learning_rate", "subsample"):
             if getattr(self, name) != 1.0:
                 raise DataError(
@@ -83,7 +83,7 @@ class MultiBoost(LargeMargin):
                 )
 
     def on_steps(self, steps: Sequence[Any]) -> None:
-        """Reads the stumps so far, their polarities (-1: the left side is +1) and their coefficients W (T, K)."""
+        """Store the stumps so far, their polarities (-1: the left side is +1) and their coefficients W (T, K)."""
         steps = [step for step in steps if len(step.values) == 2]
         self.columns = [(step.tree.feature[0], step.tree.bin[0], step.tree.missing_left[0]) for step in steps]
         self.polarity = [1.0 if np.signbit(step.values[0, 0]) else -1.0 for step in steps]
@@ -120,7 +120,7 @@ class MultiBoost(LargeMargin):
         feature, split_bin, missing_left = (np.array(column) for column in zip(*columns, strict=True))
         stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, polarity)
         evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
-        # Curvatures that the solver remembers from earlier points may stall it: then it restarts from where it stopped.
+        # Curvatures that the solver keeps from earlier points may stall it. Then it restarts from where it stopped.
         for _ in range(RESTARTS):
             solution = minimize(
                 evaluate,

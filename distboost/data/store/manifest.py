@@ -21,7 +21,7 @@ from distboost.io.storage import MANIFEST, open_store
 
 STORE_VERSION = 3
 _COMPARED = {"checksum", "checksums", "source"}
-_REMEDY = "Remove this store, then bin the data again."
+_REMEDY = "Bin the data again, after removing this store."
 
 
 def array_shapes(made_from: dict[str, Any]) -> dict[str, tuple[int, ...]]:

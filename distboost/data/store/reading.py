@@ -62,7 +62,7 @@ def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T
         if not (is_damage(error) or isinstance(error, FileNotFoundError)):
             raise
         raise BinnedStoreError(
-            f"{what}: the content is not what was written: {quoted(error)}{more()}. Remove this store, then bin the data again."
+            f"{what}: content is not what was written: {quoted(error)}{more()}. Bin the data again, after removing this store."
         ) from error
 
 
