@@ -473,7 +473,7 @@ def test_plan_of_a_store_knows_the_classes(blobs, tmp_path):
         (("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "1MB"), "Raise the limit"),
         (
             ("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "much"),
-            "'much', expected a number",
+            "is 'much'. Give a number of bytes",
         ),
     ],
 )

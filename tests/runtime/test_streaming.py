@@ -137,7 +137,7 @@ def small_disk(tmp_path):
 def test_a_full_disk(small_disk):
     scratch = Scratch(str(small_disk))
     kept = scratch.write(np.arange(50_000))
-    said = rf"the disk of {small_disk} is full: .* need \d\.\d MB there or more, and .* are free\. .*scratch=\.\.\."
+    said = rf"the disk of {small_disk} is full: .* need at least \d\.\d MB there, but .* are free\. .*scratch=\.\.\."
     with pytest.raises(StoreError, match=said):
         scratch.write(np.zeros(100_000))
     assert_array_equal(scratch.read(kept), np.arange(50_000))
