@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -23,31 +22,48 @@ from click.testing import CliRunner
 import distboost
 from distboost.cli import main
 from distboost.data.result import UNFINISHED
+from tests.faults.blind import ApartWorkers, check_mounts
+from tests.programs import Program
 
-N, CHUNK = 400_000, 100_000
-SLOW = 5  # as many rows, for those to be in the middle of a chunk when they are interrupted
+N, CHUNK = 40_000, 10_000
 DEADLINE = 60.0
-AT_ONCE = 5.0  # seconds that an interruption may take here; on a machine that is busy, a part of what the first chunk took
-TO_END_WORKERS = 10.0  # seconds that Dask may take to end its processes, where all cores are busy
 # Tasks of one chunk each.
-PROGRAM = "from distboost.cli import main; from distboost.prediction import streamed; streamed.TASK_BYTES = 2**20; main()"
+PROGRAM = """
+import os, signal
+from distboost.cli import main
+from distboost.data.result import Result
+from distboost.prediction import streamed
+streamed.TASK_BYTES = 2**17
+#replaced#
+main()
+"""
+# The process kills itself when it has written the first chunk.
+KILLED = """
+write = Result.write
+def killing(result, start, values):
+    write(result, start, values)
+    if start == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+Result.write = killing
+"""
+SLOW = "from tests import slowly; streamed._predict_into = slowly.predict_into"
+A_SECOND_PER_CHUNK = f"{SLOW}; slowly.PIECE_SECONDS = 0.01"
+INTERRUPTED = """
+from tests import slowly
+streamed._predict_into, streamed._count = slowly.predict_into_and_interrupt, slowly.count_and_interrupt
+"""
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory, blobs):
-    """A folder with rows x, many more x-slow and y-slow, and two models."""
+    """A folder with rows x, their labels y, and two models."""
     folder = tmp_path_factory.mktemp("predict")
     X, y = map(np.asarray, blobs)
-    rows = np.random.default_rng(0).integers(0, len(X), SLOW * N)
-    zarr.create_array(folder / "x", data=X[rows[:N]].astype("f4"), chunks=(CHUNK, 4))
-    zarr.create_array(folder / "x-slow", data=X[rows].astype("f4"), chunks=(SLOW * CHUNK, 4))
-    zarr.create_array(
-        folder / "y-slow",
-        data=np.array(["blue", "green", "red"], np.dtypes.StringDType())[y[rows]],
-        chunks=(SLOW * CHUNK,),
-    )
+    rows = np.random.default_rng(0).integers(0, len(X), N)
     names = np.array(["blue", "green", "red"])[y]
-    distboost.GDMCBoostClassifier(n_estimators=200, max_depth=5).fit(X, names).save(folder / "names")
+    zarr.create_array(folder / "x", data=X[rows].astype("f4"), chunks=(CHUNK, 4))
+    zarr.create_array(folder / "y", data=names[rows].astype(np.dtypes.StringDType()), chunks=(CHUNK,))
+    distboost.GDMCBoostClassifier(n_estimators=20, max_depth=3).fit(X, names).save(folder / "names")
     distboost.GAMBLEClassifier(n_estimators=5).fit(X, y).save(folder / "other")
     return folder
 
@@ -55,7 +71,7 @@ def data(tmp_path_factory, blobs):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     """In this process as in the others."""
-    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 2**20)
+    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 2**17)
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +83,13 @@ def whole(data):
     return files(data / "whole")
 
 
-def options(data, out, *more, model="names", x="x"):
-    return ("--model", data / model, "--x", data / x, "--out", out, *more)
+def options(data, out, *more, model="names"):
+    return ("--model", data / model, "--x", data / "x", "--out", out, *more)
 
 
-def process(*arguments, stdout=subprocess.PIPE) -> subprocess.Popen:
-    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+def process(*arguments, stdout=subprocess.PIPE, replaced="") -> Program:
     # A session of its own: signals for a whole terminal are not for us.
-    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return Program(PROGRAM.replace("#replaced#", replaced), *arguments, stdout=stdout, new_session=True)
 
 
 def run(*arguments) -> str:
@@ -93,7 +108,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def wait_for(condition, done: subprocess.Popen) -> None:
+def wait_for(condition, done: Program) -> None:
     deadline = time.monotonic() + DEADLINE
     while not condition():
         assert time.monotonic() < deadline
@@ -114,44 +129,38 @@ def assert_unreadable(out: Path) -> None:
         zarr.open_array(out, mode="r")
 
 
-@pytest.fixture
-def killed(data, tmp_path):
+@pytest.fixture(scope="module")
+def unfinished(data, tmp_path_factory):
     """The place of a prediction whose process was killed after its first chunk."""
-    out = tmp_path / "out"
-    done = process("predict", *options(data, out))
-    wait_for((out / "c/0").exists, done)
-    os.killpg(done.pid, signal.SIGKILL)
-    done.communicate(timeout=DEADLINE)
+    out = tmp_path_factory.mktemp("unfinished") / "out"
+    done = process("predict", *options(data, out), replaced=KILLED)
+    _, errors = done.communicate(timeout=DEADLINE)
+    assert done.returncode == -signal.SIGKILL, errors
+    assert (out / "c/0").exists()
     assert (out / UNFINISHED).exists()
     assert_unreadable(out)
     return out
 
 
+@pytest.fixture
+def killed(unfinished, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(unfinished, tmp_path / "out"))
+
+
 # Interrupted.
-
-
-def interrupted(done: subprocess.Popen, kill, begun: float, slack: float = 0.0) -> str:
-    """What a process says that is interrupted after its first chunk, and ends at once."""
-    first = time.monotonic() - begun
-    kill(done.pid, signal.SIGINT)
-    began = time.monotonic()
-    _, errors = done.communicate(timeout=DEADLINE)
-    assert time.monotonic() - began < max(AT_ONCE, first / 3) + slack
-    assert done.returncode == 130, errors
-    return errors
 
 
 @pytest.mark.parametrize("more", [(), ("--workers", 2)], ids=["here", "workers"])
 def test_control_c(more, data, tmp_path):
-    """As a terminal sends it: to the whole group of processes."""
+    """As a terminal sends it: to the whole group of processes. No chunk that was under way is finished."""
     out = tmp_path / "out"
-    begun = time.monotonic()
-    done = process("predict", *options(data, out, *more, x="x-slow"))
-    wait_for((out / "c/0").exists, done)
-    errors = interrupted(done, os.killpg, begun, slack=TO_END_WORKERS if more else 0.0)
+    done = process("predict", *options(data, out, *more), replaced=INTERRUPTED)
+    _, errors = done.communicate(timeout=DEADLINE)
+    assert done.returncode == 130, errors
     assert errors.strip().splitlines()[-1] == "Aborted!"
     assert "Traceback" not in errors
-    assert not (out / "c/3").exists()
+    assert [chunk.name for chunk in (out / "c").iterdir()] == ["0"]
     assert_unreadable(out)
 
 
@@ -186,11 +195,12 @@ def terminal():
 
 
 def test_control_c_of_an_evaluation(data, terminal):
-    arguments = ("--model", data / "names", "--x", data / "x-slow", "--y", data / "y-slow")
-    begun = time.monotonic()
-    done = process("evaluate", *arguments, stdout=terminal.theirs)
-    wait_for(lambda: terminal.shows(rb"(5|10|15)00000/2000000"), done)
-    interrupted(done, os.kill, begun)
+    arguments = ("--model", data / "names", "--x", data / "x", "--y", data / "y")
+    done = process("evaluate", *arguments, stdout=terminal.theirs, replaced=INTERRUPTED)
+    _, errors = done.communicate(timeout=DEADLINE)
+    assert done.returncode == 130, errors
+    assert terminal.shows(rb"0/40000")
+    assert not terminal.shows(rb"[234]0000/40000")
 
 
 def test_a_killed_prediction_goes_on(killed, data, whole):
@@ -198,18 +208,18 @@ def test_a_killed_prediction_goes_on(killed, data, whole):
     done = process("predict", *options(data, killed))
     _, errors = done.communicate(timeout=DEADLINE)
     assert done.returncode == 0, errors
-    assert re.search(r"goes on from [1-4]00,000 rows that were predicted before", errors)
+    assert re.search(r"goes on from [1-4]0,000 rows that were predicted before", errors)
     assert files(killed) == whole
     assert (killed / "c/0").stat().st_mtime_ns == kept
     assert "zarr array" in fail("predict", *options(data, killed))
 
 
 def test_how_far_it_is_is_shown(killed, data, terminal):
-    done = process("predict", *options(data, killed), stdout=terminal.theirs)
+    done = process("predict", *options(data, killed), stdout=terminal.theirs, replaced=A_SECOND_PER_CHUNK)
     assert done.wait(DEADLINE) == 0
     done.stderr.close()
-    wait_for_text(terminal, rb"400000/400000.* rows")
-    assert terminal.shows(rb"[123]00000/400000")  # from what was kept
+    wait_for_text(terminal, rb"40000/40000.* rows")
+    assert terminal.shows(rb"[123]0000/40000")  # from what was kept
 
 
 # Another command at the place of an unfinished prediction, or of a complete one.
@@ -263,15 +273,15 @@ def test_killed_between_the_metadata_and_the_end(data, whole, tmp_path, killed):
     out = tmp_path / "again"
     shutil.copytree(data / "whole", out)
     shutil.copy(killed / UNFINISHED, out)
-    assert "goes on from 400,000 rows" in run("predict", *options(data, out))
+    assert "goes on from 40,000 rows" in run("predict", *options(data, out))
     assert files(out) == whole
 
 
 def test_two_at_once(data, tmp_path):
     out = tmp_path / "out"
-    done = process("predict", *options(data, out, x="x-slow"))
+    done = process("predict", *options(data, out), replaced=SLOW)
     wait_for((out / UNFINISHED).exists, done)
-    assert "another process is writing to" in fail("predict", *options(data, out, x="x-slow"))
+    assert "another process is writing to" in fail("predict", *options(data, out))
     os.killpg(done.pid, signal.SIGKILL)
     done.communicate(timeout=DEADLINE)
 
@@ -293,52 +303,30 @@ def test_no_rows(data, tmp_path):
 # Workers that do not see the place.
 
 
-@pytest.fixture
-def blind(tmp_path):
-    """blind(place): the address of a scheduler whose one worker sees an empty folder at that place."""
-    if os.geteuid() or shutil.which("unshare") is None:
-        pytest.skip("a file system that one process alone sees takes root and unshare")
-    begun = []
-
-    def begin(place: Path) -> str:
-        address = tmp_path / "scheduler.json"
-        mine = f"mount -t tmpfs tmpfs {place} && exec {sys.executable} -m distributed.cli.dask_worker"
-        quiet = ["--no-dashboard", "--scheduler-file", str(address)]
-        for command in (
-            [
-                sys.executable,
-                "-m",
-                "distributed.cli.dask_scheduler",
-                "--host",
-                "127.0.0.1",
-                "--port",
-                "0",
-                *quiet,
-            ],
-            ["unshare", "--mount", "sh", "-c", f"{mine} --no-nanny --nthreads 1 {' '.join(quiet)}"],
-        ):
-            begun.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
-            wait_for(lambda: address.exists() and address.stat().st_size > 0, begun[0])
-        return json.loads(address.read_text())["address"]
-
-    yield begin
-    for one in reversed(begun):
-        one.terminate()
-        one.wait(DEADLINE)
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """A scheduler with one worker, which can be made blind."""
+    check_mounts()
+    workers = ApartWorkers(tmp_path_factory.mktemp("workers"))
+    workers.restore(1)
+    yield workers
+    workers.close()
 
 
-def test_a_worker_that_does_not_see_the_folder(data, tmp_path, blind):
+def test_a_worker_that_does_not_see_the_folder(data, tmp_path, one):
     out = tmp_path / "out"
     out.mkdir()
-    error = fail("predict", *options(data, out, "--scheduler", blind(out)))
+    one.blind(one.alive()[0], out)
+    error = fail("predict", *options(data, out, "--scheduler", one.client.scheduler.address))
     assert f"does not see {out}" in error
-    assert "Give a place that all workers share" in error
+    assert "Give a path or URL that all workers share" in error
     assert_unreadable(out)
 
 
-def test_chunks_that_only_a_worker_sees(data, tmp_path, blind):
+def test_chunks_that_only_a_worker_sees(data, tmp_path, one):
     out = tmp_path / "out"
     (out / "c").mkdir(parents=True)
-    error = fail("predict", *options(data, out, "--scheduler", blind(out / "c")))
+    one.blind(one.alive()[0], out / "c")
+    error = fail("predict", *options(data, out, "--scheduler", one.client.scheduler.address))
     assert f"4 of 4 chunks were written but are not in '{out}', the first is c/0" in error
     assert_unreadable(out)
