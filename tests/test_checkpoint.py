@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 import time
 
@@ -37,14 +36,15 @@ TRAININGS = {
 EVERY = 2
 
 # Each line tells of a training, which runs in a process of its own: forked, for importing takes longest. The process kills itself
-# at its n-th renaming of a file, before or after it.
+# at its n-th renaming of a file, before or after it, or after a round on a cluster.
 SERVER = f"""
 import json, os, signal
 import numpy as np
+from distributed import Client
 from distboost.io import publishing
 from distboost.estimators.factory import estimator
 
-def train(algorithm, parameters, data, checkpoint, kill, resume):
+def train(algorithm, parameters, data, checkpoint, kill, resume, address, last):
     arrays = np.load(data)
     replace, renamed = os.replace, []
     def counted(beside, path):
@@ -56,6 +56,9 @@ def train(algorithm, parameters, data, checkpoint, kill, resume):
             os.kill(os.getpid(), signal.SIGKILL)
     publishing.os.replace = counted
     model = estimator(algorithm)(n_jobs=1, checkpoint=checkpoint, checkpoint_every={EVERY}, **parameters)
+    if address is not None:
+        model.client = Client(address, set_as_default=False)
+        model.callbacks = [lambda progress: progress.round == last and os.kill(os.getpid(), signal.SIGKILL)]
     model.fit(arrays["X"], arrays["y"], eval_set=(arrays["Xt"], arrays["yt"]), resume=resume)
 
 def do(line):
@@ -70,11 +73,17 @@ class Trainings:
         self.data = str(data)
         self.forks = Forks(SERVER)
 
-    def run(self, training, checkpoint, kill=None, resume=False, kill_after=None) -> bool:
-        """Whether the training came to its end; `kill` is the point in its writes, `kill_after` a time."""
+    def run(
+        self, training, checkpoint, kill=None, resume=False, kill_after=None, address=None, last=None
+    ) -> bool:
+        """Whether the training came to its end.
+
+        `kill` is the point in its writes where it is killed, `kill_after` a time, `last` the round on the cluster at `address`.
+        """
         algorithm, parameters = TRAININGS[training]
         told = {"algorithm": algorithm, "parameters": parameters, "data": self.data}
         told |= {"checkpoint": str(checkpoint), "kill": kill, "resume": resume}
+        told |= {"address": address, "last": last}
         return self.forks.run(json.dumps(told), kill_after)
 
 
@@ -177,24 +186,6 @@ def test_killed_at_any_time(trainings, wholes, problem, tmp_path, saved):
         assert saved(model) == content == saved(distboost.load(folder))
 
 
-DRIVER = f"""
-import sys, time
-import numpy as np
-from distributed import Client
-from distboost.estimators.factory import estimator
-
-data, address, folder, last = sys.argv[1:]
-arrays = np.load(data)
-with Client(address, set_as_default=False) as client:
-    model = estimator("gd-mcboost")(
-        checkpoint=folder, checkpoint_every={EVERY}, callbacks=[lambda p: time.sleep(60 * (p.round == int(last)))],
-        **{TRAININGS["random counters"][1]!r}
-    )
-    model.client = client
-    model.fit(arrays["X"], arrays["y"], eval_set=(arrays["Xt"], arrays["yt"]))
-"""
-
-
 @pytest.mark.parametrize(("before", "after", "last"), [(1, 3, 7), (3, 1, 4)])
 def test_on_a_cluster_of_another_size(
     before, after, last, clients, trainings, wholes, problem, tmp_path, saved
@@ -202,14 +193,8 @@ def test_on_a_cluster_of_another_size(
     content, _ = wholes("random counters")
     folder = tmp_path / "checkpoint"
     address = clients[before].scheduler.address
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, trainings.data, address, str(folder), str(last)])
-    end = time.monotonic() + DEADLINE
-    while not (folder / MANIFEST).exists() or distboost.load(folder).n_iter_ < last - last % EVERY:
-        assert time.monotonic() < end
-        assert driver.poll() is None
-        time.sleep(0.02)
-    driver.kill()
-    driver.wait(DEADLINE)
+    assert not trainings.run("random counters", folder, address=address, last=last)
+    assert distboost.load(folder).n_iter_ == last - last % EVERY
     model = made("random counters", checkpoint=folder)
     model.client = clients[after]
     assert saved(fitted(model, problem, resume=True)) == content == saved(distboost.load(folder))

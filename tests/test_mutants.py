@@ -70,8 +70,9 @@ def test_changes_of_a_file():
 
 
 @pytest.fixture
-def small(tmp_path):
-    """A repository of one module with one test."""
+def small(tmp_path, monkeypatch):
+    """A repository of one module with one test, which needs no plugin of pytest."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     root = tmp_path / "repository"
     (root / "tests").mkdir(parents=True)
     (root / "module.py").write_text("def double(x):\n    return 2 * x\n\n\ndef half(x):\n    return x / 2\n")

@@ -12,8 +12,8 @@ from distboost.registry import ALGORITHMS
 
 # Of these estimators, all checks are run. All classes are made by one function and share what reads arguments and data.
 WHOLE = {"gd-mcboost", "gamble"}
-# Of the others, these are left to the soak, and those that repeat a check with memory maps or in single precision: they train, and
-# ask nothing about what is learned.
+# Of the others, these are left to the soak, and those that repeat a check with memory maps or in single precision:
+# they train, and ask nothing about what is learned.
 TRAINING = {
     "check_array_api_input",
     "check_class_weight_classifiers",

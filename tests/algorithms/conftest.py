@@ -2,15 +2,39 @@ from __future__ import annotations
 
 import pytest
 
+# What the engine does alike for all is tested with each algorithm as it is, without variants.
 OF_THE_ENGINE = {"test_workers_change_nothing", "test_streaming_changes_nothing"}
+# This, too, but also with a variant of each kind of learner and of parameters: growth, an element for each round, raw values.
+OF_THE_LEARNER = {
+    "test_float32_scores",
+    "test_class_weights_are_weights_of_the_rows",
+    "test_labels_of_text",
+    "test_early_stopping_keeps_the_best_round",
+    "test_a_checkpoint_is_gone_on_from",
+    "test_pickle_and_clone",
+    "test_chunks_and_threads_change_nothing",
+    "test_draws_do_not_depend_on_chunks",
+    "test_rounds_that_the_update_before_began_are_no_others",
+    "test_command_line",
+}
+OF_EACH_KIND = {
+    "gd-mcboost best first",
+    "adaboost-mm fixed steps",
+    "rebel similarity",
+    "rebel depth 2",
+    "adaboost-mh real",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Of what the engine does alike for all, one variant of each algorithm is tested, and the others in the soak."""
+    """Of what the engine does alike, some variants are tested, and the others in the soak."""
     for item in items:
-        if getattr(item, "originalname", "") not in OF_THE_ENGINE:
+        name = getattr(item, "originalname", "")
+        if name not in OF_THE_ENGINE | OF_THE_LEARNER:
             continue
         subject = item.callspec.params.get("subject")  # others have tests of that name, too
-        if subject is not None and subject.variant:
+        if subject is None or not subject.variant:
+            continue
+        if name in OF_THE_ENGINE or str(subject) not in OF_EACH_KIND:
             item.add_marker(pytest.mark.soak)

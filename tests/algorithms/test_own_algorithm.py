@@ -78,9 +78,37 @@ def naive_scores(X: np.ndarray, y: np.ndarray, n_rounds: int, floor: float) -> n
     return F
 
 
-def test_the_blocks_run(folder):
-    output = python(folder, MODULE + USE)
-    accuracy, losses = output.split(maxsplit=1)
+@pytest.fixture(scope="module")
+def told(folder, model, blobs) -> list[str]:
+    """The lines that a process prints that first loads a model without its module, then runs the block that uses the module, and
+    last, with a line more in the registry, the command line, which writes `trained`."""
+    name, place = json.loads(f"{{{LINE}}}").popitem()
+    model.save(folder / "model")
+    for part, values in zip(("x", "y"), blobs, strict=True):
+        zarr.create_array(folder / "rows.zarr" / part, data=values, chunks=(60, *values.shape[1:]))
+    program = f"""
+import distboost
+try:
+    distboost.load("model")
+except distboost.errors.ModelFormatError as error:
+    print(error)
+
+import samme_r
+exec({USE!r}, dict(vars(samme_r)))
+
+from distboost import registry
+sys.modules["distboost.algorithms.samme_r"] = samme_r
+registry.PAPERS[{name!r}] = registry.ALGORITHMS[{name!r}] = {place!r}
+from distboost.cli import main
+main()
+"""
+    output = python(folder, program, "train", "--algorithm", name, "--x", "rows.zarr/x", "--y", "rows.zarr/y",
+                    "--model", "trained", "--set", "n_estimators=8")  # fmt: skip
+    return output.splitlines()
+
+
+def test_the_block_of_use_runs(told):
+    accuracy, losses = told[1].split(maxsplit=1)
     assert float(accuracy) > 0.95
     assert losses.startswith("[")
 
@@ -114,16 +142,8 @@ def test_its_models_are_kept(model, blobs, saved, tmp_path):
     assert saved(again) == saved(model)
 
 
-def test_a_model_of_an_algorithm_that_was_not_imported(model, tmp_path):
-    model.save(tmp_path / "model")
-    program = """
-import distboost
-try:
-    distboost.load("model")
-except distboost.errors.ModelFormatError as error:
-    print(error)
-"""
-    assert "samme-r" in python(tmp_path, program)
+def test_a_model_of_an_algorithm_that_was_not_imported(told):
+    assert "samme-r" in told[0]
 
 
 def test_it_trains_where_it_cannot_be_imported(samme_r, model, blobs, clients, saved):
@@ -154,22 +174,8 @@ def test_the_cluster_block_runs(folder, blobs, model, samme_r):
     assert_array_equal(zarr.open_array(folder / "proba.zarr")[:], expected)
 
 
-def test_a_line_in_the_registry_makes_it_a_choice_of_the_command_line(folder, model, blobs, saved):
-    name, place = json.loads(f"{{{LINE}}}").popitem()
-    X, y = blobs
-    for part, values in (("x", X), ("y", y)):
-        zarr.create_array(folder / "rows.zarr" / part, data=values, chunks=(60, *values.shape[1:]))
-    program = f"""
-import samme_r
-from distboost import registry
-sys.modules["distboost.algorithms.samme_r"] = samme_r
-registry.PAPERS[{name!r}] = registry.ALGORITHMS[{name!r}] = {place!r}
-from distboost.cli import main
-main()
-"""
-    python(folder, program, "train", "--algorithm", name, "--x", "rows.zarr/x", "--y", "rows.zarr/y", "--model", "model",
-           "--set", "n_estimators=8")  # fmt: skip
-    assert (folder / "model").read_bytes() == saved(model)
+def test_a_line_in_the_registry_makes_it_a_choice_of_the_command_line(told, folder, model, saved):
+    assert (folder / "trained").read_bytes() == saved(model)
 
 
 # A gain from outside.

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
@@ -47,9 +46,9 @@ def data():
     return X, y
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES)
+@pytest.fixture(params=CASES)
 def parameters(request):
-    return request.param
+    return CASES[request.param]
 
 
 def saved(model, folder: Path) -> bytes:
@@ -400,15 +399,6 @@ def test_sums_are_the_same_in_any_order(weight):
 
 
 @pytest.fixture(scope="module")
-def client():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
-    client = Client(cluster, set_as_default=False)
-    yield client
-    client.close(timeout=30)
-    cluster.close(timeout=30)
-
-
-@pytest.fixture(scope="module")
 def awkward():
     """Missing values, weights, single precision, rows in several places at once, an evaluation set."""
     rng = np.random.default_rng(9)
@@ -425,8 +415,23 @@ def trained(folder, parameters, awkward, n_jobs=1, client=None) -> bytes:
     return saved(model.fit(X, y, weights, eval_set=evaluation), folder)
 
 
-@pytest.mark.parametrize("subsample", [1.0, 0.7])
-def test_same_bytes_for_any_blocks_and_threads(subsample, parameters, awkward, tmp_path, monkeypatch):
+# Each kind with all rows or some; one with both.
+SAMPLED = pytest.mark.parametrize(
+    ("parameters", "subsample"),
+    [
+        ("real", 1.0),
+        ("real", 0.7),
+        ("sign", 0.7),
+        ("one point", 0.7),
+        ("one point, sign", 1.0),
+        ("few candidates", 1.0),
+    ],
+    indirect=["parameters"],
+)
+
+
+@SAMPLED
+def test_same_bytes_for_any_blocks_and_threads(parameters, subsample, awkward, tmp_path, monkeypatch):
     parameters = {**parameters, "subsample": subsample, "score_dtype": "float32"}
     expected = trained(tmp_path, parameters, awkward)
     assert trained(tmp_path, parameters, awkward, n_jobs=2) == expected
@@ -435,11 +440,11 @@ def test_same_bytes_for_any_blocks_and_threads(subsample, parameters, awkward, t
     assert trained(tmp_path, parameters, awkward, n_jobs=2) == expected
 
 
-@pytest.mark.parametrize("subsample", [1.0, 0.7])
-def test_same_bytes_on_a_cluster(subsample, parameters, awkward, client, tmp_path):
+@SAMPLED
+def test_same_bytes_on_a_cluster(parameters, subsample, awkward, clients, tmp_path):
     parameters = {**parameters, "subsample": subsample}
     expected = trained(tmp_path, parameters, awkward)
-    assert trained(tmp_path, parameters, awkward, client=client) == expected
+    assert trained(tmp_path, parameters, awkward, client=clients[3]) == expected
 
 
 def test_predicts_what_it_trained_on(parameters, awkward):
@@ -503,9 +508,14 @@ DAMAGES = {
 }
 
 
+@pytest.fixture(scope="module")
+def small(data):
+    return classifier(n_estimators=3).fit(*data)
+
+
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_files_are_refused(damage, data, tmp_path):
-    classifier(n_estimators=3).fit(*data).save(tmp_path / "model")
+def test_damaged_files_are_refused(damage, small, tmp_path):
+    small.save(tmp_path / "model")
     header, arrays = read_file(str(tmp_path / "model"))
     arrays = {name: array.copy() for name, array in arrays.items()}
     damage(arrays)

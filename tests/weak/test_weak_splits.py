@@ -218,6 +218,11 @@ def split_of(found: Candidates, m: int) -> Split:
 
 
 def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context):
+    offsets = in_slots(nodes, n_bins)[0].offsets
+    expected = [
+        naive_best_split(node, offsets, features, n_sums, kind, min_rows, min_weight, weighted, context)
+        for node in nodes
+    ]
     for n_threads in (1, 2, 3):
         histograms, slots = in_slots(nodes, n_bins)
         with Threads(n_threads) as threads:
@@ -234,11 +239,7 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
                 threads,
                 context,
             )
-        for m, node in enumerate(nodes):
-            expected = naive_best_split(
-                node, histograms.offsets, features, n_sums, kind, min_rows, min_weight, weighted, context
-            )
-            assert split_of(found, m) == expected
+        assert [split_of(found, m) for m in range(len(nodes))] == expected
 
 
 @KINDS
