@@ -105,8 +105,11 @@ def test_verdicts(small, tmp_path):
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["base"]
     broken = fault("2 * x", "2 * x + 0")
     mutants.confirm = True
-    (mutants.base / "tests" / "test_module.py").write_text("def test_double():\n    assert False\n")
+    tests = mutants.base / "tests" / "test_module.py"
+    right = tests.read_text()
+    tests.write_text("def test_double():\n    assert False\n")
     assert mutants.verdict(0, broken).state == NOT_JUDGED
+    tests.write_text(right)
     mutants.limit = 0.5
     endless = fault("2 * x", "__import__('time').sleep(60)")
     assert mutants.verdict(0, endless).state == OUT_OF_TIME

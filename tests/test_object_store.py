@@ -250,7 +250,7 @@ def test_a_damaged_chunk(arrays, bucket):
     content[5] ^= 1
     files.pipe_file(f"{store}/bins/c/0/0", bytes(content))
     with pytest.raises(
-        BinnedStoreError, match=r"rows 0 to 239 of the binned store s3://.*Bin the data again"
+        BinnedStoreError, match=r"rows 0 to 239 of the binned store s3://.*[Bb]in the data again"
     ):
         model().fit(store)
     files.pipe_file(f"{arrays[0][5:]}/c/1/0", b"nothing like it")
@@ -283,7 +283,7 @@ def test_damage_to_an_array(arrays):
         whole = files.cat_file(f"{arrays[0]}/{key}")
         for content in (b"", b"BLSC"):
             files.pipe_file(f"{arrays[0]}/{key}", content)
-            with pytest.raises(StoreError, match=rf"(?s){said}.*data/x.*again, or restore it from a copy"):
+            with pytest.raises(StoreError, match=rf"(?s){said}.*data/x.*again,? or restore it from a copy"):
                 model().fit(*arrays)
         files.pipe_file(f"{arrays[0]}/{key}", whole)
 

@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
     """Of what the engine does alike, some variants are tested, and the others in the soak."""
     for item in items:
         name = getattr(item, "originalname", "")
-        if name not in OF_THE_ENGINE | OF_THE_LEARNER:
+        if name not in OF_THE_ENGINE | OF_THE_LEARNER or not hasattr(item, "callspec"):
             continue
         subject = item.callspec.params.get("subject")  # others have tests of that name, too
         if subject is None or not subject.variant:
