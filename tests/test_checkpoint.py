@@ -466,9 +466,8 @@ def test_a_damaged_checkpoint_is_not_gone_on_from_but_replaced(folder, problem):
     model = REBELClassifier(n_estimators=7, n_jobs=1, checkpoint=folder)
     with pytest.raises(ModelFormatError, match=path.name):
         fitted(model, problem, resume=True)
-    with pytest.warns(
-        UserWarning, match="has 7 rounds of an earlier training"
-    ):  # the segment may be restored
+    # The segment may be restored.
+    with pytest.warns(UserWarning, match="has 7 rounds of an earlier training"):
         fitted(model, problem)
     assert rounds(folder) == [(0, 7)]
     (folder / MANIFEST).write_text("{")

@@ -42,9 +42,8 @@ def test_demo(tmp_path):
 
 def runs(pid: int) -> bool:
     try:
-        return (
-            psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-        )  # ended, but not yet noticed by its parent
+        # Ended, but not yet noticed by its parent.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

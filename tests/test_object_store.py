@@ -408,9 +408,8 @@ def requests(monkeypatch):
     counts, call = Counter(), s3fs.S3FileSystem._call_s3
 
     async def counted(self, method, *arguments, **options):
-        whole = (
-            method == "list_objects_v2" and not options["Delimiter"]
-        )  # not the look for another format's metadata
+        # Not the look for another format's metadata.
+        whole = method == "list_objects_v2" and not options["Delimiter"]
         counts["listing" if whole else method] += 1
         return await call(self, method, *arguments, **options)
 

@@ -163,9 +163,8 @@ class _CurveRecorder:
                 self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:
-            same = np.array_equal(
-                predicted, self.previous
-            )  # kappa is undefined where all rows are of one class
+            # Kappa is undefined where all rows are of one class.
+            same = np.array_equal(predicted, self.previous)
             self.agreement.append(1.0 if same else float(cohen_kappa_score(predicted, self.previous)))
         self.previous = predicted
 

@@ -214,9 +214,8 @@ class LabelLog:
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the events of an existing log in their order, or begin a new log."""
         content, end = _content(self.path)
-        if not end and records.to_line(self.header).encode().startswith(
-            content
-        ):  # not even the header was written
+        # Not even the header was written.
+        if not end and records.to_line(self.header).encode().startswith(content):
             self.append(self.header)
             return
         header, *others = _records(self.path, content[:end] or content)

@@ -37,9 +37,8 @@ def from_line(found: bytes) -> dict[str, Any]:
         raise ValueError("its checksum does not match")
     try:
         record = json.loads(text, parse_constant=_refused)
-        written = (
-            to_line(record).encode() == found + b"\n"
-        )  # False for entries given twice and numbers out of range
+        # False for entries given twice and numbers out of range.
+        written = to_line(record).encode() == found + b"\n"
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if type(record) is not dict or not written:

@@ -84,12 +84,10 @@ class FeatureScan(NamedTuple):
     """The scan of some rows of some features."""
 
     first_row: int  # the global number of the first row
-    counts: (
-        np.ndarray
-    )  # (n_columns,) int64: distinct values of each feature; max_bins + 1: more than max_bins
-    values: (
-        np.ndarray
-    )  # (sum of counts <= max_bins,) float64: the distinct values, feature by feature, ascending
+    # (n_columns,) int64: distinct values of each feature; max_bins + 1: more than max_bins.
+    counts: np.ndarray
+    # (sum of counts <= max_bins,) float64: the distinct values, feature by feature, ascending.
+    values: np.ndarray
     sample: np.ndarray  # (n_sampled, n_columns) float32 or float64: the sampled rows
     weights: np.ndarray  # (n_sampled,) float64: their sample weights
 

@@ -25,9 +25,8 @@ from distboost.model.checkpoint import opened
 from distboost.model.learned import Learned
 from distboost.training.resumption import Resumption
 
-MOST_IMPORTANCES = (
-    2**24
-)  # the largest length of `feature_importances_`: a file may give any number of features
+# The largest length of `feature_importances_`: a file may give any number of features.
+MOST_IMPORTANCES = 2**24
 
 
 class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):

@@ -66,9 +66,8 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     }
     made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
     made = dataclass(kw_only=True, eq=False, repr=False)(made)
-    _made[algorithm.name] = (
-        made  # the latest with this name replaces others, as when a notebook's cell runs again
-    )
+    # The latest of a name replaces earlier ones, as when a notebook's cell runs again.
+    _made[algorithm.name] = made
     return made
 
 

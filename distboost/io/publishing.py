@@ -14,9 +14,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import StoreError
 
-PARTIAL = (
-    ".part"  # the suffix of files that are being written; a process that is killed leaves such files behind
-)
+# The suffix of files that are being written. A process that is killed leaves such files behind.
+PARTIAL = ".part"
 
 
 def publish(url: str, content: bytes) -> None:

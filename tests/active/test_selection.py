@@ -48,9 +48,8 @@ def test_spread(scores, k):
         farthest = max(distance[rest])
         assert chosen[size] == next(row for row in rest if distance[row] == farthest)
     n_different = min(len(np.unique(F, axis=0)), len(chosen))
-    assert (
-        len(np.unique(F[chosen[:n_different]], axis=0)) == n_different
-    )  # no duplicate while others are left
+    # No duplicate while others are left.
+    assert len(np.unique(F[chosen[:n_different]], axis=0)) == n_different
 
 
 @given(st.integers(1, 60), st.integers(0, 2**64 - 1), st.integers(1, 60), st.data())

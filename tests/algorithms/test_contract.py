@@ -422,10 +422,11 @@ def test_save_and_load(subject, model, content, problem, tmp_path):
         assert_array_equal(getattr(loaded, method)(problem.X_test), getattr(model, method)(problem.X_test))
     learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     assert not hasattr(loaded, "memory_plan_")  # that is of the training
+    # What was learned is in the file, which is compared above.
     for name in learned - {
         "memory_plan_",
         "learned_",
-    }:  # what was learned is in the file, which is compared above
+    }:
         assert_array_equal(getattr(loaded, name), getattr(model, name))
 
 

@@ -135,9 +135,8 @@ def train(name: str, folder: Path, n_rounds: int) -> None:
             model = library.train(client, x, y, n_rounds, RoundTimes(str(folder)))
             _publish(folder / "outcome", {"digest": hashlib.sha256(model).hexdigest()})
         except Exception as error:  # noqa: BLE001 (the outcome that is measured)
-            message = " ".join(
-                str(error).partition("Stack trace")[0].split()
-            )  # XGBoost's messages have addresses
+            # XGBoost's messages have addresses.
+            message = " ".join(str(error).partition("Stack trace")[0].split())
             _publish(folder / "outcome", {"error": f"{type(error).__name__}: {message}"})
 
 

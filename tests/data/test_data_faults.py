@@ -46,9 +46,8 @@ from distboost.runtime.streaming.scratch import Scratch
 from distboost.training import memory_plan
 
 BLOCK = 60
-UNREADABLE = Path(
-    "/proc/self/mem"
-)  # reading it where nothing is mapped, as at its beginning, is an I/O error
+# Reading it where nothing is mapped, as at its beginning, is an I/O error.
+UNREADABLE = Path("/proc/self/mem")
 
 
 @pytest.fixture(autouse=True)
@@ -174,9 +173,8 @@ def test_a_read_that_fails_for_a_moment(error, arrays, blobs, expected, saved, l
     assert saved(model().fit(x, blobs[1])) == expected
     said = [r.getMessage() for r in log.records if r.name == "distboost" and "c/2/1" in r.getMessage()]
     cause = re.escape(f"{type(error).__name__}: {error}")
-    for attempt, message in zip(
-        (2, 3, 4), said, strict=True
-    ):  # the first failure was of several chunks together
+    # The first failure was of several chunks together.
+    for attempt, message in zip((2, 3, 4), said, strict=True):
         pattern = (
             rf"chunk c/2/1, rows 100 to 149 of X \(.*x\) cannot be read \({cause}\): attempt {attempt} of 6"
         )

@@ -168,9 +168,8 @@ def place(arrays: Arrays, folder: Path, hidden: str) -> Path:
 )
 def test_all_workers_are_blind(job, hidden, two, arrays, tmp_path, monkeypatch):
     """The error names the chunk, the array and the process."""
-    monkeypatch.setattr(
-        distboost.data.ingest, "_near", lambda source, rows: source
-    )  # read by workers, however small
+    # Read by workers, however small.
+    monkeypatch.setattr(distboost.data.ingest, "_near", lambda source, rows: source)
     (tmp_path / "out").mkdir()
     for name in two.alive():
         two.blind(name, arrays.folder / hidden)

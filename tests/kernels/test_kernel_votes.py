@@ -68,9 +68,8 @@ def test_vote_risk(case):
         errors += round(float(block.weights[i]) * UNIT) * (F.index(max(F)) != y)
         loss += times(block.weights[i], 2.0**BITS) * (max(F[:y] + F[y + 1 :]) >= F[y])
     assert out.tolist() == [errors, loss]
-    assert weighting.next_shifts(np.zeros(1), largest).tolist() == [
-        0.0
-    ]  # costs are between 0 and 1 in every round
+    # Costs are between 0 and 1 in every round.
+    assert weighting.next_shifts(np.zeros(1), largest).tolist() == [0.0]
     assert (
         weighting.growth(np.ones((3, block.n_classes))) == weighting.initial_shifts(block.n_classes) == [0.0]
     )

@@ -105,9 +105,8 @@ class Mutants:
             shutil.rmtree(copy, ignore_errors=True)
         if done.code is None:
             return Verdict(fault, OUT_OF_TIME, done.seconds, f"no verdict within {self.limit:.0f} s")
-        if (
-            done.code in (FAILED, INTERRUPTED) or done.code < 0
-        ):  # INTERRUPTED: the tests cannot even be collected
+        # INTERRUPTED: the tests cannot even be collected.
+        if done.code in (FAILED, INTERRUPTED) or done.code < 0:
             if self.confirm and "::" in done.failed and self.tests(self.base, (done.failed,)).code != PASSED:
                 return Verdict(fault, NOT_JUDGED, done.seconds, f"fails without the fault: {done.failed}")
             return Verdict(fault, CAUGHT, done.seconds, done.failed)

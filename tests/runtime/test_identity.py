@@ -137,9 +137,8 @@ def test_trainings_share_a_cluster(data, expected, clients, tmp_path):
     for thread in threads:
         thread.join(timeout=100)
     assert got == expected
-    assert (
-        dask.config.get("scheduler", None) is None
-    )  # nothing is left behind for the user's own computations
+    # Nothing is left behind for the user's own computations.
+    assert dask.config.get("scheduler", None) is None
 
 
 def test_nothing_stays_on_the_workers(data, clients):

@@ -255,9 +255,8 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
 def test_best_split(kind, weighted, seed, n, n_classes, min_rows, largest, unit):
     rng = np.random.default_rng(seed)
     n_bins = np.array([5, 1, 2, 8, 3])
-    bins = np.column_stack(
-        [rng.integers(0, b + rng.integers(0, 2), n) for b in n_bins]
-    )  # some have missing values
+    # Some have missing values.
+    bins = np.column_stack([rng.integers(0, b + rng.integers(0, 2), n) for b in n_bins])
     statistics = statistics_of(rng, n, n_classes, kind, weighted, largest)
     n_sums = statistics.shape[1] - 1 - weighted
     statistics[:, :n_sums] *= unit
