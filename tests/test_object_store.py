@@ -192,7 +192,7 @@ def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, cap
             client=None,
         )
     array = write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
-    assert f"goes on from {60 * len(kept)} rows" in capsys.readouterr().err
+    assert f"continuing after {60 * len(kept)} rows" in capsys.readouterr().err
     np.testing.assert_array_equal(array[:], fitted.predict_proba(blobs[0]))
     np.testing.assert_array_equal(zarr.open_array(out, mode="r")[:], array[:])
     assert {key: files.info(key, refresh=True)["LastModified"] for key in kept} == kept

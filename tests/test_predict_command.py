@@ -209,7 +209,7 @@ def test_a_killed_prediction_goes_on(killed, data, whole):
     done = process("predict", *options(data, killed))
     _, errors = done.communicate(timeout=DEADLINE)
     assert done.returncode == 0, errors
-    assert re.search(r"goes on from [1-4]0,000 rows that were predicted before", errors)
+    assert re.search(r"continuing after [1-4]0,000 rows that were predicted before", errors)
     assert files(killed) == whole
     assert (killed / "c/0").stat().st_mtime_ns == kept
     assert "zarr array" in fail("predict", *options(data, killed))
@@ -249,7 +249,7 @@ def test_overwrite_replaces_what_is_unfinished(killed, data, tmp_path):
     run("predict", *options(data, killed, "--overwrite", model="other"))
     run("predict", *options(data, tmp_path / "fresh", model="other"))
     assert files(killed) == files(tmp_path / "fresh")
-    assert "goes on from" in run("predict", *options(data, tmp_path / "again", "--overwrite"))
+    assert "continuing after" in run("predict", *options(data, tmp_path / "again", "--overwrite"))
 
 
 def test_what_was_being_removed_is_not_gone_on_from(killed, data, whole):
@@ -257,7 +257,7 @@ def test_what_was_being_removed_is_not_gone_on_from(killed, data, whole):
     state = json.loads((killed / UNFINISHED).read_text())
     (killed / UNFINISHED).write_text(json.dumps({**state, "made_from": {}}))
     assert "which replaces an earlier one" in fail("predict", *options(data, killed))
-    assert "goes on from" not in run("predict", *options(data, killed, "--overwrite"))
+    assert "continuing after" not in run("predict", *options(data, killed, "--overwrite"))
     assert zarr.open_array(killed, mode="r").shape == (N,)
 
 
@@ -274,7 +274,7 @@ def test_killed_between_the_metadata_and_the_end(data, whole, tmp_path, killed):
     out = tmp_path / "again"
     shutil.copytree(data / "whole", out)
     shutil.copy(killed / UNFINISHED, out)
-    assert "goes on from 40,000 rows" in run("predict", *options(data, out))
+    assert "continuing after 40,000 rows" in run("predict", *options(data, out))
     assert files(out) == whole
 
 
@@ -289,7 +289,7 @@ def test_two_at_once(data, tmp_path):
 
 def test_the_rows_are_never_overwritten(data):
     for out in (data / "x", data / "x/../x", data / "x/c", data):
-        assert "are one place, or one is within the other" in fail(
+        assert "are the same place, or one is within the other" in fail(
             "predict", *options(data, out, "--overwrite")
         )
     assert zarr.open_array(data / "x", mode="r").shape == (N, 4)

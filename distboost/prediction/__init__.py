@@ -1,1 +1,1 @@
-"""Scores of raw rows: now, lazily, or streamed out."""
+"""Predictions for raw rows: lazily, or streamed to a store."""

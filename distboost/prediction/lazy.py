@@ -17,8 +17,9 @@ from distboost.data.parts import load
 from distboost.data.sources import ZarrSource, as_source, is_dask, is_lazy, rows_at_once
 from distboost.errors import DataError
 
-BLOCK_BYTES = 2**26  # of whole rows at once, unless a chunk of the array is larger
-KEPT = 0.25  # of the memory: larger arrays in chunks of columns are not kept in memory to assemble rows
+BLOCK_BYTES = 2**26  # bytes of whole rows that are read at once, unless a chunk of the array is larger
+# The largest part of the memory for an array in chunks of columns, which is kept in memory to assemble rows.
+KEPT = 0.25
 
 
 def map_rows(
@@ -29,7 +30,7 @@ def map_rows(
     shape: tuple[int, ...],
     dtype: Any,
 ) -> da.Array:
-    """A dask array (n, *shape) of `dtype`: function(rows, argument) for the rows, (m, n_features), of each chunk."""
+    """Return a dask array (n, *shape) of `dtype`: function(rows, argument) for the rows, (m, n_features), of each chunk."""
     array = as_dask(X)
     if array.ndim != 2 or array.shape[1] != n_features:
         raise DataError(
@@ -55,7 +56,7 @@ def map_rows(
 
 
 def as_dask(X: Any) -> da.Array:
-    """The dask array of a dask collection, a zarr array, or a path or URL of one."""
+    """Return the dask array of a dask collection, a zarr array, or a path or URL of one."""
     if is_lazy(X) and not is_dask(X):
         source = as_source(X, "X")
         assert isinstance(source, ZarrSource)
@@ -81,7 +82,7 @@ class _Chunkwise:
 
 
 def _whole_rows(array: da.Array) -> Any:
-    """The array in chunks of whole rows.
+    """Return the array in chunks of whole rows.
 
     From chunks of columns, Dask makes these by computing all chunks and keeping them in memory. If they do not fit in memory, the
     chunks are computed again for each block of rows instead, and only that block is kept.
@@ -113,7 +114,7 @@ class _Slice:
 
 
 def loaded(X: Any) -> np.ndarray:
-    """All rows of a lazy array, in memory."""
+    """Load all rows of a lazy array into memory."""
     if is_dask(X):
         return np.asarray(X)
     source = as_source(X, "X")

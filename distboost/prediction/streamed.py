@@ -1,4 +1,4 @@
-"""Streamed prediction and evaluation of zarr arrays of any length: few chunks are in memory at a time."""
+"""Streamed prediction and evaluation of zarr arrays of any length: only a few chunks are in memory at a time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from distboost.io.storage import local_path
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
 
-TASK_BYTES = 2**26  # of the rows of one task, unless a single chunk is larger
-PIECE_ROWS = 2**14  # that are predicted together; interrupts are checked between pieces
+TASK_BYTES = 2**26  # bytes of the rows of one task, unless a single chunk is larger
+PIECE_ROWS = 2**14  # rows that are predicted together; interrupts are checked between pieces
 
 
 def write_predictions(
     model: Any, x: str, out: str, *, proba: bool, overwrite: bool, client: Any, verbose: int = 0
 ) -> Array:
-    """Predicts the rows of the zarr array `x` into a new zarr array at `out`. One task writes each chunk whole.
+    """Predict the rows of the zarr array `x` into a new zarr array at `out`. One task writes each chunk as a whole.
 
     The array can be opened once it is complete. Chunks that an interrupted call with the same model and rows wrote are kept.
     """
@@ -53,24 +53,23 @@ def write_predictions(
         todo = [(start, stop) for start, stop in row_spans if result.key(start) not in kept]
         done = source.n_rows - _length(todo)
         if done:
-            click.echo(f"{out}: goes on from {done:,} rows that were predicted before", err=True)
+            click.echo(f"{out}: continuing after {done:,} rows that were predicted before", err=True)
         calls = ((source.part(a, b), a, result, proba) for a, b in todo)
         for _ in _shown("predict", _each(_predict_into, model, calls, client), todo, source.n_rows, verbose):
             pass
         if changed([source]):
             raise DataError(
-                f"{source.place} was written to while it was predicted. Give the same command with --overwrite when it no "
-                "longer changes."
+                f"{source.place} was changed during the prediction. Repeat the command with --overwrite when it is stable."
             )
     return result.array
 
 
 def _check_apart(x: str, out: str) -> None:
-    """Raises DataError if one of the places to read and to write is the other or lies within it."""
+    """Raise DataError if the places to read and to write are the same, or one lies within the other."""
     x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
     if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
         raise DataError(
-            f"--out {out!r} and --x {x!r} are one place, or one is within the other. Give another place with --out."
+            f"--out {out!r} and --x {x!r} are the same place, or one is within the other. Give another place with --out."
         )
 
 
@@ -95,13 +94,13 @@ def _shown(
 
 
 class Confusion(NamedTuple):
-    """How often each class was predicted as each.
+    """The confusion matrix: how often each class was predicted as each class.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
     counts : sparse array of shape (n_classes + 1, n_classes)
-        Rows are true classes, the last one for labels that the model does not know. Columns are predicted classes.
+        Rows are true classes, the last one for labels that are not classes of the model. Columns are predicted classes.
     """
 
     classes: np.ndarray
@@ -109,7 +108,7 @@ class Confusion(NamedTuple):
 
     @property
     def n_unknown(self) -> int:
-        """The number of rows whose label the model does not have."""
+        """The number of rows whose label is not a class of the model."""
         return int(self.counts[[-1]].sum())
 
     @property
@@ -118,7 +117,7 @@ class Confusion(NamedTuple):
         return float(self.counts.diagonal().sum() / self.counts.sum())
 
     def per_class(self) -> dict[str, np.ndarray]:
-        """Precision, recall, F1 and number of rows of each class."""
+        """Return precision, recall, F1 and the number of rows of each class."""
         from sklearn.metrics import precision_recall_fscore_support
 
         cells = self.counts.tocoo()
@@ -132,7 +131,7 @@ class Confusion(NamedTuple):
         return dict(zip(("precision", "recall", "f1", "rows"), values, strict=True))
 
     def worst(self, most: int) -> list[tuple[str, str, int]]:
-        """The most frequent mistakes: true class, predicted class, how often."""
+        """Return the most frequent mistakes: true class, predicted class, count."""
         cells = self.counts.tocoo()
         wrong = np.flatnonzero((cells.row != cells.col) & (cells.row < len(self.classes)))
         first = wrong[np.argsort(-cells.data[wrong], kind="stable")[:most]]
@@ -141,7 +140,7 @@ class Confusion(NamedTuple):
 
 
 def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Confusion:
-    """The confusion matrix of the model on all rows of the zarr arrays of features and labels."""
+    """Compute the confusion matrix of the model on all rows of the zarr arrays of features and labels."""
     source, labels = _rows(model, x), as_source(y, "y")
     warn_of_missing(labels, "warn", 2)
     if labels.n_rows != source.n_rows:
@@ -149,7 +148,7 @@ def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Conf
             f"{source.place} has {source.n_rows} rows but {labels.place} has {labels.n_rows}. Each row needs one label."
         )
     if not source.n_rows:
-        raise DataError(f"{source.place} has 0 rows: there is nothing to evaluate.")
+        raise DataError(f"{source.place} has 0 rows. Give at least 1 row to evaluate.")
     step = _rows_per_task(source)
     row_spans, labels = list(spans(0, source.n_rows, step)), Labelled(source, labels, None).near(step).y
     calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in row_spans)
@@ -158,7 +157,7 @@ def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Conf
     if counts[[-1]].sum() == source.n_rows:
         raise DataError(
             f"no label in {labels.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...). "
-            "Are these the labels of the same task?"
+            "Check that these are the labels of the same task."
         )
     return Confusion(model.classes_, counts)
 
@@ -174,7 +173,7 @@ def _rows(model: Any, x: str) -> Source:
 
 
 def _rows_per_task(source: Source) -> int:
-    """Rows of whole chunks of the source, so that each chunk is read once; fewer rows if chunks are too tall for that."""
+    """Return the rows of a task: whole chunks of the source, so that each is read once; fewer rows if chunks are too tall."""
     rows = rows_at_once(source, TASK_BYTES)
     strip = rows * max(source.shape[1], 1) * 8
     return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
@@ -235,17 +234,17 @@ def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
     """The class index of each label, (n,); n_classes for a label that the model does not know."""
     if labels.dtype.kind in "US" and classes.dtype.kind not in "USO":
         raise DataError(
-            f"{place} holds text labels, but the classes of the model are numbers ({classes[0]}, ...)."
+            f"{place} has text labels, but the classes of the model are numbers ({classes[0]}, ...). Give numbers."
         )
     try:
         index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     except TypeError as error:
         raise DataError(
-            f"{place} holds labels of another type than the classes of the model: {error}."
+            f"{place} has labels of another type than the classes of the model: {error}. Give labels of the same type."
         ) from error
     return np.where(classes[index] == labels, index, len(classes))
 
 
 def _storable(dtype: np.dtype) -> np.dtype:
-    """The type to store labels with: zarr 3 specifies text of variable length, not the fixed length of NumPy."""
+    """Return the dtype to store labels with: zarr 3 specifies text of variable length, not NumPy's of fixed length."""
     return np.dtypes.StringDType() if dtype.kind in "UO" else dtype

@@ -1,4 +1,4 @@
-"""Cooperative cancellation: long calls check between pieces whether anybody waits for them, as threads cannot be stopped."""
+"""Cooperative cancellation: threads cannot be stopped, so long calls check between pieces if their result is still needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from distboost import threads
 
 
 class UnwantedError(Exception):
-    """Nobody waits for the answer."""
+    """The result is not needed any more."""
 
 
 def check_wanted() -> None:

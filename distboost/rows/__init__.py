@@ -1,1 +1,1 @@
-"""What an algorithm sees of the training data, and what travels between coordinator and workers."""
+"""The algorithm's interface to the training data, and the messages between coordinator and workers."""

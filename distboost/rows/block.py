@@ -1,4 +1,4 @@
-"""What a statistic, a reduction and a step see of a block of rows."""
+"""The interface of a block of rows to statistics, reductions and steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class BlockRows(Protocol):
-    """Some rows of the training or evaluation data, in memory, with what boosting keeps of them.
+    """Some rows of the training or evaluation data, in memory, with the state that boosting keeps of them.
 
     n rows, D features, K classes. The rows of node m of the growing tree are ``order[spans[m, 0]:spans[m, 1]]``.
 
@@ -22,15 +22,15 @@ class BlockRows(Protocol):
     labels : ndarray of shape (n,), int32
         Class indices.
     weights : ndarray of shape (n,), float64
-        The rows' own weights, at most 2^8; rows of weight 0 do not take part.
+        The rows' own weights, at most 2^8; rows of weight 0 are not used.
     values : ndarray of shape (n, D), float64, or None
         Raw values, for algorithms that measure distances.
     present : ndarray of shape (m,), int32
         Rows of weight above 0.
-    order : ndarray of int32
-        Rows in use for this round's tree, node by node.
-    rest : ndarray of int32
-        Rows in `present` that are left out of this round's tree.
+    order : ndarray of shape (n_rows_of_tree,), int32
+        The rows of this round's tree, sorted by node.
+    rest : ndarray of shape (m - n_rows_of_tree,), int32
+        The rows in `present` that this round's tree leaves out.
     spans : ndarray of shape (nodes, 2), int32
         Where each node's rows begin and end in `order`.
     scores : ndarray of shape (n, n_scores), float32 or float64
@@ -59,10 +59,10 @@ class BlockRows(Protocol):
     def rest(self) -> np.ndarray: ...
 
     def kept(self, name: str) -> np.ndarray:
-        """A kept array, as the last question left it."""
+        """Return a kept array, as the last question left it."""
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> np.ndarray:
-        """A kept array to write to, zero if it is new; with `overwrite`, its content is arbitrary."""
+        """Return a kept array to write to, zero if it is new; with `overwrite`, its content is arbitrary."""
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""
+        """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""

@@ -1,4 +1,4 @@
-"""What an algorithm sees of the training data: sums over rows and best splits, never the rows and never a histogram."""
+"""The algorithm's interface to the training data: sums over rows and best splits, but no rows and no histograms."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Rows(ABC):
 
     Attributes
     ----------
-    n_bins : ndarray of shape (n_features,)
-        Bins per feature, the one for missing values not counted.
+    n_bins : ndarray of shape (n_features,), int64
+        Bins per feature, without the bin for missing values.
     n_features, n_classes : int
     counts : tuple of RowCounts
-        Of the training rows and, if there are any, of the evaluation rows.
+        The size of the training rows and, if there are any, of the evaluation rows.
     calls : Counter
         Questions asked so far, by kind: each is one round trip on a cluster.
     roots_asked : int
         Questions for the histogram of a root alone; other roots came with an update.
     round : int
-        The round under way, from 1.
+        The current round, from 1.
     histogram_scale : Scale
-        Of the sums of the tree under way.
+        The scale of the current tree's sums.
     totals : ndarray of shape (n_totals,), int64
         The statistic's totals over all rows of the tree, in units of `histogram_scale`.
-    shifts : ndarray
+    shifts : ndarray of shape (n_shifts,), float64
         The weighting's shifts on the training rows.
     """
 
@@ -60,7 +60,7 @@ class Rows(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the rows hold: blocks, threads, workers."""
+        """Release blocks, threads and workers."""
 
     # Trees.
 
@@ -77,9 +77,9 @@ class Rows(ABC):
         Returns
         -------
         sums : ndarray of shape (n,), int64
-            Over all rows of the tree: the statistic's sums, the number of rows and, with a weight factor, their weight.
+            The statistic's sums over all rows of the tree, the number of rows and, with a weight factor, their weight.
         best : BestSplits or None
-            Of the root; None without a search.
+            The best split of the root; None without a search.
         """
 
     @abstractmethod
@@ -93,8 +93,8 @@ class Rows(ABC):
         Returns
         -------
         best : BestSplits or None
-            Of the smaller child of each pair, then of the larger ones; None without a search. Nodes without a split
-            are forgotten.
+            The best splits of the smaller child of each pair, then of the larger ones; None without a search. The histograms of
+            nodes without a split are dropped.
         """
 
     @abstractmethod
@@ -103,17 +103,17 @@ class Rows(ABC):
 
     @abstractmethod
     def forget(self, nodes: Sequence[int]) -> None:
-        """Drop what is known of nodes that will not be split further."""
+        """Drop the histograms of nodes that will not be split further."""
 
     @abstractmethod
     def keeps_precision(self, statistic: Statistic | None) -> bool:
-        """Return whether the statistic keeps its digits when it is computed in the pass of the update."""
+        """Return whether the statistic is precise enough if it is computed in the pass of the update."""
 
     # Sums and updates.
 
     @abstractmethod
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
-        """Return the reduction over the rows of each leaf: real numbers, in units of e^shift."""
+        """Return the sums of a reduction over the rows of each leaf, (n_leaves, ..) float64, in units of e^shift."""
 
     @abstractmethod
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
@@ -126,7 +126,7 @@ class Rows(ABC):
 
     @abstractmethod
     def shift_of(self, reduction: Reduction) -> float:
-        """Return the logarithm of the unit that the reduction's sums come in."""
+        """Return the logarithm of the unit of the reduction's sums."""
 
     @abstractmethod
     def update(
@@ -142,22 +142,25 @@ class Rows(ABC):
         ----------
         steps : sequence of Step
         from_zero : bool
-            The steps are the whole ensemble: the scores start from 0.
-        growth : ndarray or None
-            Bound of the rise of the weighting's shifts, where the steps' own bound would be too wide.
+            Whether the steps are the whole ensemble, so that the scores start from 0.
+        growth : ndarray of shape (n_shifts,), float64, or None
+            A bound on the rise of the weighting's shifts. None: the bound follows from the steps.
         next_root : Root or None
-            The tree that comes next, if it is known: it is begun, and the histogram of its root summed, in the same pass.
+            The root of the next tree, if it is known: the same pass begins this tree and sums the histogram of its root.
 
         Returns
         -------
         losses : list of Losses
-            Of the training rows and, if there are any, of the evaluation rows.
+            The losses of the training rows and, if there are any, of the evaluation rows.
         """
 
     @abstractmethod
     def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
-        """Add the steps of an earlier round again, perhaps as later rounds have corrected them."""
+        """Add the steps of an earlier round again, which later rounds may have `corrected`."""
 
     @abstractmethod
     def continue_from(self, scores: np.ndarray, n_rounds: int) -> None:
-        """Set the scores (n_rows, n_scores) that so many rounds gave to the training rows; there are no evaluation rows."""
+        """Set the scores of the training rows, (n_rows, n_scores) float64, to those after `n_rounds` rounds.
+
+        There must be no evaluation rows.
+        """

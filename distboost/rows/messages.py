@@ -1,4 +1,4 @@
-"""What travels between the coordinator and those who hold the rows: small values, the same for every runtime."""
+"""The messages between the coordinator and the shards: small values, the same for every runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from distboost.rows.scales import ERROR_FACTOR, Scale
 
 
 class Splits(NamedTuple):
-    """Splits to apply: the rows of node[m] part between left[m] and right[m]."""
+    """Splits to apply: the rows of node[m] are divided between left[m] and right[m]."""
 
     node: np.ndarray
     feature: np.ndarray
@@ -59,13 +59,13 @@ class RootQuestion:
 
 
 class Root(NamedTuple):
-    """A tree that is to begin: over which features and rows, and what its histograms sum."""
+    """The root of a new tree: its features and rows, and the statistic that its histograms sum."""
 
     features: np.ndarray  # (m,) int64, ascending
     statistic: Statistic | None
     subsample: Subsample | None
     weight_factor: float  # of the rows' own weights, if they are summed too: else 0
-    most_histograms: int = 1  # nodes whose histograms are needed at a time
+    most_histograms: int = 1  # nodes whose histograms are needed at the same time
 
     def same(self, other: Root | None) -> bool:
         """Whether both begin the same tree."""
@@ -73,14 +73,14 @@ class Root(NamedTuple):
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equality of small values that may hold arrays."""
+    """Compare small values that may contain arrays."""
     if is_dataclass(a) and type(a) is type(b):
         return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
 
 
 class SplitRules(NamedTuple):
-    """Which splits a tree may have, and how they are compared."""
+    """The splits that a tree may have, and the gain that compares them."""
 
     gain: Gain
     min_rows: int  # on either side
@@ -88,7 +88,7 @@ class SplitRules(NamedTuple):
 
 
 class Siblings(NamedTuple):
-    """A node and the two that it is split into. The rows of the smaller are summed; the larger is the parent less these."""
+    """A node and its two children. The smaller child is summed; the larger one is the parent minus the smaller."""
 
     parent: int
     smaller: int
@@ -96,7 +96,7 @@ class Siblings(NamedTuple):
 
 
 class BestSplits(NamedTuple):
-    """The best split of each of m nodes; its gain is 0 where no split improves on none."""
+    """The best split of each of m nodes; its gain is 0 if no split gains anything."""
 
     gain: np.ndarray  # (m,) float64
     feature: np.ndarray  # (m,) int64
@@ -130,19 +130,19 @@ class SumsQuestion:
 
 
 class Step(Protocol):
-    """What a round adds to the scores: a weak learner with its values."""
+    """A step: a weak learner with the values that it adds to the scores."""
 
     @property
     def values(self) -> np.ndarray:
-        """What the step adds to the scores, (n_leaves, n_scores) float64."""
+        """The values that the step adds to the scores, (n_leaves, n_scores) float64."""
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
-        """Adds it to the block's scores; `partitioned`: the block's rows lie partitioned by the tree grown last."""
+        """Add the step to the block's scores; `partitioned`: whether the block's rows are still partitioned by the last tree."""
 
 
 @dataclass(frozen=True)
 class UpdateQuestion:
-    """Apply the splits, add the steps to the scores, and report the losses. Done once per round, however often asked."""
+    """Apply the splits, add the steps to the scores, and report the losses. A shard applies it only once per round."""
 
     round: int
     splits: Splits
@@ -156,9 +156,9 @@ class UpdateQuestion:
 
 
 class GivenScores(NamedTuple):
-    """Scores of every training row, that come from elsewhere."""
+    """Scores of every training row that were computed elsewhere."""
 
-    values: np.ndarray  # (n_rows, n_scores)
+    values: np.ndarray  # (n_rows, n_scores) float64
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
         """Add the block's part of the scores."""
@@ -166,7 +166,7 @@ class GivenScores(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """One set of rows after a round."""
+    """The losses of one set of rows after a round."""
 
     # (m,) float64: logarithms of the rows' total weights under the algorithm's weighting, or of their losses
     log_weights: np.ndarray
@@ -175,13 +175,13 @@ class Losses(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The rows' mean weight, all columns together; infinite where it is beyond what a float holds."""
+        """The rows' mean weight, all columns together; infinite if it overflows a float."""
         with np.errstate(over="ignore"):
             return float(np.exp(self.log_weights - math.log(self.n)).sum())
 
 
 class RowCounts(NamedTuple):
-    """The size of a set of rows, those of weight 0 left out."""
+    """The size of a set of rows, without rows of weight 0."""
 
     n_rows: int
     weight_units: int  # the total weight, in units of 1/ERROR_FACTOR

@@ -1,4 +1,4 @@
-"""What messages and the interface of rows need to know of weightings, statistics and reductions (see `weights.base`)."""
+"""The interfaces of weightings, statistics and reductions to messages and `Rows` (see `weights.base`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from distboost.rows.scales import Scale
 
 
 class Weighting(Protocol):
-    """How a row weighs, given its scores and its class."""
+    """The weight of a row as a function of its scores and its class."""
 
     def initial_shifts(self, n_classes: int) -> list[float]: ...
 
@@ -75,7 +75,7 @@ class Gain(Protocol):
 
 
 class Reduction(Protocol):
-    """Sums over the rows of each leaf, with maxima and a best row where it has them."""
+    """Sums over the rows of each leaf; some reductions also have maxima and a best row."""
 
     def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced: ...
 

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Best(NamedTuple):
-    """A row that is wanted for its smallest key, the first of equal ones, and what is to be known of it."""
+    """The row with the smallest key, the first of equal ones, and the values that the reduction reports of it."""
 
     key: float
     row: int
@@ -25,7 +25,7 @@ def better(one: Best | None, other: Best | None) -> Best | None:
 
 
 class Reduced(NamedTuple):
-    """A part of an answer: parts combine by adding sums, taking the larger maxima and the better best, in any order."""
+    """A part of an answer. Parts combine in any order: sums add up, the larger maxima and the better best row remain."""
 
     sums: np.ndarray  # int64
     maxima: np.ndarray  # float64

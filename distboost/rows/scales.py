@@ -1,4 +1,4 @@
-"""The integers that rows are summed in: scales, and the bits that each sum may take.
+"""Integer sums over rows: their scales, and the bits that each sum may take.
 
 Sums of integers do not depend on their order. Every sum over all rows stays below 2^62 by construction:
 
@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# The kernels multiply weights of misclassified rows by it before they round: their sum is in units of 1/ERROR_FACTOR.
+# The kernels multiply weights of misclassified rows by this factor before they round: the sum is in units of 1/ERROR_FACTOR.
 ERROR_FACTOR = 2.0**22
 
-# Statistics may lose so many bits to a bound of the weights that is above the largest, or all that they have beyond ENOUGH_BITS.
+# The bits that a statistic may lose because the bound on the weights is above the largest weight. If the statistic has more than
+# ENOUGH_BITS + LOST_BITS bits, it may lose all beyond ENOUGH_BITS.
 LOST_BITS = 8
 ENOUGH_BITS = 30
 
@@ -35,14 +36,14 @@ LEAF_WEIGHT_FACTOR = 2.0**20
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers are divided by e^shift, which makes them at most 1, and rounded to whole multiples of 2^-bits."""
+    """A fixed-point scale: numbers are divided by e^shift, which makes them at most 1, and rounded to multiples of 2^-bits."""
 
     shift: float
     bits: int
 
     @classmethod
     def fine(cls, shift: float, total_weight: float) -> Scale:
-        """The finest scale for which sums over rows of this total weight stay below 2^62."""
+        """Return the finest scale for which sums over rows of this total weight stay below 2^62."""
         return cls(shift, fine_bits(total_weight))
 
     @property
@@ -51,10 +52,10 @@ class Scale:
         return float(2**self.bits)
 
     def real(self, sums: np.ndarray) -> np.ndarray:
-        """Integer sums as real numbers, in units of e^shift."""
+        """Convert integer sums to real numbers, in units of e^shift."""
         return sums / self.factor
 
 
 def fine_bits(total_weight: float) -> int:
-    """The bits of the finest scale for rows of this total weight."""
+    """Return the bits of the finest scale for rows of this total weight."""
     return min(61 - max(math.ceil(math.log2(total_weight)), 0), 60)

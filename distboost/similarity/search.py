@@ -54,7 +54,7 @@ class Similarity(NamedTuple):
     tau : float
         The squared distance at which a one-point similarity is 0; 0 for the other kinds.
     sign : bool
-        Only the sign of the similarity counts.
+        Whether only the sign of the similarity counts.
     """
 
     kind: int
@@ -108,7 +108,7 @@ class SimilaritySearch:
     rows : Rows
     weighting : CodeWeights
     sign : bool
-        Only the sign of the similarities counts.
+        Whether only the sign of the similarities counts.
     steps : Steps
     """
 

@@ -14,10 +14,10 @@ from distboost.threads import Threads
 
 
 class Candidates(NamedTuple):
-    """The best split of each of m nodes; gain is 0 where there is none."""
+    """The best split of each of m nodes; its gain is 0 if there is none."""
 
     gain: np.ndarray  # (m,) float64
-    value: np.ndarray  # (m,) float64: of both children together
+    value: np.ndarray  # (m,) float64: the value of both children together
     feature: np.ndarray  # (m,) int64
     bin: np.ndarray  # (m,) int64: this bin and those below go left
     missing_left: np.ndarray  # (m,) bool
@@ -32,7 +32,7 @@ class Candidates(NamedTuple):
         return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)
 
     def keep_better(self, other: Candidates) -> None:
-        """Takes over the nodes for which `other`, of later features, has a larger value: a tie stays with the earlier."""
+        """Replace the splits for which `other`, of later features, has a larger value. Ties go to the earlier feature."""
         better = (other.gain > 0) & ((self.gain == 0) | (other.value > self.value))
         for mine, theirs in zip(self, other, strict=True):
             mine[better] = theirs[better]
@@ -51,7 +51,7 @@ def search(
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
 ) -> Candidates:
-    """The best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
+    """Return the best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
     slots = np.array([*built, *parents], np.int64)
     best_splits = best_splits_by(gain)
 

@@ -16,20 +16,20 @@ from distboost.threads import Threads
 
 
 class TreeHistograms:
-    """Keeps the histograms of nodes that may still be split; their memory is used again from tree to tree.
+    """Keeps the histograms of nodes that may still be split, and reuses their memory from tree to tree.
 
     Parameters
     ----------
-    n_bins : ndarray of shape (n_features,)
-        Bins per feature, the one for missing values not counted.
+    n_bins : ndarray of shape (n_features,), int64
+        Bins per feature, without the bin for missing values.
     n_classes : int
     threads : Threads
-        That search.
+        The threads of the search.
 
     Attributes
     ----------
-    slots : dict
-        The slot of each node that is kept.
+    slots : dict of int to int
+        The slot of each node that has a histogram.
     """
 
     def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads):
@@ -39,12 +39,12 @@ class TreeHistograms:
 
     @property
     def histograms(self) -> Histograms:
-        """The histograms of the tree that grows."""
+        """The histograms of the growing tree."""
         assert self._histograms is not None, "a tree was begun"
         return self._histograms
 
     def begin(self, root: Root) -> int:
-        """Forget the tree before; return the slot of the new root's histogram."""
+        """Drop the histograms of the previous tree; return the slot of the new root's histogram."""
         assert root.statistic is not None, "trees without a statistic have no histograms"
         self._n_sums = root.statistic.n_sums(self._n_classes)
         self._weighted = root.weight_factor > 0
@@ -57,7 +57,7 @@ class TreeHistograms:
         return self.slots[0]
 
     def init_root(self, rules: SplitRules) -> np.ndarray:
-        """Return the sums (n_channels,), int64, over the root's histogram, which has been filled."""
+        """Return the sums over the root's histogram, which has been filled, (n_channels,) int64."""
         histograms, d = self.histograms, self._features[0]
         first, stop = histograms.offsets[d], histograms.offsets[d + 1]
         sums: np.ndarray = histograms.pool[self.slots[0], first:stop, : histograms.n_used].sum(axis=0)
@@ -66,7 +66,7 @@ class TreeHistograms:
         return sums
 
     def take_children(self, siblings: Sequence[Siblings]) -> list[int]:
-        """Return slots for the smaller children; the larger ones take over their parents'."""
+        """Return slots for the smaller children. The larger children take over the slots of their parents."""
         slots = self.histograms.take(len(siblings))
         for pair, slot in zip(siblings, slots, strict=True):
             self.slots[pair.larger] = self.slots.pop(pair.parent)
@@ -74,7 +74,7 @@ class TreeHistograms:
         return slots
 
     def subtract_children(self, siblings: Sequence[Siblings]) -> None:
-        """Turn what lies in the larger children's slots, their parents' histograms, into their own."""
+        """Turn the parents' histograms in the slots of the larger children into the histograms of these children."""
         pool = self.histograms.pool
         for _, smaller, larger in siblings:
             subtract(
@@ -82,7 +82,7 @@ class TreeHistograms:
             )
 
     def search_children(self, siblings: Sequence[Siblings]) -> BestSplits:
-        """Find the best splits of the smaller children, then of the larger ones, whose slots hold their parents."""
+        """Find the best splits of the smaller children, then of the larger ones, whose slots hold their parents' histograms."""
         smaller = [pair.smaller for pair in siblings]
         larger = [pair.larger for pair in siblings]
         best = self._search(smaller, larger, NO_CONTEXT)
@@ -116,7 +116,7 @@ class TreeHistograms:
         )
 
     def _left(self, slot: int, feature: int, bin: int, missing_left: bool) -> np.ndarray:
-        """The sums (n_channels,) over the rows that a split sends left."""
+        """Return the sums over the rows that a split sends left, (n_channels,) int64."""
         histograms = self.histograms
         first, stop = histograms.offsets[feature], histograms.offsets[feature + 1] - 1
         sums = histograms.pool[slot, :, : histograms.n_used]

@@ -1,4 +1,4 @@
-"""Trees grown from histograms. A stump is a tree of depth 1."""
+"""Grow trees from best splits. A stump is a tree of depth 1."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from distboost.weights.base import Statistic
 
 @dataclass(frozen=True)
 class GrowthLimits:
-    """How large a tree may grow, and from which rows and features.
+    """The limits of a tree's size, and its choice of rows and features.
 
-    With `max_leaf_nodes` a tree grows best first (the oldest of equal leaves first), else level by level; None is no limit.
+    With `max_leaf_nodes`, a tree grows best first (the oldest of equal leaves first), else level by level. None: no limit.
     """
 
     max_depth: int | None = None
@@ -34,19 +34,19 @@ class GrowthLimits:
 
     @property
     def same_every_round(self) -> bool:
-        """Whether every round sees all rows and features: a tree that fails once then fails for ever."""
+        """Whether every round uses all rows and features. If so, a round without a split is followed by rounds without one."""
         return self.subsample >= 1.0 and self.max_features == 1.0
 
     def most_leaves(self, n_rows: int) -> int:
-        """The most leaves of a tree on so many rows."""
+        """Return the largest number of leaves of a tree on `n_rows` rows."""
         most = max(n_rows // self.min_samples_leaf, 1)
         if self.max_depth is not None:
             most = min(most, 2 ** min(self.max_depth, 40))
         return most if self.max_leaf_nodes is None else min(most, self.max_leaf_nodes)
 
     def most_histograms(self, n_rows: int) -> int:
-        """The most nodes of a tree on so many rows whose histograms are kept at a time."""
-        # Of two children, one may be split, which takes twice the rows of a leaf; the other is a leaf at least.
+        """Return the largest number of nodes of a tree on `n_rows` rows that have histograms at the same time."""
+        # Of two children, one may be split, for which it needs the rows of two leaves; the other has those of one leaf at least.
         most = max(2 * n_rows // (3 * self.min_samples_leaf), 1)
         if self.max_depth is not None:
             most = min(most, 2 ** min(max(self.max_depth - 1, 0), 40))
@@ -56,13 +56,13 @@ class GrowthLimits:
 
 
 class Tree(NamedTuple):
-    """A grown tree: inner nodes in the order they were split, and the partition's node of each leaf."""
+    """A grown tree: inner nodes in the order in which they were split, and the partition's node of each leaf."""
 
     binned: BinnedTree
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
-    leaves: np.ndarray  # (n_leaves,) the partition's nodes
-    weight: float  # of all rows in the tree
-    sums: np.ndarray  # (n_leaves, n_sums) int64: of the statistic, in units of the histograms
+    leaves: np.ndarray  # (n_leaves,) int64: the partition's nodes
+    weight: float  # the total weight of all rows in the tree
+    sums: np.ndarray  # (n_leaves, n_sums) int64: the statistic's sums, in units of the histograms
     mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
 
     @property
@@ -71,7 +71,7 @@ class Tree(NamedTuple):
         return len(self.leaves)
 
     def step(self, values: np.ndarray, partitioned: bool = True) -> TreeStep:
-        """The tree with its leaves' values; `partitioned`: no other tree was grown after it."""
+        """Return the tree with its leaves' values as a step; `partitioned`: whether no other tree was grown after it."""
         return TreeStep(self.binned, values, self.leaves if partitioned else None)
 
 
@@ -81,7 +81,7 @@ class Node:
 
     id: int
     depth: int
-    is_summed: bool = False  # the rows know its histogram
+    is_summed: bool = False  # whether `Rows` has its histogram
     gain: float = 0.0
     feature: int = 0
     bin: int = 0
@@ -105,7 +105,7 @@ class Split(NamedTuple):
 
 
 class TreeGrower:
-    """Grows trees on the rows it is given."""
+    """Grows trees on given rows."""
 
     def __init__(self, rows: Rows, limits: GrowthLimits):
         self.rows = rows
@@ -114,7 +114,7 @@ class TreeGrower:
         self._most_histograms = limits.most_histograms(rows.counts[0].n_rows)
 
     def __call__(self, statistic: Statistic, gain: Gain, max_depth: int | None = None) -> Tree:
-        """A new tree, its splits chosen by the gain of the sums of `statistic`; no deeper than `max_depth`."""
+        """Grow a tree, with splits chosen by the gain of the sums of `statistic`, no deeper than `max_depth`."""
         root = self.init_root(statistic, gain, max_depth)
         if not root.gain > 0:
             self.rows.forget([root.id])
@@ -125,11 +125,11 @@ class TreeGrower:
         return self.finished()
 
     def start(self) -> None:
-        """Begins a tree without histograms: this round's rows and features."""
+        """Begin a tree without histograms, on this round's rows and features."""
         self.rows.start_tree(self._root(None, self.rows.round))
 
     def next_root(self, statistic: Statistic) -> Root:
-        """What the next round's first tree begins with, for the update of this round to begin it."""
+        """Return the root of the next round's first tree, so that the update of this round can begin it."""
         return self._root(statistic, self.rows.round + 1)
 
     def _root(self, statistic: Statistic | None, round: int) -> Root:
@@ -140,7 +140,7 @@ class TreeGrower:
     def init_root(
         self, statistic: Statistic, gain: Gain, max_depth: int | None = None, search: bool = True
     ) -> Node:
-        """Begins a tree: its root, with the best split if it is searched and may be split."""
+        """Begin a tree; return its root, with the best split if `search` and it may be split."""
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth = min(depths, default=None)
         self.n_sums = statistic.n_sums(self.rows.n_classes)
@@ -183,7 +183,7 @@ class TreeGrower:
         return not deep and (self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1)
 
     def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
-        """Splits the nodes; returns the children with their own best splits (none are sought for the last)."""
+        """Split the nodes; return the children with their own best splits, without a search if these are the `last`."""
         siblings, _ = self.split(nodes, last)
         if siblings:
             best = self.rows.best_splits([pair.ids for pair in siblings])
@@ -193,18 +193,18 @@ class TreeGrower:
         return sorted(frontier, key=lambda node: node.id)
 
     def child_ids(self, position: int) -> tuple[int, int]:
-        """The numbers of the children of the node that is split after `position` others."""
+        """Return the numbers of the children of the node that is split after `position` others."""
         first = self.n_nodes + 2 * position
         return first, first + 1
 
     def has_rows(self, node: Node) -> bool:
-        """Whether it has rows enough to be split."""
+        """Whether the node has enough rows to be split."""
         return int(self.sums[node.id][self.n_sums]) >= 2 * self.limits.min_samples_leaf
 
     def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Split], list[Node]]:
-        """Splits the nodes; returns those whose children are to be summed, and the children of others that may be leaves only.
+        """Split the nodes; return the splits whose children must be summed, and the children of the others, which become leaves.
 
-        These others are split for the last time, or neither of their children has rows enough to be split.
+        The others are the last splits of the tree, or neither of their children has enough rows to be split.
         """
         applied, siblings, bare, done = [], [], [], []
         for node in nodes:
@@ -230,7 +230,7 @@ class TreeGrower:
         return siblings, bare
 
     def finished(self) -> Tree:
-        """The split nodes numbered in order, all other nodes as leaves."""
+        """Return the tree: the split nodes numbered in order, all other nodes as leaves."""
         inner = {node.id: number for number, node in enumerate(self.split_nodes)}
         leaves: list[int] = [] if inner else [0]
         left: list[int] = []
@@ -251,7 +251,7 @@ class TreeGrower:
             np.array(right, np.int32),
         )
         scale = self.rows.histogram_scale
-        with np.errstate(over="ignore"):  # where the loss grows from round to round
+        with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
             gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
         gain = np.minimum(gain, np.finfo(np.float64).max)
         sums = np.stack([self.sums[leaf] for leaf in leaves])
@@ -263,7 +263,7 @@ class TreeGrower:
 
 
 def note_best_splits(nodes: list[Node], best: BestSplits) -> None:
-    """Notes the best split of each node."""
+    """Store the best split of each node."""
     *columns, left = best
     for node, split, sums in zip(
         nodes, zip(*(column.tolist() for column in columns), strict=True), left, strict=True
@@ -273,7 +273,7 @@ def note_best_splits(nodes: list[Node], best: BestSplits) -> None:
 
 
 def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:
-    """The round's features, ascending: those with the smallest random numbers."""
+    """Return the round's features, (m,) int64 ascending: those with the smallest random numbers."""
     wanted = limits.max_features
     n = wanted if isinstance(wanted, int) else max(1, int(wanted * n_features))
     if n >= n_features:

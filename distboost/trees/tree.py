@@ -1,4 +1,4 @@
-"""A grown tree, and what it adds to the scores."""
+"""A grown tree, and its step on the scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from distboost.rows.block import BlockRows
 
 
 class BinnedTree(NamedTuple):
-    """A tree that decides by bins. Children below 0 are leaves: ~child."""
+    """A tree with splits on bins. A child below 0 is the leaf ~child."""
 
     feature: np.ndarray
     bin: np.ndarray

@@ -1,4 +1,4 @@
-"""Trees with a sign in each leaf, chosen for what the whole tree is worth (Appel & Perona 2017)."""
+"""Trees with a sign in each leaf, whose splits minimise the loss of the whole tree (Appel & Perona 2017)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from distboost.weights.base import Statistic
 
 
 class WholeTree:
-    """What a growing tree is right and wrong about, class by class: a leaf of sign + is right about P and wrong about N."""
+    """The weights that a growing tree gets right and wrong, by class: a leaf of sign + gets P right and N wrong."""
 
     def __init__(self, grow: TreeGrower, root: Node):
         self.grow = grow
@@ -21,7 +21,7 @@ class WholeTree:
         return sums[: self.grow.n_sums].reshape(2, -1)  # integers: what is left of a node is exact
 
     def right_and_wrong(self, without: Node) -> np.ndarray:
-        """Of the leaves other than `without`."""
+        """Return the weights that all leaves except `without` get right and wrong, (2, K) int64."""
         total = np.zeros(self.sums[without.id].shape)
         for leaf, sign in self.signs.items():
             if leaf != without.id:
@@ -30,13 +30,13 @@ class WholeTree:
 
     @property
     def is_constant(self) -> bool:
-        """All leaves have the same sign."""
+        """Whether all leaves have the same sign."""
         return len(self.signs) > 1 and len(set(self.signs.values())) == 1
 
     def improve(self, node: Node) -> str:
-        """What makes the tree worth most: to "split" this leaf, to "flip" its sign, or to "keep" it.
+        """Return the best change of a leaf: "split" it, "flip" its sign, or "keep" it.
 
-        After "split", `children` holds the sums of the two sides and `polarity` the sign of the right one.
+        After "split", `children` has the sums of the two sides and `polarity` the sign of the right one.
         """
         others = self.right_and_wrong(node)
         sums, sign = self.sums[node.id], self.signs[node.id]
@@ -62,7 +62,7 @@ class WholeTree:
         return "split"
 
     def replace(self, node: Node, left: int, right: int) -> None:
-        """The split of `node` that was just found is made: its children are leaves of opposite signs."""
+        """Apply the split of `node` that `improve` found: its children become leaves of opposite signs."""
         del self.sums[node.id], self.signs[node.id]
         for leaf, sums, sign in zip(
             (left, right), self.children, (-self.polarity, self.polarity), strict=True
@@ -76,12 +76,11 @@ def _worth(sides: np.ndarray) -> float:
 
 
 def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.ndarray]:
-    """The tree whose L_f falls most with each split, level by level and from left to right; the sign of each leaf.
+    """Grow a tree whose loss L_f falls most with each split, level by level, from left to right; return also each leaf's sign.
 
-    The root is the best stump, -1 on the left. Then each leaf in turn is replaced by the split, of either polarity, that
-    lowers the loss of the whole tree most, the other leaves as they stand. One that leaves all rows on one side only turns the
-    leaf's sign round; when all leaves have come to one sign, the constant is the learner. A leaf stays as it is if nothing
-    lowers the loss.
+    The root is the best stump, -1 on the left. Then each leaf in turn is replaced by the split, of either polarity, that lowers
+    the loss of the whole tree most, given the other leaves. A split that leaves all rows on one side only flips the leaf's sign.
+    If all leaves have the same sign in the end, the learner is a constant. A leaf stays as it is if nothing lowers the loss.
     """
     root = grow.init_root(statistic, gains.WHOLE_TREE, search=False)
     tree = WholeTree(grow, root)

@@ -1,4 +1,4 @@
-"""What a weighting, a statistic and a reduction are.
+"""The base classes of weightings, statistics and reductions.
 
 A *weighting* gives a row's weight from its scores and its class. A *statistic* is the vector that each row adds to the
 histograms of a round. A *reduction* names sums over the rows of each leaf. All three are small values that travel to the
@@ -21,27 +21,27 @@ from distboost.rows.scales import Scale
 
 
 class Weighting(ABC):
-    """Gives a row's weight from its scores and its class.
+    """Computes a row's weight from its scores and its class.
 
-    A weighting has one or more *shifts*: logarithms of the largest magnitudes of the round. What is summed is divided by
-    e^shift. The shifts come with the answer to the previous update.
+    A weighting has one or more *shifts*: logarithms of the largest magnitudes of the round. Numbers are divided by e^shift before
+    they are summed. The shifts come with the answer to the previous update.
     """
 
     def n_scores(self, n_classes: int) -> int:
-        """Scores kept per row."""
+        """Return the number of scores of a row."""
         return n_classes
 
     @abstractmethod
     def initial_shifts(self, n_classes: int) -> list[float]:
-        """The shifts while all scores are 0."""
+        """Return the shifts while all scores are 0."""
 
     @abstractmethod
     def growth(self, values: np.ndarray) -> list[float]:
-        """An upper bound of how far an update by leaf values (leaves, n_scores) raises each shift."""
+        """Return an upper bound on how much an update by leaf values, (leaves, n_scores) float64, raises each shift."""
 
     @abstractmethod
     def n_sums(self, n_classes: int) -> int:
-        """Number of sums that `risk` computes, the one of the errors not counted."""
+        """Return the number of sums that `risk` computes, without that of the errors."""
 
     @abstractmethod
     def risk(
@@ -53,13 +53,13 @@ class Weighting(ABC):
         out: np.ndarray,
         largest: np.ndarray,
     ) -> None:
-        """Adds up a block's errors and weights.
+        """Add up a block's errors and weights.
 
         Parameters
         ----------
         block : BlockRows
-        shifts : ndarray, float64
-            What the weights are scaled by.
+        shifts : ndarray of shape (n_shifts,), float64
+            The logarithms of the scales of the weights.
         factor : float
             Weights are summed in units of 1/factor.
         error_factor : float
@@ -72,28 +72,28 @@ class Weighting(ABC):
 
     @abstractmethod
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-        """The logarithms of the rows' total weights, from the sums of `risk` as real numbers."""
+        """Return the logarithms of the rows' total weights, from the sums of `risk` as real numbers."""
 
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray:
-        """The shifts after an update, from the largest magnitudes that `risk` reported in units of e^shifts."""
+        """Return the shifts after an update, from the largest magnitudes that `risk` reported in units of e^shifts."""
         following: np.ndarray = shifts + np.log(largest)
         return following
 
 
 def log_totals(totals: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """log(totals e^shifts), without e^shifts, which a float may not hold."""
+    """Return log(totals e^shifts), without computing e^shifts, which may overflow."""
     with np.errstate(divide="ignore"):
         logs: np.ndarray = np.log(totals) + shifts
     return logs
 
 
 def spread(values: np.ndarray) -> float:
-    """The largest difference between two values (leaves, n_scores) of the same leaf."""
+    """Return the largest difference between two values of the same leaf; `values` is (leaves, n_scores) float64."""
     return float((values.max(axis=1) - values.min(axis=1)).max(initial=0.0))
 
 
 def vector_bytes(n_sums: int, wide: bool) -> int:
-    """Bytes of a row's vector of `n_sums` numbers, with the row count and the row's own weight beside them."""
+    """Return the bytes of a row's vector of `n_sums` numbers, including the row count and the row's own weight."""
     return (8 if wide else 4) * simd.padded(n_sums + 2)
 
 
@@ -103,8 +103,8 @@ class Statistic(ABC):
     Attributes
     ----------
     wide : bool
-        The numbers have as many bits as int64 sums allow, instead of HISTOGRAM_BITS of an int32. This takes twice the memory;
-        gains need it that must tell ties from near ties.
+        Whether the numbers have as many bits as int64 sums allow, instead of HISTOGRAM_BITS of an int32. This takes twice the
+        memory. Gains that must distinguish ties from near ties need it.
     n_totals : int
         Number of sums over all rows of the tree that come with its first histogram (`Rows.totals`), in the same units.
     """
@@ -114,20 +114,20 @@ class Statistic(ABC):
 
     @abstractmethod
     def n_sums(self, n_classes: int) -> int:
-        """The length of the vector."""
+        """Return the length of the vector."""
 
     def row_bytes(self, n_classes: int) -> int:
-        """Bytes that a block keeps of a row for this statistic."""
+        """Return the bytes that a block keeps of a row for this statistic."""
         return vector_bytes(self.n_sums(n_classes), self.wide)
 
     @abstractmethod
     def prepare(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None:
-        """Computes the vectors of the rows in use, and returns their totals if there are any."""
+        """Compute the vectors of the rows in use; return their totals if there are any."""
 
     def buffer(self, block: BlockRows, weight_factor: float) -> np.ndarray:
-        """Where `prepare` puts the vectors: (n, channels), int64 if wide, else int32.
+        """Return the array for the vectors that `prepare` computes: (n, channels), int64 if wide, else int32.
 
         A vector is followed by a 1 and, with a `weight_factor` above 0, by the row's own weight.
         """
@@ -136,7 +136,7 @@ class Statistic(ABC):
         return block.buffer("statistics", (block.n_rows, n_channels), dtype, overwrite=True)
 
     def shift(self, shifts: Sequence[float]) -> float:
-        """The shift that the vectors are scaled by, from the weighting's shifts."""
+        """Return the shift of the vectors, from the weighting's shifts."""
         return shifts[0]
 
     def histogram(
@@ -149,7 +149,7 @@ class Statistic(ABC):
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> None:
-        """Sums the vectors per node, feature and bin.
+        """Sum the vectors by node, feature and bin.
 
         Parameters
         ----------
@@ -163,9 +163,9 @@ class Statistic(ABC):
         weight_factor : float
             Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
         slots : ndarray of shape (m,), int64
-            Where in the pool each node's histogram is.
+            The slot in the pool of each node's histogram.
         pool : ndarray of shape (slots, bins, channels), int64
-            Histograms, added to.
+            The histograms to which the vectors are added.
         """
         histogram.dense_histogram(
             block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("statistics"), features, offsets, slots, pool
@@ -185,10 +185,10 @@ class Reduction(ABC):
 
     @abstractmethod
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
-        """The shape of the sums."""
+        """Return the shape of the sums."""
 
     def size(self, n_leaves: int, n_classes: int) -> int:
-        """The number of sums."""
+        """Return the number of sums."""
         return math.prod(self.shape(n_leaves, n_classes))
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
@@ -205,9 +205,9 @@ class Reduction(ABC):
         return self.accumulate(block, leaves, scale, self.initial(len(leaves), block.n_classes))
 
     def initial(self, n_leaves: int, n_classes: int) -> Reduced:
-        """The answer of no rows."""
+        """Return the answer for no rows."""
         return Reduced(np.zeros(self.shape(n_leaves, n_classes), np.int64), np.full(self.n_maxima, -np.inf))
 
     def shift(self, shifts: Sequence[float]) -> float:
-        """The shift that the numbers are scaled by, from the weighting's shifts."""
+        """Return the shift of the numbers, from the weighting's shifts."""
         return shifts[0]

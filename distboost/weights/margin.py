@@ -144,7 +144,7 @@ class ClassPairs(Reduction):
 
 @dataclass(frozen=True)
 class HitsAndMisses(Reduction):
-    """What each leaf gets right and wrong if it votes for class c.
+    """The weights that each leaf gets right and wrong if it votes for class c.
 
     [l, 0, c]: sum of sum_k u[i, k] over the rows of class c in leaf l; [l, 1, c]: sum of u[i, c] over its other rows.
     """
@@ -169,7 +169,7 @@ class LineSides(Reduction):
     values : ndarray of shape (n_leaves, K), float64
         The direction: a tree's leaf values.
     step : float
-        How far along it.
+        The step along the direction.
     """
 
     weighting: MarginWeights

@@ -1,4 +1,4 @@
-"""Potentials of the OS strategy for the 0-1 loss: which games can be computed, and each state's potential computed once.
+"""Potentials of the OS strategy for the 0-1 loss: limits on the size of a game, and a cache of the potentials.
 
 `kernels/potential.py` states the formula. A state is the gaps between a row's own class and its rivals, in votes.
 """
@@ -18,7 +18,7 @@ MAX_WORK = 10**9
 
 
 def check_computable(K: int, n_rounds: int, gamma: float) -> None:
-    """Raises LimitError unless the potentials of a game can be computed.
+    """Raise LimitError unless the potentials of a game can be computed.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def check_computable(K: int, n_rounds: int, gamma: float) -> None:
     n_rounds : int
         Rounds of the game, T.
     gamma : float
-        The edge over random that every weak learner is to have.
+        The edge over random that every weak learner must have.
     """
     if not 0.0 <= gamma < 1.0:
         raise LimitError(

@@ -51,7 +51,7 @@ class ResponseWeights(Weighting):
 
 @dataclass(frozen=True)
 class ClassWeights(Statistic):
-    """w_i in the channel of the row's class: one number per row is kept."""
+    """w_i in the channel of the row's class. A block keeps one number per row."""
 
     weighting: ResponseWeights
 
