@@ -12,9 +12,11 @@ from collections import Counter
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+import fsspec
 import numpy as np
 import pytest
 import zarr
+from zarr.core.sync import sync
 
 import distboost
 from distboost import GDMCBoostClassifier
@@ -347,10 +349,21 @@ def line(arrays, server, monkeypatch):
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
         monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
         monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
-        s3fs.S3FileSystem.clear_instance_cache()
+        forget_connections()
         yield found
         found.shutdown()
-        s3fs.S3FileSystem.clear_instance_cache()
+        forget_connections()
+
+
+def forget_connections():
+    """Closes the sessions that fsspec keeps, too: nobody would close those of asynchronous filesystems."""
+    for files in list(s3fs.S3FileSystem._cache.values()):
+        if files._s3 is not None:
+            if files.asynchronous:
+                sync(files._s3.close())
+            else:
+                fsspec.asyn.sync(files.loop, files._s3.close)
+    s3fs.S3FileSystem.clear_instance_cache()
 
 
 def test_a_line_that_is_cut_for_a_moment(line, arrays, bucket, blobs, saved, caplog):

@@ -280,7 +280,7 @@ def test_data_that_change_meanwhile(blobs, tmp_path):
         return block
 
     x = da.from_array(X, chunks=(60, 4)).map_blocks(disturb, meta=np.empty((0, 4)))
-    with pytest.raises(DataError, match="was written to, or removed, while it was being read"):
+    with pytest.raises(DataError, match="was changed or removed while it was being read"):
         distboost.bin(x, str(tmp_path / "y"), str(tmp_path / "store"))
 
 
