@@ -175,7 +175,7 @@ def test_all_workers_are_blind(job, hidden, two, arrays, tmp_path, monkeypatch):
         two.blind(name, arrays.folder / hidden)
     array = {"x": "(X|pool)", "y": "y", "w": "sample_weight", "ex": "eval_set X", "ey": "eval_set y"}[hidden]
     with pytest.raises(
-        StoreError, match=NOT_THERE.format(array, arrays[hidden]) + r" for process \d+ on host"
+        StoreError, match=NOT_THERE.format(array, arrays[hidden]) + r" to process \d+ on host"
     ) as raised:
         JOBS[job](arrays, two.client, tmp_path)
     assert "at which all workers find the same data" in str(raised.value)
