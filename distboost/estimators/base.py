@@ -21,7 +21,7 @@ from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
 from distboost.estimators.validation import Given
 from distboost.io.files import write_file
-from distboost.model.checkpoint import opened
+from distboost.model.checkpoint import open_checkpoint
 from distboost.model.learned import Learned
 from distboost.training.resumption import Resumption
 
@@ -66,7 +66,7 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
             If a checkpoint cannot be written. The previous one is intact.
         """
         self.validate()
-        with opened(self.checkpoint, self.checkpoint_every) as checkpoint:
+        with open_checkpoint(self.checkpoint, self.checkpoint_every) as checkpoint:
             if checkpoint is not None and not resume:
                 warn_of_rounds(checkpoint.url)
             resumption = Resumption(what_to_resume(self)) if resume else None

@@ -61,7 +61,8 @@ def _best_splits(
     # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, then their weight if `weighted`
     # OUT: out: Candidates
     gain, value, feature, split_bin, missing_left, n_left, n_right = out
-    weight = n_sums + weighted  # where rows are not weighted, their number is their weight
+    # Rows without weights of their own weigh their number.
+    weight_channel = n_sums + weighted
     n_channels = pool.shape[2]
     P, L = np.zeros((1, n_channels), np.int64), np.zeros((1, n_channels), np.int64)
     found = Thresholds(
@@ -81,22 +82,24 @@ def _best_splits(
             subtract(sums, pool[slots[m - n_built]], features, offsets)
         P[:] = 0
         for j in range(offsets[features[0]], offsets[features[0] + 1]):
-            for c in range(weight + 1):
+            for c in range(weight_channel + 1):
                 P[0, c] += sums[j, c]
-        if P[0, n_sums] < 2 * min_rows or P[0, weight] < 2 * min_weight:
+        if P[0, n_sums] < 2 * min_rows or P[0, weight_channel] < 2 * min_weight:
             continue
-        most, heaviest = P[0, n_sums] - min_rows, P[0, weight] - min_weight
+        most, heaviest = P[0, n_sums] - min_rows, P[0, weight_channel] - min_weight
         own, noise = own_value(P[0], n_sums, context)
         best = own + noise
         for d in features:
             first, stop = offsets[d], offsets[d + 1] - 1
-            n_missing, w_missing = sums[stop, n_sums], sums[stop, weight]
+            n_missing, w_missing = sums[stop, n_sums], sums[stop, weight_channel]
             if n_missing > 0:
                 L[0] = sums[stop]
-                n = both_sides(sums, first, stop, n_sums, weight, min_rows, most + n_missing, L, P, found)
+                n = both_sides(
+                    sums, first, stop, n_sums, weight_channel, min_rows, most + n_missing, L, P, found
+                )
                 pair_values(found.left, found.right, n, n_sums, context, left_value)
             L[:] = 0
-            n = both_sides(sums, first, stop, n_sums, weight, min_rows - n_missing, most, L, P, found)
+            n = both_sides(sums, first, stop, n_sums, weight_channel, min_rows - n_missing, most, L, P, found)
             pair_values(found.left, found.right, n, n_sums, context, right_value)
             for t in range(n):
                 right, left = -np.inf, -np.inf
@@ -116,29 +119,29 @@ def _best_splits(
                     to_left = left >= right
                     n_left[m] = rows[t] + (n_missing if to_left else 0)
                     n_right[m] = P[0, n_sums] - n_left[m]
-                    missing_left[m] = to_left if n_missing > 0 else 2 * weights[t] >= P[0, weight]
+                    missing_left[m] = to_left if n_missing > 0 else 2 * weights[t] >= P[0, weight_channel]
 
 
 @kernel
-def both_sides(sums, first, stop, count, weight, fewest, most, L, P, found):
+def both_sides(sums, first, stop, count_channel, weight_channel, fewest, most, L, P, found):
     """The sums left and right of every threshold of a feature that leaves `fewest` to `most` rows on the left; their number.
 
     Left of threshold t are the sums L came with and the bins first .. last_bin[t]; right of it is P less that. A threshold
     after an empty bin is left out: it has the two sides of the one before.
     """
-    # IN: sums (bins, C) int64, of which channel `count` holds rows, channel `weight` their weight; P (1, C) int64
+    # IN: sums (bins, C) int64, of which `count_channel` holds the number of rows, `weight_channel` their weight; P (1, C) int64
     # OUT: L (1, C) int64, added to; found: Thresholds
     n_channels = np.uintp(sums.shape[1])
     n = 0
     for j in range(first, stop):
-        if sums[j, count] == 0:
+        if sums[j, count_channel] == 0:
             continue
         for c in range(np.uintp(0), n_channels, _LANES):
             simd.advance_lanes(L, sums, np.uintp(j), c, P, found.left, found.right, np.uintp(n))
-        n_left = L[0, count]
+        n_left = L[0, count_channel]
         if n_left > most:
             break
         if n_left >= fewest:
-            found.last_bin[n], found.rows[n], found.weights[n] = j, n_left, L[0, weight]
+            found.last_bin[n], found.rows[n], found.weights[n] = j, n_left, L[0, weight_channel]
             n += 1
     return n

@@ -32,7 +32,9 @@ from distboost.model.learned import Learned
 
 MANIFEST = "checkpoint.json"
 _SEGMENT = r"rounds-\d+-\d+-[0-9a-f]{16}\.safetensors"
-_OURS = re.compile(rf"{_SEGMENT}|({_SEGMENT}|{re.escape(MANIFEST)})\.[0-9a-f]{{32}}{re.escape(PARTIAL)}")
+_CHECKPOINT_FILE = re.compile(
+    rf"{_SEGMENT}|({_SEGMENT}|{re.escape(MANIFEST)})\.[0-9a-f]{{32}}{re.escape(PARTIAL)}"
+)
 _READINGS = 20  # attempts to read a checkpoint whose writer replaces segments at the same time
 _WRITINGS = 5  # attempts to write a checkpoint whose files others remove at the same time
 
@@ -186,7 +188,7 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
 
 
 @contextmanager
-def opened(url: str | os.PathLike[str] | None, every: int | str) -> Iterator[Checkpoint | None]:
+def open_checkpoint(url: str | os.PathLike[str] | None, every: int | str) -> Iterator[Checkpoint | None]:
     """Open a checkpoint for writing, locked against other processes of this machine. None: the training keeps no checkpoint."""
     interval = Interval.of(every)
     if url is None:
@@ -264,8 +266,8 @@ class Checkpoint:
         """
         before, kept = self._segments, () if whole else self._segments
         for _ in range(_WRITINGS):
-            self._go_back_to_the_folder()
-            kept = self._with_the_rest(kept, learned)
+            self._reopen_folder()
+            kept = self._with_new_segment(kept, learned)
             self._publish(MANIFEST, Manifest(header, kept).encoded())
             if self._is_complete(kept):
                 break
@@ -275,19 +277,20 @@ class Checkpoint:
                 "as they were written. Stop that program, or give another folder."
             )
         self._segments, self._rounds, self._time = kept, learned.n_rounds, time.monotonic()
-        with self._explained("removing old segments"):
+        with self._errors_explained("removing old segments"):
             _remove(
-                self.url, ({segment.name for segment in before} | self._strays()) - {s.name for s in kept}
+                self.url,
+                ({segment.name for segment in before} | self._leftover_files()) - {s.name for s in kept},
             )
 
-    def _go_back_to_the_folder(self) -> None:
+    def _reopen_folder(self) -> None:
         """Make and lock the folder again if it was removed or replaced: the lock belonged to the former folder."""
         if _identity(self.url) != self._folder:
-            with self._explained("its folder was removed"):
+            with self._errors_explained("its folder was removed"):
                 self._lock()
             self._folder = _identity(self.url)
 
-    def _with_the_rest(self, kept: tuple[Segment, ...], learned: Learned) -> tuple[Segment, ...]:
+    def _with_new_segment(self, kept: tuple[Segment, ...], learned: Learned) -> tuple[Segment, ...]:
         """Write a segment with all rounds after the last segment that still exists; return the list of segments."""
         sizes = self._sizes()
         kept = tuple(itertools.takewhile(lambda segment: sizes.get(segment.name) == segment.n_bytes, kept))
@@ -306,17 +309,17 @@ class Checkpoint:
 
     def _sizes(self) -> dict[str, int]:
         """Return the sizes of the files in the folder, by name."""
-        with self._explained("listing the folder"):
+        with self._errors_explained("listing the folder"):
             return {
                 name: found["size"] for name, found in _listed(self.url).items() if found["type"] == "file"
             }
 
     def _publish(self, name: str, content: bytes) -> None:
-        with self._explained(f"{len(content)} bytes to {name}"):
+        with self._errors_explained(f"{len(content)} bytes to {name}"):
             publish(f"{self.url.rstrip('/')}/{name}", content)
 
     @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
+    def _errors_explained(self, what: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # an object store's library has errors of its own
@@ -325,12 +328,12 @@ class Checkpoint:
                 "Correct the cause, then continue from it with resume=True."
             ) from error
 
-    def _strays(self) -> set[str]:
+    def _leftover_files(self) -> set[str]:
         """Return the files that an earlier writer left there; on the first call only."""
         if self._swept:
             return set()
         self._swept = True
-        return _ours(self.url)
+        return _checkpoint_files(self.url)
 
 
 def _content(learned: Learned, first: int, last: int) -> bytes:
@@ -347,16 +350,16 @@ def _remove(url: str, names: Iterable[str]) -> None:
 
 def remove(url: str) -> None:
     """Remove a checkpoint, and its local folder if nothing else is in it."""
-    _remove(url, (MANIFEST, *_ours(url)))
+    _remove(url, (MANIFEST, *_checkpoint_files(url)))
     folder = local_path(url)
     if folder is not None:
         with suppress(OSError):
             folder.rmdir()
 
 
-def _ours(url: str) -> set[str]:
+def _checkpoint_files(url: str) -> set[str]:
     """Return the names of segments and of unfinished files in the folder."""
-    return {name for name in _listed(url) if _OURS.fullmatch(name)}
+    return {name for name in _listed(url) if _CHECKPOINT_FILE.fullmatch(name)}
 
 
 def _listed(url: str) -> dict[str, dict[str, Any]]:

@@ -176,7 +176,7 @@ def _first_rows(n: int) -> np.ndarray:
     return np.arange(n, dtype=np.int32)
 
 
-class ParkedBlock:
+class StreamedBlock:
     """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file."""
 
     def __init__(self, read: Callable[[], BinnedRows], make: Callable[..., Block], scratch: Scratch):

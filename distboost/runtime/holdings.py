@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import returned_when_freed
-from distboost.runtime.block import Block, Key, ParkedBlock, located
+from distboost.runtime.block import Block, Key, StreamedBlock, located
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
@@ -22,7 +22,7 @@ Replay = Callable[[Key, Block], None]  # brings a block that was read again to t
 
 
 class Holdings:
-    """Resident blocks, and parked ones that are read again for each question.
+    """Resident blocks, and streamed ones that are read again for each question.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Holdings:
     Attributes
     ----------
     resident : dict of Key to Block
-    parked : dict of Key to ParkedBlock
+    streamed : dict of Key to StreamedBlock
     """
 
     def __init__(self, layout: Layout, threads: Threads, allotment: Allotment | None):
         self.resident: dict[Key, Block] = {}
-        self.parked: dict[Key, ParkedBlock] = {}
+        self.streamed: dict[Key, StreamedBlock] = {}
         self._block = partial(
             Block, n_classes=layout.n_classes, n_scores=layout.n_scores, score_dtype=layout.score_dtype
         )
@@ -56,20 +56,20 @@ class Holdings:
     ) -> dict[Key, int]:
         """Hold these rows too. Several threads may call this at a time.
 
-        Return a digest of each block that stays in memory. Parked ones come from a store that has checksums.
+        Return a digest of each block that stays in memory. Streamed ones come from a store that has checksums.
         """
-        near: list[tuple[Key, BinnedRows | Reading]] = []
-        far: list[tuple[Key, ParkedBlock]] = []
+        resident: list[tuple[Key, BinnedRows | Reading]] = []
+        streamed: list[tuple[Key, StreamedBlock]] = []
         with self._taking:
             for key, item in items:
                 n_rows = item.n_rows if isinstance(item, Reading) else len(item.labels)
                 if isinstance(item, Reading) and not self._has_room(n_rows):
-                    far.append((key, self._park(item)))
+                    streamed.append((key, self._streamed_block(item)))
                 else:
                     self._n_resident += n_rows
-                    near.append((key, item))
+                    resident.append((key, item))
 
-        def hold(key: Key, item: BinnedRows | Reading) -> tuple[Key, int]:
+        def hold_resident(key: Key, item: BinnedRows | Reading) -> tuple[Key, int]:
             with located(key):
                 block = self._block(item() if isinstance(item, Reading) else item)
                 if replay is not None:
@@ -77,22 +77,22 @@ class Holdings:
             self.resident[key] = block
             return key, block.digest[1]
 
-        def park(key: Key, parked: ParkedBlock) -> None:
+        def hold_streamed(key: Key, streamed: StreamedBlock) -> None:
             if replay is not None:
                 with located(key):
-                    block = parked.open()
+                    block = streamed.open()
                     replay(key, block)
-                    parked.put_back(block)
-            self.parked[key] = parked
+                    streamed.put_back(block)
+            self.streamed[key] = streamed
 
-        digests = dict(self._threads.map(lambda item: hold(*item), near))
-        self._threads.map(lambda item: park(*item), far)
+        digests = dict(self._threads.map(lambda item: hold_resident(*item), resident))
+        self._threads.map(lambda item: hold_streamed(*item), streamed)
         return digests
 
     def _has_room(self, n_rows: int) -> bool:
         return self._allotment is None or self._n_resident + n_rows <= self._allotment.resident
 
-    def _park(self, reading: Reading) -> ParkedBlock:
+    def _streamed_block(self, reading: Reading) -> StreamedBlock:
         if self._scratch is None or self._stream is None:
             assert self._allotment is not None
             self._scratch = Scratch(
@@ -103,20 +103,20 @@ class Holdings:
             self._closing.enter_context(returned_when_freed())
             self._closing.callback(self._scratch.close)
             self._closing.callback(self._stream.close)
-        return ParkedBlock(reading, self._block, self._scratch)
+        return StreamedBlock(reading, self._block, self._scratch)
 
     def drop(self, keys: Collection[Key]) -> None:
         """Remove these blocks. Their space in the scratch file is not reused."""
         for key in keys:
             block = self.resident.pop(key, None)
             self._n_resident -= block.n_rows if block else 0
-            self.parked.pop(key, None)
+            self.streamed.pop(key, None)
 
     def stream(
-        self, parked: list[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Answer]
+        self, streamed: list[tuple[Key, StreamedBlock]], work: Callable[[Key, Block], Answer]
     ) -> Iterator[tuple[Block, Answer]]:
         """Return an iterator over the blocks, each with work(key, block): the next ones are read meanwhile."""
-        return iter(()) if self._stream is None else self._stream.each(parked, work)
+        return iter(()) if self._stream is None else self._stream.each(streamed, work)
 
     def close(self) -> None:
         """End the threads that stream, and give up the scratch file."""

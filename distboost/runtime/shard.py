@@ -288,17 +288,17 @@ class Shard:
             with located(item[0]):
                 return work(*item)
 
-        near, far = wanted(self.held.resident), wanted(self.held.parked)
-        if not kinds and sum(len(block.order) for _, block in near) < FEW_ROWS:
-            answers = [visit(item) for item in near]
+        resident, streamed = wanted(self.held.resident), wanted(self.held.streamed)
+        if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
+            answers = [visit(item) for item in resident]
         else:
-            answers = self.threads.map(visit, near)
-        training = [block for key, block in near if key.number == 0]
+            answers = self.threads.map(visit, resident)
+        training = [block for key, block in resident if key.number == 0]
         self._count(kinds, training)
         if tally is not None:
             tally(training)
-        keys = iter([key for key, _ in far])
-        for block, answer in self.held.stream(far, work):
+        keys = iter([key for key, _ in streamed])
+        for block, answer in self.held.stream(streamed, work):
             answers.append(answer)
             if next(keys).number == 0:
                 self._count(["streamed", *kinds], [block])

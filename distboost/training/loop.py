@@ -95,7 +95,7 @@ def train(
     ensemble, limits, patience = start.ensemble, schedule.limits, schedule.patience
     rows.begin(algorithm.weighting)
     if start.scores is None:
-        history = _replayed(algorithm, rows, ensemble, edges, start.history)
+        history = _replay(algorithm, rows, ensemble, edges, start.history)
     else:
         rows.continue_from(start.scores, len(ensemble))
         history = copy.deepcopy(start.history) or History()
@@ -158,7 +158,7 @@ def _add_round(ensemble: Ensemble, found: Round, learning_rate: float, edges: li
     return [learner.weak.step(v, partitioned) for learner, v in zip(found.learners, values, strict=True)]
 
 
-def _replayed(
+def _replay(
     algorithm: Algorithm, rows: Rows, ensemble: Ensemble, edges: list[np.ndarray], earlier: History | None
 ) -> History:
     """Replay the ensemble on the rows; return the history of its rounds."""

@@ -205,11 +205,11 @@ def plan_memory(
         nodes * task.histogram_bytes,
         f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
     )
-    sums = _sums(task, n_threads, "thread", n_threads + (0 if on_cluster else RESULTS))
+    sums = _sums_part(task, n_threads, "thread", n_threads + (0 if on_cluster else RESULTS))
     fixed = libraries.n_bytes + histograms.n_bytes + sums.n_bytes
     needed = libraries.n_bytes + max(histograms.n_bytes + sums.n_bytes, binning) + share * task.row_bytes
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
-    resident, room, window = _parted(task, limit, fixed, needed, share, n_threads)
+    resident, room, window = _divide_rows(task, limit, fixed, needed, share, n_threads)
     streamed = share - resident
     parts = [
         libraries,
@@ -218,7 +218,7 @@ def plan_memory(
         Part(
             "resident rows",
             resident * task.row_bytes,
-            f"{resident} rows of {task.row_bytes} B: {_kept(task)}",
+            f"{resident} rows of {task.row_bytes} B: {_describe_row(task)}",
         ),
         Part(
             "streamed rows",
@@ -228,7 +228,7 @@ def plan_memory(
     ]
     return MemoryPlan(
         tuple(parts),
-        _leader(task, n_processes) if on_cluster else (),
+        _leader_parts(task, n_processes) if on_cluster else (),
         limit,
         resident,
         streamed,
@@ -239,7 +239,7 @@ def plan_memory(
     )
 
 
-def _parted(
+def _divide_rows(
     task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
 ) -> tuple[int, int, int]:
     """Return the rows that stay in memory, the rows that there is room for, and the streamed blocks in memory at a time.
@@ -257,7 +257,7 @@ def _parted(
     return resident, resident, window
 
 
-def _kept(task: Task) -> str:
+def _describe_row(task: Task) -> str:
     """Describe the bytes of a row."""
     scores = task.algorithm.weighting.n_scores(task.algorithm.n_classes) * task.score_bytes
     statistic = task.algorithm.row_bytes(task.n_features)
@@ -265,7 +265,7 @@ def _kept(task: Task) -> str:
     return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
 
 
-def _sums(task: Task, n: int, holder: str, copies: int) -> Part:
+def _sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
     """The sums of the largest reduction: `n` holders have their own, which the process adds up."""
     each = megabytes(task.reduction_bytes)
     return Part(
@@ -275,7 +275,7 @@ def _sums(task: Task, n: int, holder: str, copies: int) -> Part:
     )
 
 
-def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
+def _leader_parts(task: Task, n_processes: int) -> tuple[Part, ...]:
     nodes = task.most_nodes
     built = max(nodes // 2, 1)
     return (
@@ -290,7 +290,7 @@ def _leader(task: Task, n_processes: int) -> tuple[Part, ...]:
             2 * n_processes * built * task.histogram_bytes,
             f"histograms of {built} {_plural(built, 'node')} from {n_processes} {_plural(n_processes, 'worker')}, as they arrive",
         ),
-        _sums(task, n_processes, "worker", 2 * n_processes + RESULTS),
+        _sums_part(task, n_processes, "worker", 2 * n_processes + RESULTS),
     )
 
 
@@ -311,17 +311,17 @@ def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, need
     stays = "" if needed < streaming else ", even if all rows stream from disk"
     raise LimitError(
         f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
-        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}, or {_smaller(task)}. "
+        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}, or {_how_to_save(task)}. "
         "`distboost plan` shows what takes the memory."
     )
 
 
-def _smaller(task: Task) -> str:
+def _how_to_save(task: Task) -> str:
     wide = task.limits.max_depth is None and task.limits.max_leaf_nodes is None
     return f"{'limit' if wide else 'reduce'} the size of the trees (max_depth, max_leaf_nodes) or the number of bins (max_bins)"
 
 
-def beyond_memory(found: MemoryPlan) -> str | None:
+def excess_warning(found: MemoryPlan) -> str | None:
     """Return a warning if the plan has no limit and needs more memory than this machine or container has."""
     there = memory_limit()
     parts = found.leader if found.leader else found.parts if found.limit is None else ()

@@ -27,7 +27,7 @@ from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.layout import Layout
-from distboost.training.memory_plan import MemoryPlan, Task, beyond_memory, plan_memory
+from distboost.training.memory_plan import MemoryPlan, Task, excess_warning, plan_memory
 from distboost.trees.grower import GrowthLimits
 
 log = logging.getLogger("distboost")
@@ -90,7 +90,7 @@ class Staging:
 
     def _warn(self, found: MemoryPlan) -> None:
         """Warn once if this process does not have the memory that it will need."""
-        message = None if self.warned else beyond_memory(found)
+        message = None if self.warned else excess_warning(found)
         if message is not None:
             self.warned.append(message)
             warnings.warn(message, stacklevel=5)

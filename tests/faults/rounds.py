@@ -41,6 +41,6 @@ def blocks_held(client: Client) -> dict[str, int]:
 
     def count() -> int:
         held = [session.host._shard.held for session in open_sessions()]
-        return sum(len(holdings.resident) + len(holdings.parked) for holdings in held)
+        return sum(len(holdings.resident) + len(holdings.streamed) for holdings in held)
 
     return client.run(count, on_error="ignore")

@@ -91,16 +91,16 @@ def assert_same(found, expected):
         assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("parked", [False, True], ids=["resident", "parked"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["resident", "streamed"])
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=20)
 @given(draw=st.data())
-def test_rows_that_come_late_answer_as_if_they_had_been_there(name, parked, draw, tmp_path_factory):
+def test_rows_that_come_late_answer_as_if_they_had_been_there(name, streamed, draw, tmp_path_factory):
     items, layout, asked, answers = recorded(name, draw.draw(st.integers(0, 2), "data"))
     when = st.integers(0, len(asked) - 1)
     come = {key: draw.draw(when, f"{key} comes") for key in items}
     comes_back = {key: draw.draw(st.none() | when, f"{key} goes and comes back") for key in items}
-    allotment = Allotment(N_ROWS // 3, 2, str(tmp_path_factory.getbasetemp())) if parked else None
+    allotment = Allotment(N_ROWS // 3, 2, str(tmp_path_factory.getbasetemp())) if streamed else None
     host = Host(layout, 2, allotment, 1)
     here, past = set(), EMPTY_LOG
     try:

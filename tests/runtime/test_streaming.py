@@ -19,7 +19,7 @@ from distboost.errors import StoreError
 from distboost.kernels import gains
 from distboost.rows.messages import Splits
 from distboost.runtime import holdings
-from distboost.runtime.block import Block, ParkedBlock
+from distboost.runtime.block import Block, StreamedBlock
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.local import LocalRows
 from distboost.runtime.shard import Shard
@@ -162,14 +162,14 @@ def test_no_place_for_a_scratch_file(place, tmp_path):
 
 
 def test_a_block_keeps_what_was_changed(scratch):
-    parked = ParkedBlock(lambda: rows_of(0), made, scratch)
-    block = parked.open()
+    streamed = StreamedBlock(lambda: rows_of(0), made, scratch)
+    block = streamed.open()
     assert block.buffers == {}  # nothing is made before it is asked for
     assert_array_equal(block.scores, np.zeros((N, 4)))
-    parked.put_back(block)
+    streamed.put_back(block)
     assert scratch.written == []  # nor written before it is changed
 
-    block = parked.open()
+    block = streamed.open()
     block.scores[:] = 1.5
     block.changed.add("scores")
     block.start_tree(np.arange(N) % 2 == 0)
@@ -177,11 +177,11 @@ def test_a_block_keeps_what_was_changed(scratch):
     block.split(of_node, MISSING_BIN)
     block.buffer("statistics", (N, 8), np.int64, overwrite=True)[:] = np.arange(8)
     order, rest = block.order.copy(), block.rest.copy()
-    parked.put_back(block)
+    streamed.put_back(block)
     assert sorted(scratch.written) == [(N // 2,), (N // 2,), (N, 4), (N, 8)]
     scratch.written.clear()
 
-    block = parked.open()
+    block = streamed.open()
     assert scratch.loaded == []
     assert_array_equal(block.spans[:3], [[0, N // 2], [0, (block.bins[::2, 1] <= 4).sum()],
                                          [(block.bins[::2, 1] <= 4).sum(), N // 2]])  # fmt: skip
@@ -192,27 +192,27 @@ def test_a_block_keeps_what_was_changed(scratch):
     assert_array_equal(block.scores, np.full((N, 4), 1.5, "float32"))
     assert block.scores.dtype == np.float32
     block.scores[0] = 7.0
-    parked.put_back(block)
+    streamed.put_back(block)
     assert scratch.written == []
     size = scratch.size
     for value in (2.0, 3.0):
-        block = parked.open()
+        block = streamed.open()
         block.scores[:] = value
         block.changed.add("scores")
-        parked.put_back(block)
+        streamed.put_back(block)
     assert scratch.written == [(N, 4)] * 2
     assert scratch.size == size
-    assert_array_equal(parked.open().scores, np.full((N, 4), 3.0))
+    assert_array_equal(streamed.open().scores, np.full((N, 4), 3.0))
 
 
 def test_a_buffer_made_anew_is_not_read(scratch):
     """Another one is as it was left."""
-    parked = ParkedBlock(lambda: rows_of(0), made, scratch)
-    block = parked.open()
+    streamed = StreamedBlock(lambda: rows_of(0), made, scratch)
+    block = streamed.open()
     block.buffer("distances", (N, 2), np.float64)[:, 1] = 4.0
     block.buffer("binarized", (N,), np.float64, overwrite=True)[:] = 5.0
-    parked.put_back(block)
-    block = parked.open()
+    streamed.put_back(block)
+    block = streamed.open()
     block.buffer("binarized", (N,), np.float64, overwrite=True)
     assert scratch.loaded == []
     assert_array_equal(block.buffer("distances", (N, 2), np.float64)[:, 1], np.full(N, 4.0))
@@ -242,14 +242,14 @@ class Alive:
             self.most = max(self.most, len(self.refs))
         return block
 
-    def parked(self, scratch, n):
+    def streamed(self, scratch, n):
         return [
-            (0, ParkedBlock(lambda number=number: self.read(number), self, scratch)) for number in range(n)
+            (0, StreamedBlock(lambda number=number: self.read(number), self, scratch)) for number in range(n)
         ]
 
 
 def test_blocks_come_in_order_and_are_kept(stream, scratch):
-    parked = Alive().parked(scratch, 20)
+    streamed = Alive().streamed(scratch, 20)
 
     def work(number, block):
         time.sleep(0.002 * (block.first // N % 3))
@@ -259,7 +259,7 @@ def test_blocks_come_in_order_and_are_kept(stream, scratch):
 
     for visit in (1, 2):
         found = [
-            (block.first, answer, float(block.scores[0, 0])) for block, answer in stream.each(parked, work)
+            (block.first, answer, float(block.scores[0, 0])) for block, answer in stream.each(streamed, work)
         ]
         assert found == [(number * N, number * N, visit * number * N) for number in range(20)]
 
@@ -268,7 +268,7 @@ def test_no_more_blocks_are_in_memory_than_the_window_holds(scratch, tmp_path):
     """Also while the caller is at one of them."""
     for window, most in ((2, 2), (3, 3), (5, 5), (1, 2)):
         alive, stream = Alive(), Stream(window)
-        for block, _ in stream.each(alive.parked(scratch, 20), lambda number, block: time.sleep(0.001)):
+        for block, _ in stream.each(alive.streamed(scratch, 20), lambda number, block: time.sleep(0.001)):
             time.sleep(0.002)
             del block
         gc.collect()
@@ -296,11 +296,11 @@ def test_a_failure_reaches_the_caller_and_leaves_no_thread_at_work(stream, scrat
             at_work[0] -= 1
         return block.first
 
-    parked = Alive(read).parked(scratch, 30)
+    streamed = Alive(read).streamed(scratch, 30)
     seen = []
 
     def use():
-        for _, first in stream.each(parked, work):
+        for _, first in stream.each(streamed, work):
             seen.append(first)
             if place == "the caller" and first == 3 * N:
                 raise StoreError("block 4 is damaged")
@@ -310,7 +310,7 @@ def test_a_failure_reaches_the_caller_and_leaves_no_thread_at_work(stream, scrat
     assert seen == [0, N, 2 * N, 3 * N]
     assert at_work[0] == (1 if place == "work" else 0)  # the one that failed
     # Nothing is left over of it.
-    good = Alive().parked(scratch, 5)
+    good = Alive().streamed(scratch, 5)
     assert [answer for _, answer in stream.each(good, lambda number, block: block.first)] == [
         0, N, 2 * N, 3 * N, 4 * N
     ]  # fmt: skip

@@ -8,13 +8,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-from distboost.runtime.block import Block, Key, ParkedBlock, located
+from distboost.runtime.block import Block, Key, StreamedBlock, located
 
 Result = TypeVar("Result")
 
 
 class Stream:
-    """Processes parked blocks in threads of its own, with a bounded number of blocks in memory.
+    """Processes streamed blocks in threads of its own, with a bounded number of blocks in memory.
 
     Parameters
     ----------
@@ -27,15 +27,15 @@ class Stream:
         self._pool = ThreadPoolExecutor(self.window, "distboost-stream")
 
     def each(
-        self, items: Iterable[tuple[Key, ParkedBlock]], work: Callable[[Key, Block], Result]
+        self, items: Iterable[tuple[Key, StreamedBlock]], work: Callable[[Key, Block], Result]
     ) -> Iterator[tuple[Block, Result]]:
         """Yield each block with the result of work(key, block), in order, after its changes have been written to disk."""
 
-        def visit(key: Key, parked: ParkedBlock) -> tuple[Block, Result]:
+        def visit(key: Key, streamed: StreamedBlock) -> tuple[Block, Result]:
             with located(key):
-                block = parked.open()
+                block = streamed.open()
                 result = work(key, block)
-                parked.put_back(block)
+                streamed.put_back(block)
             return block, result
 
         todo = iter(items)
