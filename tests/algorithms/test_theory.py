@@ -278,8 +278,7 @@ def test_adaboost_mm_keeps_its_bound(name, problem):
         assert_allclose(model.loss_bound_, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("depth", [1, 3, 6])
-@pytest.mark.parametrize("edge", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize(("depth", "edge"), [(1, 0.02), (1, 0.1), (3, 0.1), (3, 0.3), (6, 0.3)])
 @pytest.mark.parametrize("strategy", ["fixed", "os-exponential"])
 def test_fixed_votes_keep_their_bound_while_the_edges_are_met(strategy, edge, depth, problem):
     """loss <= (K - 1) prod kappa."""

@@ -45,6 +45,10 @@ response_weights(np.zeros((1, 2)), zero, np.ones(1), zero, 1.0, 0.0, 1.0, out)
 found = {{"weight": int(out[0])}}
 {_COUNT}
 """
+_CALL = next(line for line in WEIGHTS.splitlines() if line.startswith("response_weights("))
+TWO_TYPES = WEIGHTS.replace(
+    _CALL, f"{_CALL}\n{_CALL.replace('(1, 2)', '(1, 2), np.float32')}"
+)  # two kernels to keep
 
 
 def run(program: str, cache: Path, *arguments: object, package: Path = PACKAGE) -> tuple[dict, str]:
@@ -77,7 +81,7 @@ def test_a_second_process_compiles_nothing(first, tmp_path):
     assert found["model"] == before["model"]
 
 
-def test_an_installation_and_a_home_that_nobody_can_write_to(first, with_mounts, tmp_path):
+def test_an_installation_and_a_home_that_nobody_can_write_to(with_mounts, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     commands = [
@@ -86,28 +90,27 @@ def test_an_installation_and_a_home_that_nobody_can_write_to(first, with_mounts,
         f"mount -t tmpfs -o ro tmpfs {home}",
         "unset NUMBA_CACHE_DIR XDG_CACHE_HOME",
     ]
-    program = FIT.replace("sys.argv[1]", repr(str(tmp_path / "model")))
-    done = with_mounts(commands, program, HOME=str(home), PYTHONPATH=str(PACKAGE.parent))
+    done = with_mounts(commands, TWO_TYPES, HOME=str(home), PYTHONPATH=str(PACKAGE.parent))
     found = json.loads(done.stdout)
-    assert found["model"] == first[1]["model"]
+    assert found["weight"] == 1
     assert found["loaded"] == 0 < found["compiled"]
     assert done.stderr.count(TOLD) == 1
     assert "Set NUMBA_CACHE_DIR" in done.stderr
 
 
-def test_a_full_disk(first, with_mounts, tmp_path):
-    """There is room for a few kernels."""
-    cache = tmp_path / "cache"
+def test_a_full_disk(with_mounts, tmp_path):
+    """There is room for one kernel of two."""
+    first, cache = tmp_path / "first", tmp_path / "cache"
+    run(TWO_TYPES, first)
+    room = sum(path.stat().st_size for path in first.rglob("*.nb?")) * 3 // 4
     cache.mkdir()
-    program = FIT.replace("sys.argv[1]", repr(str(tmp_path / "model")))
     done = with_mounts(
-        [f"mount -t tmpfs -o size=200k tmpfs {cache}"],
-        program,
+        [f"mount -t tmpfs -o size={room} tmpfs {cache}"],
+        TWO_TYPES,
         NUMBA_CACHE_DIR=str(cache),
         PYTHONPATH=str(PACKAGE.parent),
     )
-    found = json.loads(done.stdout)
-    assert found["model"] == first[1]["model"]
+    assert json.loads(done.stdout)["weight"] == 1
     assert done.stderr.count(TOLD) == 1
     assert "No space left on device" in done.stderr
 
@@ -115,8 +118,7 @@ def test_a_full_disk(first, with_mounts, tmp_path):
 def test_processes_that_start_together_compile_once(tmp_path):
     """One compiles; the others wait for its code, as the workers of a machine do."""
     alone, _ = run(WEIGHTS, tmp_path / "alone")
-    call = next(line for line in WEIGHTS.splitlines() if line.startswith("response_weights("))
-    program = WEIGHTS.replace(call, f"print(flush=True)\ninput()\n{call}")
+    program = WEIGHTS.replace(_CALL, f"print(flush=True)\ninput()\n{_CALL}")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
     pipe = subprocess.PIPE
     with ExitStack() as stack:
