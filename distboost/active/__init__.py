@@ -1,4 +1,4 @@
-"""Active learning: a committee asks for the labels that it would learn the most from, of a pool that is never loaded whole."""
+"""Active learning: choose the rows of a pool whose labels would teach a committee the most. The pool is never loaded whole."""
 
 from distboost.active.comparison import learning_curves
 from distboost.active.curve import LearningCurve

@@ -27,10 +27,10 @@ class CommitteeTrainer:
     Parameters
     ----------
     estimator : BoostingClassifier
-        Is cloned, never fitted itself.
+        The committee is a clone of this estimator, which itself is never fitted.
     pool : Pool
     ledger : Ledger
-        Says which rows were taught, and records each training of a committee that grows.
+        The record of the rows taught. It also records each training of a committee that grows.
     warm_start : bool
         Whether the committee keeps its rounds and learns more of them.
     """
@@ -57,7 +57,7 @@ class CommitteeTrainer:
         n = len(self._ledger.rows)
         if not self.can_train:
             raise NotFittedError(
-                f"the committee needs rows of at least 2 classes, and was taught {n} rows of "
+                f"the committee needs rows of at least 2 classes, but was taught {n} rows of "
                 f"{len(set(self._ledger.labels))}. Teach it more."
             )
         if self._warm_start:
@@ -80,7 +80,7 @@ class CommitteeTrainer:
     def _fitted(self, n: int, earlier: BoostingClassifier | None, quiet: bool) -> BoostingClassifier:
         """Return a committee trained on the first n rows taught: a new one, or an earlier one with more rounds.
 
-        An earlier one learns more only if these rows have no class that it does not know.
+        An earlier committee gets more rounds only if it has all classes of these rows.
         """
         X, y = self._working_set()[:n], np.array(self._ledger.labels)[:n]
         estimator, classes = self._estimator, set(y.tolist())

@@ -45,7 +45,7 @@ def resume(
     ----------
     log : str or path
     pool : as for `QueryByCommittee`, default=None
-        The same rows, wherever they are now. None: at the place that the log names. Logs of the command line name one.
+        The same rows as before; their place may differ. None: the place that the log names, as logs of the command line do.
     client : distributed.Client or None, default=None
         The cluster that scores the pool.
     parameters : dict or None, default=None

@@ -123,7 +123,7 @@ class Ledger:
         self._add({"trained": len(self.rows)})
 
     def note(self, name: str, value: Any) -> None:
-        """Record a note, unless it says nothing new."""
+        """Record a note, unless it equals the last one of this name."""
         if name not in self.notes or self.notes[name] != value:
             self._add({"note": {name: value}})
 
@@ -205,7 +205,7 @@ class LabelLog:
         path = local_path(url)
         if path is None:
             raise DataError(
-                f"the log {os.fspath(url)!r} is not on a local disk, as it must be: each event appends a line. Keep it in a "
+                f"the log {os.fspath(url)!r} is not on a local disk, as it must be since each event appends a line. Keep it in a "
                 "local folder, and copy it to other places."
             )
         self.path, self.header = path, header
@@ -228,8 +228,8 @@ class LabelLog:
         if found != ours:
             name, theirs, own = _difference(found, ours)
             raise DataError(
-                f"the log {self.path} is of other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or begin a new "
-                "log; labels can be taught to a new one: teach(old.labelled_, old.labels_)."
+                f"the log {self.path} belongs to other work: its {name} is {theirs!r}, not {own!r}. Set it to that, or "
+                "begin a new log and teach it the old labels: teach(old.labelled_, old.labels_)."
             )
 
     def append(self, record: dict[str, Any]) -> None:
@@ -242,7 +242,7 @@ class LabelLog:
                 file.seek(self._end)
                 if b"\n" in file.read():
                     raise DataError(
-                        f"another process has written to {self.path} since. Make this object anew: the new one knows that work."
+                        f"another process has written to {self.path} since. Make a new object, which reads the whole log."
                     )
                 file.truncate(self._end)
                 try:
@@ -313,7 +313,7 @@ def _damage_reported(path: Path, number: int) -> Iterator[None]:
     except ValueError as error:
         raise StoreError(
             f"line {number} of {path} is damaged, or this is no log of labels: {str(error).removesuffix('.')}. Restore it from a "
-            "copy, or remove that line to go on without what it says."
+            "copy, or remove that line to continue without its content."
         ) from error
 
 

@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, X: Any):
         if is_lazy(X) and BinnedStore.is_at(X):
             raise DataError(
-                f"the pool {X!r} is a binned store, which has labels and no values: give the array that was binned."
+                f"the pool {X!r} is a binned store, which has labels but no values. Give the array that was binned."
             )
         self._frame = X if hasattr(X, "iloc") and not is_lazy(X) else None
         self.source = as_source(X, "pool")

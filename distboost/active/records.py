@@ -154,7 +154,7 @@ def checked_labels(labels: Any) -> np.ndarray:
         if label is None or type(label).__name__ == "NAType" or (np.isscalar(label) and label != label):
             raise DataError(f"a label is {label!r}. Teach only the rows whose label is known.")
         if not np.isscalar(label):
-            raise DataError(f"a label is {label!r}: give numbers or text.")
+            raise DataError(f"a label is {label!r}. Give numbers or text.")
         if isinstance(label, str) and len(label) > MAX_LABEL_LENGTH:
             raise DataError(
                 f"a label has {len(label)} characters, the limit is {MAX_LABEL_LENGTH}. Shorten it."
@@ -163,7 +163,7 @@ def checked_labels(labels: Any) -> np.ndarray:
     found = np.array(listed)
     if found.size and (found.dtype.kind not in "biufU" or found.tolist() != listed):
         raise DataError(
-            f"labels of type {found.dtype} cannot be kept, such as {listed[0]!r:.100}: give numbers or text."
+            f"a log cannot store labels of type {found.dtype}, such as {listed[0]!r:.100}. Give numbers or text."
         )
     _check_whole(found)
     check(found.tolist(), found.dtype, "what is taught")
@@ -175,20 +175,19 @@ def _check_whole(labels: np.ndarray) -> None:
     if labels.dtype.kind == "f":
         broken = labels[~np.isfinite(labels) | (labels != np.floor(labels))]
         if len(broken):
-            raise DataError(f"a label is {broken[0].item()!r}: give whole numbers, or text.")
+            raise DataError(f"a label is {broken[0].item()!r}. Give integers or text.")
 
 
 def check_kind(label: Any, earlier: Any) -> None:
-    """Raise DataError unless both labels are text, both flags, or both numbers."""
-    kinds = {_kind(label), _kind(earlier)}
-    if len(kinds) > 1:
-        one, other = sorted(kinds, reverse=True)
+    """Raise DataError unless both labels are text, both booleans, or both numbers."""
+    found, before = _kind(label), _kind(earlier)
+    if found != before:
         raise DataError(
-            f"of the labels {earlier!r:.100} and {label!r:.100}, one is {one} and one {other}. Give all labels in the same way."
+            f"the label {earlier!r:.100} is {before}, but the label {label!r:.100} is {found}. Give all labels in the same type."
         )
 
 
 def _kind(label: Any) -> str:
     if isinstance(label, str):
         return "text"
-    return "a flag" if isinstance(label, (bool, np.bool_)) else "a number"
+    return "a boolean" if isinstance(label, (bool, np.bool_)) else "a number"

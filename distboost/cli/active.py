@@ -216,7 +216,7 @@ def tell(
         raise click.UsageError("--eval-x and --eval-y go together.")
     if eval_x is None and (scheduler or workers or tls):
         raise click.UsageError(
-            "--scheduler, --tls and --workers only say where the error is measured: give --eval-x and --eval-y, too, or none of "
+            "--scheduler, --tls and --workers only say where to measure the error: give --eval-x and --eval-y, too, or none of "
             "them."
         )
     ledger = Ledger.from_log(log)

@@ -191,7 +191,9 @@ def bin_rows(
 )
 @click.option("--rows", type=click.IntRange(min=1), help="Number of rows, if there is no array yet.")
 @click.option("--features", type=click.IntRange(min=1), help="Number of features, if there is no array yet.")
-@click.option("--classes", type=click.IntRange(min=2), help="Number of classes; a binned store knows it.")
+@click.option(
+    "--classes", type=click.IntRange(min=2), help="Number of classes, unless --x is a binned store."
+)
 @click.option("--memory-limit", metavar="BYTES", help="Memory that each process may use, such as 2GB.")
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process."

@@ -1,4 +1,4 @@
-"""What the commands share: paths, parameters, where to run, and how errors are shown."""
+"""Options and functions that the commands share: paths, parameters, the cluster, and the display of errors."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def overwrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
-    """Raise now rather than after hours if a file cannot be written, or exists and must not be replaced."""
+    """Raise an error early, before hours of work, if a file cannot be written, or exists and must not be replaced."""
     check_folder(path)
     from fsspec.core import url_to_fs
 
@@ -171,7 +171,7 @@ def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
 
 
 def check_folder(path: str) -> None:
-    """Raise now rather than after hours if a folder cannot be written to."""
+    """Raise an error early, before hours of work, if a folder is not writable."""
     folder = os.path.dirname(path)
     if "://" in path:
         return
@@ -190,7 +190,7 @@ class _Echo(logging.Handler):
 
 
 def show_log(name: str) -> None:
-    """Show what a logger of the library says."""
+    """Show the messages of a logger of the library."""
     log = logging.getLogger(name)
     if not any(isinstance(handler, _Echo) for handler in log.handlers):
         log.addHandler(_Echo())

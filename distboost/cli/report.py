@@ -27,7 +27,9 @@ tr:not(:last-child) td { border-bottom: 1px solid #eee; }
 def write_report(url: str, model: Any, found: Confusion, title: str) -> None:
     """Write accuracy, metrics per class, the confusion matrix and the training curves to a path or URL."""
     n = int(found.counts.sum())
-    unknown = f" {found.n_unknown} rows have labels that the model does not know." if found.n_unknown else ""
+    unknown = (
+        f" {found.n_unknown} rows have labels that are not classes of the model." if found.n_unknown else ""
+    )
     body = [
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(model.algorithm_name)}, {model.best_iteration_} rounds, {len(found.classes)} classes. "

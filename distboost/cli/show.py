@@ -33,7 +33,9 @@ def print_evaluation(found: Confusion) -> None:
     n = int(found.counts.sum())
     out.print(f"accuracy {found.accuracy:.4f} ({n} rows, {len(found.classes)} classes)", highlight=False)
     if found.n_unknown:
-        out.print(f"{found.n_unknown} rows have labels that the model does not know; they count as mistakes.")
+        out.print(
+            f"{found.n_unknown} rows have labels that are not classes of the model; they count as mistakes."
+        )
     table = Table("class", *(_right(name) for name in ("precision", "recall", "F1", "rows")))
     metrics = found.per_class()
     for label, p, r, f, rows in zip(found.classes, *metrics.values(), strict=True):

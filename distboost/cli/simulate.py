@@ -38,7 +38,7 @@ def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list
 
 
 def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Raise now rather than after hours if the picture cannot be drawn."""
+    """Raise an error early, before hours of work, if the picture cannot be drawn."""
     from importlib.util import find_spec
 
     if value is None:

@@ -136,7 +136,7 @@ def _check_no_rounds(checkpoint: str) -> None:
     rounds = rounds_at(checkpoint)
     if rounds:
         raise click.ClickException(
-            f"{checkpoint} holds {rounds} rounds of an earlier training: add --resume to resume from them, or --overwrite to "
+            f"{checkpoint} has {rounds} rounds of an earlier training. Add --resume to continue from them, or --overwrite to "
             "train from scratch and replace them."
         )
 

@@ -42,26 +42,26 @@ TEACHINGS = {
         [np.datetime64("NaT")],
         r"a label is .*NaT.*Teach only the rows whose label is known",
     ),
-    "label infinite": ([20], [-np.inf], r"a label is -inf: give whole numbers, or text"),
-    "label not whole": ([20, 21], [1.0, 0.25], r"a label is 0.25: give whole numbers, or text"),
+    "label infinite": ([20], [-np.inf], r"a label is -inf. Give integers or text"),
+    "label not whole": ([20, 21], [1.0, 0.25], r"a label is 0.25. Give integers or text"),
     "label a date": (
         [20],
         [datetime.date(2020, 1, 1)],
-        r"a label is datetime.date\(2020, 1, 1\): give numbers or t",
+        r"a label is datetime.date\(2020, 1, 1\)\. Give numbers or t",
     ),
-    "label bytes": ([20], [b"a"], r"labels of type \|S1 cannot be kept, such as b'a': give numbers or text"),
+    "label bytes": ([20], [b"a"], r"cannot store labels of type \|S1, such as b'a'\. Give numbers or text"),
     "label too large": (
         [20],
         [2**70],
-        r"labels of type object cannot be kept, such as 1180591620717411303424",
+        r"cannot store labels of type object, such as 1180591620717411303424",
     ),
     "labels not exact": (
         [20, 21],
         [2**63 + 1, -1],
-        r"labels of type float64 cannot be kept, such as 922337203685",
+        r"cannot store labels of type float64, such as 922337203685",
     ),
-    "labels mixed": ([20, 21], [1, "a"], r"of the labels 1 and 'a', one is text and one a number"),
-    "labels of another kind": ([20], ["a"], r"of the labels \d and 'a', one is text and one a number"),
+    "labels mixed": ([20, 21], [1, "a"], r"the label 1 is a number, but the label 'a' is text"),
+    "labels of another kind": ([20], ["a"], r"the label \d is a number, but the label 'a' is text"),
     "too few labels": ([20, 21], [1], r"1 labels for 2 rows: give one for each"),
     "too many labels": ([20], [1, 2], r"2 labels for 1 rows: give one for each"),
     "labels a table": (
@@ -69,7 +69,7 @@ TEACHINGS = {
         [[1, 2], [1, 2]],
         r"labels of shape \(2, 2\): give a list, one for each row",
     ),
-    "labels ragged": ([20, 21], [[1], [1, 2]], r"a label is \[1\]: give numbers or text"),
+    "labels ragged": ([20, 21], [[1], [1, 2]], r"a label is \[1\]. Give numbers or text"),
     "label a number": ([20], 1, r"labels of shape \(\): give a list, one for each row"),
     "labels a set": ([20], {1}, r"labels of shape \(\): give a list, one for each row"),
     "undeclared class": (
@@ -141,8 +141,8 @@ PARAMETERS = {
     ),
     "n_initial": ({"n_initial": -3}, r"n_initial is -3, expected a whole number of at least 1"),
     "diversity": ({"diversity": 0}, r"diversity is 0, expected a whole number of at least 1"),
-    "one class": ({"classes": [1, 1]}, r"classes are \[1\]: at least 2 are needed"),
-    "mixed classes": ({"classes": [1, "a"]}, r"of the labels 1 and 'a', one is text and one a number"),
+    "one class": ({"classes": [1, 1]}, r"classes are \[1\]. Give at least 2"),
+    "mixed classes": ({"classes": [1, "a"]}, r"the label 1 is a number, but the label 'a' is text"),
     "unknown class": ({"classes": [1, None]}, r"a label is None"),
     "classes a text": ({"classes": "ab"}, r"labels of shape \(\): give a list"),
     "random_state": ({"random_state": None}, r"random_state is None, expected a whole number of at least 0"),
@@ -185,7 +185,7 @@ def test_a_binned_store_is_no_pool(problem, tmp_path):
     store = distboost.bin(problem[0], problem[1], str(tmp_path / "store"))
     for pool in (store, str(store)):
         with pytest.raises(
-            DataError, match=r"is a binned store, which has labels and no values: give the array"
+            DataError, match=r"is a binned store, which has labels but no values. Give the array"
         ):
             learner(pool)
 

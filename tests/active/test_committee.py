@@ -103,7 +103,7 @@ def test_fewer_than_two_classes_are_asked_at_random(problem):
     for one in (found, control):
         one.teach(one.asked_, np.ones(20))
     with pytest.raises(
-        NotFittedError, match=r"needs rows of at least 2 classes, and was taught 20 rows of 1\. Teach it"
+        NotFittedError, match=r"needs rows of at least 2 classes, but was taught 20 rows of 1\. Teach it"
     ):
         found.estimator_  # noqa: B018
     rows = found.query()

@@ -96,7 +96,7 @@ def test_of_other_work(kind, problem, log):
     content = log.read_bytes()
     parameters, message = OTHERS[kind]
     with pytest.raises(
-        DataError, match=rf"the log .*log is of other work: {message}\. Set it to that, or begin a new"
+        DataError, match=rf"the log .*log belongs to other work: {message}\. Set it to that, or begin a new"
     ):
         learner(problem[0], log=log, **parameters)
     assert log.read_bytes() == content
@@ -163,9 +163,7 @@ def test_another_process_has_written(problem, log):
     rows = second.query()
     content = log.read_bytes()
     for call in (first.query, lambda: first.teach(rows, y[rows])):
-        with pytest.raises(
-            DataError, match=r"another process has written to .*log since. Make this object anew"
-        ):
+        with pytest.raises(DataError, match=r"another process has written to .*log since. Make a new object"):
             call()
     assert first.n_queries_ == len(first.labelled_) == 0
     assert log.read_bytes() == content

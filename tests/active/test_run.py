@@ -183,7 +183,7 @@ BAD_ANSWERS = {
     "a column": (lambda y: y[:, None], r"asked for 20 rows and answered with labels of shape \(20, 1\)"),
     "nothing": (lambda y: None, r"asked for 20 rows and answered with labels of shape \(\)"),
     "unknown": (lambda y: [None, *y[1:]], r"a label is None. Teach only the rows whose label is known"),
-    "infinite": (lambda y: [np.inf, *y[1:]], r"a label is inf: give whole numbers, or text"),
+    "infinite": (lambda y: [np.inf, *y[1:]], r"a label is inf. Give integers or text"),
 }
 
 
