@@ -147,19 +147,28 @@ def altered(content: bytes) -> bytes:
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A cache with the kernel of weights."""
+    cache = tmp_path_factory.mktemp("kept")
+    run(WEIGHTS, cache)
+    return cache
+
+
 @pytest.mark.parametrize(
     "damage",
     [lambda content: b"", lambda content: content[:-100], altered],
     ids=["empty", "cut off", "altered"],
 )
-def test_a_damaged_file_is_compiled_anew(damage, tmp_path):
-    run(WEIGHTS, tmp_path)
-    (file,) = (path for path in tmp_path.rglob("*.nbc") if "response_weights" in path.name)
+def test_a_damaged_file_is_compiled_anew(damage, kept, tmp_path):
+    cache = tmp_path / "cache"
+    shutil.copytree(kept, cache)
+    (file,) = (path for path in cache.rglob("*.nbc") if "response_weights" in path.name)
     file.write_bytes(damage(file.read_bytes()))
-    found, said = run(WEIGHTS, tmp_path)
+    found, said = run(WEIGHTS, cache)
     assert (found["weight"], found["compiled"] > 0) == (1, True)
     assert said.count(TOLD) == 1
-    found, said = run(WEIGHTS, tmp_path)
+    found, said = run(WEIGHTS, cache)
     assert (found["weight"], found["compiled"], said) == (1, 0, "")
 
 
