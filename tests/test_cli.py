@@ -208,7 +208,7 @@ def test_train_does_not_replace_a_checkpoint_elsewhere(data, tmp_path, interrupt
     """Named by its path."""
     options = ("train", "--algorithm", "gamble", "--x", data / "x", "--y", data / "y")
     where = ("--set", f"checkpoint={interrupted}.checkpoint")
-    assert "holds 3 rounds" in fail(*options, "--model", tmp_path / "other", *where)
+    assert "has 3 rounds" in fail(*options, "--model", tmp_path / "other", *where)
 
 
 def test_train_does_not_replace_a_model(data, tmp_path, model):

@@ -104,7 +104,7 @@ def test_of_other_work(kind, problem, log):
 
 def test_of_another_pool(problem, log):
     learner(problem[0], log=log)
-    with pytest.raises(DataError, match=r"of other work: its pool is \[300, 6\], not \[299, 6\]"):
+    with pytest.raises(DataError, match=r"belongs to other work: its pool is \[300, 6\], not \[299, 6\]"):
         learner(problem[0][:-1], log=log)
 
 
