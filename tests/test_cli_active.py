@@ -8,9 +8,6 @@ import json
 import re
 import shlex
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +20,10 @@ import distboost
 from distboost.active import QueryByCommittee, learning_curves, resume
 from distboost.active.strategies import STRATEGIES
 from distboost.cli import active_options, main
+from tests.programs import Program
 
 NAMES = np.array(["blue", "green", "red"])
 SMALL = ("--n-initial", 12, "--batch-size", 4, "--set", "n_estimators=6", "--set", "max_leaf_nodes=3")
-PROGRAM = (sys.executable, "-c", "from distboost.cli import main; main()")
 
 
 @pytest.fixture(scope="module")
@@ -453,24 +450,38 @@ def test_everything_was_asked(data, files, tmp_path, blobs):
 # Processes
 
 
-def process(*arguments: object) -> subprocess.Popen:
-    return subprocess.Popen(
-        [*PROGRAM, "active", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+# The process kills itself as soon as the log knows what is asked.
+KILLED = """
+import os, signal
+from distboost.active import ledger
+append = ledger.LabelLog.append
+def killing(log, record):
+    append(log, record)
+    with open(log.path, "rb") as file:
+        if b'"asked"' in file.read():
+            os.kill(os.getpid(), signal.SIGKILL)
+ledger.LabelLog.append = killing
+"""
+# Ctrl-C while a committee is trained.
+INTERRUPTED = """
+import os, signal
+from distboost.runtime.shard import Shard
+update, n_updates = Shard.update, 0
+def interrupting(*arguments):
+    global n_updates
+    n_updates += 1
+    if n_updates == 5:
+        os.kill(os.getpid(), signal.SIGINT)
+    return update(*arguments)
+Shard.update = interrupting
+"""
 
 
-def succeeded(*arguments: object) -> None:
-    done = process(*arguments)
+def process(*arguments: object, before: str = "") -> tuple[int, str]:
+    """The exit status, and what was said on the standard error."""
+    done = Program(f"{before}\nfrom distboost.cli import main; main()", "active", *arguments)
     _, errors = done.communicate(timeout=60)
-    assert done.returncode == 0, errors
-
-
-def wait_for(condition, done: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        assert done.poll() is None, done.communicate()
-        time.sleep(0.002)
+    return done.returncode, errors
 
 
 def test_killed_between_ask_and_tell(data, tmp_path, blobs):
@@ -483,13 +494,12 @@ def test_killed_between_ask_and_tell(data, tmp_path, blobs):
         log, out = files[1], files[3]
         begin = ("ask", *files, "--x", data / "x", *SMALL)
         if kill:
-            killed = process(*begin)
-            wait_for(lambda: log.exists() and b'"asked"' in log.read_bytes(), killed)
-            killed.send_signal(signal.SIGKILL)
-            killed.communicate(timeout=60)
+            status, errors = process(*begin, before=KILLED)
+            assert status == -signal.SIGKILL, errors
             with open(log, "ab") as file:  # and so did one that was about to say more
                 file.write(b'0123abcd {"tau')
-            succeeded("ask", *files)
+            status, errors = process("ask", *files)
+            assert status == 0, errors
         else:
             run(*begin)
         label(out, y)
@@ -500,14 +510,11 @@ def test_killed_between_ask_and_tell(data, tmp_path, blobs):
     assert work(tmp_path / "killed", True) == work(tmp_path / "whole", False)
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to know how far a process is")
 def test_control_c(data, tmp_path):
-    done = process(*simulate(data, "--repeats", 10000, "--json", tmp_path / "json"))
-    wait_for(lambda: "llvmlite" in Path(f"/proc/{done.pid}/maps").read_text(), done)
-    time.sleep(1)
-    done.send_signal(signal.SIGINT)
-    _, errors = done.communicate(timeout=60)
-    assert done.returncode == 130, errors
+    status, errors = process(
+        *simulate(data, "--repeats", 10000, "--json", tmp_path / "json"), before=INTERRUPTED
+    )
+    assert status == 130, errors
     assert errors.strip().splitlines()[-1] == "Aborted!"
     assert "/distboost/" not in errors  # Python tells of a destructor of others that was interrupted
     assert not (tmp_path / "json").exists()

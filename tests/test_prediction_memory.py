@@ -1,8 +1,6 @@
 """Prediction of arrays that do not fit in memory, whatever their chunks: the same labels, and a bounded peak."""
 
 import os
-import subprocess
-import sys
 
 import dask.array as da
 import numpy as np
@@ -12,6 +10,7 @@ import zarr
 from distboost import GDMCBoostClassifier
 from distboost.prediction import lazy
 from distboost.prediction.streamed import confusion, write_predictions
+from tests.programs import Program
 
 CHUNKS = [(240, 1), (240, 4), (100, 2), (50, 4), (1, 4), (7, 3)]
 
@@ -67,7 +66,7 @@ def predict(x, out):
     return np.asarray(model.predict(array if way == "zarr" else da.from_array(array, chunks=array.chunks)))
 predict("small", "warm")
 import distboost.prediction.streamed as stream
-stream.TASK_BYTES = lazy.BLOCK_BYTES = 2**24
+stream.TASK_BYTES = lazy.BLOCK_BYTES = 2**23
 lazy.KEPT = 0
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
@@ -78,24 +77,23 @@ print(status("VmHWM") - before)
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak can't be reset here")
 def test_the_peak_of_a_prediction(tmp_path):
-    """256 MB of columns, of which a process never holds more than half."""
-    n, d = 2_000_000, 32
+    """128 MB of columns, of which a process never holds more than half."""
+    n, d = 1_000_000, 32
     rng = np.random.default_rng(0)
     few = rng.normal(size=(500, d)).astype("f4")
     model = GDMCBoostClassifier(n_estimators=2).fit(few, few[:, 0] > 0)
     model.save(str(tmp_path / "model"))
     zarr.create_array(str(tmp_path / "small"), data=few, chunks=(100, 3))
     x = zarr.create_array(
-        str(tmp_path / "x"), shape=(n, d), chunks=(200_000, 1), dtype="f4", compressors=None
+        str(tmp_path / "x"), shape=(n, d), chunks=(100_000, 1), dtype="f4", compressors=None
     )
     column = rng.normal(size=(n, 1)).astype("f4")
     for j in range(d):
         x[:, j : j + 1] = column
     peaks = {}
     for way in ("command", "zarr", "dask"):
-        done = subprocess.run(
-            [sys.executable, "-c", MEASURE, str(tmp_path), way], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        peaks[way] = int(done.stdout)
+        done = Program(MEASURE, tmp_path, way)
+        said, errors = done.communicate(timeout=100)
+        assert done.returncode == 0, errors
+        peaks[way] = int(said)
     assert max(peaks.values()) < n * d * 4 / 2, peaks

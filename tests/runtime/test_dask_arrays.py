@@ -17,6 +17,7 @@ from distboost.errors import DataError
 from tests.active.sessions import committee, learner
 
 N, CHUNK = 1200, 150
+PART, MANY = 100, 65_536  # rows of a block: a part of a chunk, many chunks
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +98,17 @@ def expected(X, y, w=None, eval_set=None):
     return model(n_jobs=1).fit(X, y, *w, eval_set=None if eval_set is None else values(*eval_set))
 
 
-@pytest.mark.parametrize("block", [100, 65_536], ids=["a part of a chunk", "many chunks"])
 @pytest.mark.parametrize(
-    ("make", "derived"),
-    [(drawn, masked), (mapped, masked), (delays, masked), (drawn, centred), (mapped, in_columns)],
+    ("make", "derived", "block"),
+    [
+        (drawn, masked, PART),
+        (mapped, in_columns, PART),
+        (drawn, masked, MANY),
+        (mapped, masked, MANY),
+        (delays, masked, MANY),
+        (drawn, centred, MANY),
+        (mapped, in_columns, MANY),
+    ],
 )
 def test_x_and_y_share_tasks(make, derived, block, client, assert_same_model, monkeypatch):
     """Labels, weights and evaluation rows are made of the same array, and the training is done twice."""
