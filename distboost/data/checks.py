@@ -16,7 +16,7 @@ SCAN_NUMBERS = 2**19  # values that are converted and checked together
 
 
 def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yields pieces of a part: first row and column within the part, and values (n, m), C-contiguous float32 or float64."""
+    """Yield pieces of a part: first row and column within the part, and values (n, m), C-contiguous float32 or float64."""
     for position, values in pieces(part):
         step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
         for a, b in spans(0, len(values), step):

@@ -67,7 +67,7 @@ class DurableStore(LocalStore):
         await super()._open(**options)
 
     def _check_there(self) -> None:
-        """Raises StoreError if the folder must exist and does not."""
+        """Raise StoreError if the folder must exist and does not."""
         if self._must_exist and not self.read_only and not self.root.is_dir():
             raise StoreError(
                 f"{self.root} is not visible to {here()}. If that is a worker on another machine, give a path or URL that all "
@@ -145,7 +145,7 @@ def is_binned(store: Store) -> bool:
 
 
 def write_array(url: str, values: np.ndarray) -> None:
-    """Writes an array in one chunk to a path or URL. Raises StoreError if its local folder does not exist."""
+    """Write an array in one chunk to a path or URL. Raise StoreError if its local folder does not exist."""
     folder, _, name = url.rpartition("/")
     array = zarr.create_array(
         open_store(folder, read_only=False, must_exist=True), name=name, shape=values.shape, chunks=values.shape,
@@ -155,7 +155,7 @@ def write_array(url: str, values: np.ndarray) -> None:
 
 
 def read_array(url: str) -> np.ndarray:
-    """Reads an array that `write_array` wrote. Raises StoreError if it does not exist."""
+    """Read an array that `write_array` wrote. Raise StoreError if it does not exist."""
     folder, _, name = url.rpartition("/")
     try:
         array = zarr.open_array(open_store(folder, must_exist=True), path=name, mode="r")
@@ -186,7 +186,7 @@ async def _listed(store: Store, prefix: str) -> set[str]:
 
 
 def forget_listings(store: Store) -> None:
-    """Drops the listings that fsspec caches: other processes may have written since."""
+    """Drop the listings that fsspec caches: other processes may have written since."""
     if isinstance(store, FsspecStore):
         store.fs.invalidate_cache()
 

@@ -96,7 +96,7 @@ def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[An
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds a lock file, if possible: without it, code is compiled more than once, which does no harm."""
+    """Hold a lock file, if possible: without it, code is compiled more than once, which does no harm."""
     try:
         file = path.open("wb")
     except OSError:

@@ -67,7 +67,7 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
 
 @kernel
 def merge_distinct(values, sizes, limit, known, counts):
-    """Adds distinct values found in other rows to each feature's known ones; counts[d] = limit + 1: there are too many.
+    """Add distinct values found in other rows to each feature's known ones; counts[d] = limit + 1: there are too many.
 
     In NumPy, for one feature: ``np.union1d(known, values)``.
     """

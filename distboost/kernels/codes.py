@@ -51,7 +51,7 @@ def two_classes(scores, labels, code, column, out, sides):
 
 @kernel
 def code_risk(scores, labels, weights, code, decode, shifts, factor, error_factor, out, largest):
-    """Adds the weights of misclassified rows to out[0], in units of 1/error_factor, and the weights w[i, c] to out[1 + c].
+    """Add the weights of misclassified rows to out[0], in units of 1/error_factor, and the weights w[i, c] to out[1 + c].
 
     largest[c] becomes the largest w[i, c]. The prediction is the first class of largest ``decode @ F[i]``; if `decode` is empty,
     of largest score.

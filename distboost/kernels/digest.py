@@ -17,7 +17,7 @@ def _mixed(z):
 
 @kernel
 def add_rows(bins, values, labels, weights, first, factors, out):
-    """Adds the hashes of rows of weight above 0, modulo 2^64: of the content to out[0], of row number and content to out[1].
+    """Add the hashes of rows of weight above 0, modulo 2^64: of the content to out[0], of row number and content to out[1].
 
     A row of integer weight w adds the same to out[0] as w rows of weight 1.
     """

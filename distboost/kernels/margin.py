@@ -222,7 +222,7 @@ def table_sides(T, values, s, step, out):
 
 @kernel
 def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
-    """Adds the weights of misclassified rows to out[0], in units of 1/error_factor, and sum_k e[i, k] to out[1].
+    """Add the weights of misclassified rows to out[0], in units of 1/error_factor, and sum_k e[i, k] to out[1].
 
     largest[0] becomes the largest sum_k e[i, k] of one row. The prediction is the first class of largest score.
     """

@@ -50,7 +50,7 @@ def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
 @kernel
 def response_risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
-    """Adds misclassified rows' weights to out[0], in units of 1/error_factor, and w_i to out[1 + its window]: see `margin.risk`.
+    """Add misclassified rows' weights to out[0], in units of 1/error_factor, and w_i to out[1 + its window]: see `margin.risk`.
 
     largest[0] becomes the largest exponent -s F[i, y_i] - shift.
     """

@@ -131,7 +131,7 @@ def add_similarities(X, kind, centre, direction, size, sign, values, first, last
 
 @inlined
 def flush(total, sum_factor, out):
-    """Adds the sums of a tile, times `sum_factor`, to the integers in out, and sets them to 0."""
+    """Add the sums of a tile, times `sum_factor`, to the integers in out, and set them to 0."""
     for r in range(total.shape[0]):
         for c in range(total.shape[1]):
             out[r, c] += np.int64(total[r, c] * sum_factor)
@@ -218,7 +218,7 @@ def surround(X, order, anchor, v, orientation, tolerance, positive, distances, d
 
 @kernel
 def drop(order, f, threshold, number, distances, dropped):
-    """Drops the rows with f <= threshold; returns the nearest remaining row and its distance.
+    """Drop the rows with f <= threshold; return the nearest remaining row and its distance.
 
     `number` is that of the drop within the round. A repeated drop gives the same answer: it ignores that this drop or later ones
     have dropped rows before.

@@ -53,7 +53,7 @@ def best_splits_by(gain: Gain) -> Any:
 def _best_splits(
     pool, slots, n_built, features, offsets, n_sums, weighted, context, min_rows, min_weight, out
 ):
-    """Scans every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
+    """Scan every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
 
     Slot n_built + m holds the parent of slot m and becomes its sibling first: a histogram is scanned while it is at hand.
     Where a node has no missing value, one that comes later goes to the heavier side.

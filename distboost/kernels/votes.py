@@ -24,7 +24,7 @@ def vote_gains(costs, labels, weights, order, factor, weight_factor, out):
 
 @kernel
 def vote_risk(scores, labels, weights, factor, error_factor, out):
-    """Adds the weights of misclassified rows to out[0], in units of 1/error_factor, and to out[1], in units of 1/factor.
+    """Add the weights of misclassified rows to out[0], in units of 1/error_factor, and to out[1], in units of 1/factor.
 
     The prediction is the first class with the most votes. In out[1], a tie is an error, too.
     """

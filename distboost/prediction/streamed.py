@@ -80,7 +80,7 @@ def _length(row_spans: Iterable[tuple[int, int]]) -> int:
 def _shown(
     title: str, answers: Iterable[Any], row_spans: list[tuple[int, int]], n_rows: int, verbose: int
 ) -> Iterator[Any]:
-    """Yields the answers for these spans, the last of `n_rows` rows, and shows a progress bar of the rows."""
+    """Yield the answers for these spans, the last of `n_rows` rows, and show a progress bar of the rows."""
     if not verbose:
         yield from answers
         return
@@ -182,7 +182,7 @@ def _rows_per_task(source: Source) -> int:
 def _each(
     function: Callable[..., Any], model: Any, calls: Iterator[tuple[Any, ...]], client: Any
 ) -> Generator[Any, None, None]:
-    """Yields function(model, *call) for each call. The model is sent to a cluster once; each task takes one thread."""
+    """Yield function(model, *call) for each call. The model is sent to a cluster once; each task takes one thread."""
     model.set_params(n_jobs=1)
     with open_runtime(client, None) as runtime:
         sent = runtime.share(model)
@@ -224,7 +224,7 @@ def _loaded(part: Any) -> np.ndarray:
 
 
 def _pieces(n_rows: int) -> Iterator[slice]:
-    """Yields the rows to predict together; raises UnwantedError if the caller is gone."""
+    """Yield the rows to predict together; raise UnwantedError if the caller is gone."""
     for start, stop in spans(0, n_rows, PIECE_ROWS):
         check_wanted()
         yield slice(start, stop)

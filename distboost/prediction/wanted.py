@@ -17,13 +17,13 @@ class UnwantedError(Exception):
 
 
 def check_wanted() -> None:
-    """Raises UnwantedError if the caller that this thread works for was interrupted, or if its Dask task was cancelled."""
+    """Raise UnwantedError if the caller that this thread works for was interrupted, or if its Dask task was cancelled."""
     if threads.is_given_up() or _is_cancelled():
         raise UnwantedError
 
 
 def ends_if_unwanted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function so that it returns None if `check_wanted` raises, as Dask would log an error."""
+    """Wrap a function so that it returns None if `check_wanted` raises, as Dask would log an error."""
 
     @wraps(function)
     def call(*arguments: Any) -> Any:

@@ -173,7 +173,7 @@ class SimilaritySearch:
         return Surroundings(anchor, orientation, tolerance, orientation * v >= -tolerance)
 
     def _try(self, similarities: list[Similarity], number: int) -> Best | None:
-        """Evaluates the similarities; returns the nearest row of the other binary class that the last one leaves."""
+        """Evaluate the similarities; return the nearest row of the other binary class that the last one leaves."""
         found = arrays_of(similarities)
         last = similarities[-1]
         if last.kind == TWO_POINT:
@@ -190,7 +190,7 @@ class SimilaritySearch:
         return following
 
     def _consider(self, found: Similarity, S: np.ndarray) -> None:
-        """Keeps the similarity if its loss is the least so far; S is as in `Steps`."""
+        """Keep the similarity if its loss is the least so far; S is as in `Steps`."""
         a, losses = self.steps(S)
         loss = float((self.units * losses).sum())
         if loss < self.loss:

@@ -72,7 +72,7 @@ class StoredBlocks:
         return slice(block * self.rows, min((block + 1) * self.rows, self.n_rows))
 
     def write(self, first: int, values: dict[str, np.ndarray]) -> list[Written]:
-        """Writes whole blocks of rows; only the last block of the store may be shorter."""
+        """Write whole blocks of rows; only the last block of the store may be shorter."""
         written = []
         length = len(next(iter(values.values())))
         for block in self.of(first, first + length):
@@ -182,7 +182,7 @@ def _is_of(array: Any, kind: str, shape: tuple[int, ...], chunks: tuple[int, ...
 
 
 def plain_array(group: zarr.Group, name: str, values: np.ndarray) -> None:
-    """Writes a small array at once."""
+    """Write a small array at once."""
     group.create_array(name, data=values, compressors=[Crc32cCodec()], overwrite=True)
 
 
