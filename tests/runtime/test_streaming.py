@@ -18,6 +18,7 @@ from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
 from distboost.kernels import gains
 from distboost.rows.messages import Splits
+from distboost.rows.reduced import Reduced
 from distboost.runtime import holdings
 from distboost.runtime.block import Block, StreamedBlock
 from distboost.runtime.layout import Allotment, Layout, Reading
@@ -27,7 +28,7 @@ from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
-from distboost.weights.margin import MarginWeights, Residuals
+from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
 
 N = 100  # rows of a block
 MISSING_BIN = np.full(3, 9)
@@ -355,6 +356,32 @@ def test_a_shard_holds_its_window(monkeypatch, tmp_path):
         grow_and_update(found)
         assert alive.most == 2 + 3
         found.close()
+
+
+def test_blocks_that_stream_share_the_accumulators_of_the_threads(monkeypatch, tmp_path):
+    """More threads read blocks than there are accumulators; each adds slowly."""
+    found, add = [], ClassPairs.add
+
+    def initial(self, n_leaves, n_classes):
+        found.append(np.zeros(self.shape(n_leaves, n_classes), np.int64))
+        return Reduced(found[-1], np.zeros(0))
+
+    def slowly(*arguments):
+        time.sleep(0.01)
+        add(*arguments)
+
+    monkeypatch.setattr(ClassPairs, "initial", initial)
+    monkeypatch.setattr(ClassPairs, "add", slowly)
+    with Threads(2) as threads:
+        streamed = shard(threads, 20, str(tmp_path), window=6)
+        rows = grow_and_update(streamed)
+        T = rows.sums(ClassPairs(MarginWeights(0.5)), np.array([0]))
+        assert 1 <= len(found) <= 2
+        found.clear()
+        streamed.close()
+        resident = shard(threads, 20, str(tmp_path), resident=20 * N)
+        assert_array_equal(grow_and_update(resident).sums(ClassPairs(MarginWeights(0.5)), np.array([0])), T)
+        resident.close()
 
 
 def test_a_closed_shard_leaves_no_thread_and_no_file(tmp_path):
