@@ -6,8 +6,6 @@ import os
 import shutil
 import socket
 import stat
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -21,6 +19,7 @@ from distboost.cli import main
 from distboost.cli.labels_csv import read_labels_csv
 from distboost.errors import CheckpointError, DataError, ModelFormatError, StoreError
 from distboost.model.checkpoint import MANIFEST
+from tests.programs import Program
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no devices here")
 
@@ -82,9 +81,11 @@ def test_a_pipe_does_not_hang(folder):
     """In a process that ends: one that hangs is ended."""
     segment = replaced(next(folder.glob("rounds-0*")), a_pipe)
     a_pipe(folder / "model")
-    done = subprocess.run([sys.executable, "-c", LOAD, folder, folder / "model"], capture_output=True, text=True,
-                          timeout=DEADLINE, check=False)  # fmt: skip
-    of_checkpoint, of_model = done.stdout.splitlines()
+    process = Program(LOAD, folder, folder / "model")
+    try:
+        of_checkpoint, of_model = process.communicate(timeout=DEADLINE)[0].splitlines()
+    finally:
+        process.kill()
     assert f"{segment.name} is a pipe, not a regular file" in of_checkpoint
     assert f"{folder}/model is a pipe, not a regular file" in of_model
 
