@@ -209,7 +209,7 @@ class LabelLog:
                 "local folder, and copy it to other places."
             )
         self.path, self.header = path, header
-        self._end = 0  # where the lines that this object knows end
+        self._end = 0  # the end of the lines that this object has read
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the events of an existing log in their order, or begin a new log."""

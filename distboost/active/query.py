@@ -334,7 +334,7 @@ class QueryByCommittee:
     ) -> LearningCurve:
         """Query, ask an oracle and teach its answers, until a stopping criterion is met.
 
-        The oracle is first asked for rows that earlier queries returned and nobody taught.
+        The oracle is first asked for rows that earlier queries returned and that were not taught.
 
         Parameters
         ----------

@@ -29,7 +29,7 @@ def query_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, kind, text in (
         ("random_state", int, "Seed of all random choices"),
         ("diversity", whole, "Take this many times as many useful rows, and choose a diverse batch of them"),
-        ("pool_fraction", float, "Fraction of the pool to score, drawn anew for each batch"),
+        ("pool_fraction", float, "Fraction of the pool to score, drawn again for each batch"),
         ("batch_size", whole, "Rows of every other batch"),
         ("n_initial", whole, "Rows of the first batch, drawn at random"),
     ):

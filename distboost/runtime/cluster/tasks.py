@@ -177,7 +177,7 @@ class ClusterTasks:
         return Call(function, arguments, slot, workers, inputs, future, time.monotonic())
 
     def _preferred(self, members: dict[str, int]) -> list[str] | None:
-        """Return the workers that respond, or None (any worker) if all do that Dask knows."""
+        """Return the workers that respond, or None (any worker) if all workers of the scheduler do."""
         return None if len(members) == len(self.monitor.known()) else list(members) or None
 
     def _send(self, argument: Any, workers: list[str] | None, suffix: str) -> Any:
