@@ -12,7 +12,7 @@ demo: $(VENV)/.with-core
 	$(RUN) -m examples.demo
 
 test: $(VENV)/.with-test
-	$(RUN) -m pytest -n 2 --dist loadfile
+	$(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 soak: $(VENV)/.with-test
 	$(RUN) -m pytest -m soak -s

@@ -9,11 +9,22 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 from hypothesis import settings
+
+# What Dask does while nothing is asked of it (profiling, ticks of its event loops): with several clusters at once, that is half of
+# a small machine. The processes that tests start inherit it.
+IDLE = {
+    "WORKER__PROFILE__ENABLED": "False",
+    "ADMIN__TICK__INTERVAL": "2s",
+    "ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+    "WORKER__MEMORY__MONITOR_INTERVAL": "500ms",
+}
+os.environ.update({f"DASK_DISTRIBUTED__{name}": value for name, value in IDLE.items()})
+
+import dask  # noqa: E402
+from distributed import Client, LocalCluster  # noqa: E402
 
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
 # threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
@@ -23,6 +34,30 @@ dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 # The same examples on every run, and none kept on disk.
 settings.register_profile("distboost", database=None, deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("distboost")
+
+
+# Files that take longest, as they wait for processes: those that start first overlap with all the others.
+LONGEST = (
+    "faults/test_blind.py",
+    "faults/test_scheduler.py",
+    "faults/test_killed.py",
+    "algorithms/test_contract.py",
+    "faults/test_ends.py",
+    "faults/test_silent.py",
+    "faults/test_network.py",
+    "faults/test_joining.py",
+    "test_object_store.py",
+    "data/test_data_ingest.py",
+    "runtime/test_rows.py",
+    "algorithms/test_own_algorithm.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Sort the longest files to the front; the order is otherwise that of the folders."""
+    folder = Path(__file__).parent
+    places = {folder / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")

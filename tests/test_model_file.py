@@ -311,7 +311,7 @@ def test_another_version(version, file, monkeypatch):
     header["version"] = version
     write_file(str(file), header, arrays)
     with pytest.raises(
-        ModelFormatError, match=rf"has format version {version!r}; this library reads version 1"
+        ModelFormatError, match=rf"has format version {version!r}, but this library reads version 1"
     ):
         distboost.load(file)
 

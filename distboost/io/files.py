@@ -76,7 +76,8 @@ def check_version(version: Any, where: str) -> None:
     """Raise ModelFormatError unless this library can read this format version."""
     if version != FORMAT_VERSION:
         raise ModelFormatError(
-            f"{where} has format version {version!r}, but this library reads version {FORMAT_VERSION}. Install a newer distboost."
+            f"{where} has format version {version!r}, but this library reads version {FORMAT_VERSION}. "
+            "Install the version of distboost that wrote it."
         )
 
 

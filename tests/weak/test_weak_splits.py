@@ -37,7 +37,9 @@ def direction(S):
 
 def least_squares(L, R):
     """W_L W_R / (W_L + W_R) |c_L - c_R|^2."""
-    W_L, W_R = float(sum(L)), float(sum(R))
+    W_L, W_R = 0.0, 0.0
+    for a, b in zip(L, R, strict=True):
+        W_L, W_R = W_L + float(a), W_R + float(b)
     if W_L == 0.0 or W_R == 0.0:
         return 0.0
     distance = 0.0
