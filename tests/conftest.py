@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# What Dask does while nothing is asked of it (profiling, ticks of its event loops): with several clusters at once, that is half of
-# a small machine. The processes that tests start inherit it.
+# What Dask does while it is idle (profiling, ticks of event loops): of several clusters at once, that takes half of
+# a small machine. The processes that tests start inherit this.
 IDLE = {
     "WORKER__PROFILE__ENABLED": "False",
     "ADMIN__TICK__INTERVAL": "2s",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from pathlib import Path
 
@@ -35,7 +36,10 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.filterwarnings("ignore:Port .* is already in use")  # of the dashboard
+# The port of the dashboard may be in use; then Dask drops a socket.
+@pytest.mark.filterwarnings(
+    "ignore:Port .* is already in use", r"ignore:unclosed <socket.*0\.0\.0\.0:ResourceWarning"
+)
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=name)
 def test_examples_run(page, tmp_path, monkeypatch):
     """One after another in an empty folder, each with names of its own."""
@@ -43,6 +47,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
     for n_before, code in examples(page):
         program = compile("\n" * n_before + code, str(page), "exec", dont_inherit=True)
         exec(program, {"__name__": "__main__"})
+    gc.collect()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

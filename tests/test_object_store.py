@@ -1,5 +1,6 @@
 """The whole way on S3: arrays, binned stores, models and predictions, on a server of its own on this machine."""
 
+import os
 import re
 import socket
 import socketserver
@@ -235,8 +236,9 @@ def test_on_a_cluster(arrays, bucket, server, blobs, saved):
     """Workers that know the server from their environment."""
     from distributed import Client, LocalCluster
 
+    environment = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", env=environment) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         store = distboost.bin(*arrays, f"{bucket}/store", client=client)
