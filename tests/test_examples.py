@@ -69,6 +69,7 @@ def test_appel_perona(quick):
     assert error < 50
 
 
+@pytest.mark.soak
 def test_workers_change_no_figure(quick, tmp_path):
     """As the pages say to run it: in a process of its own."""
     options = ("--table", "figure_5.2")

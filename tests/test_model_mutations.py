@@ -19,7 +19,7 @@ from distboost.estimators.factory import estimator
 from distboost.io.files import decoded, encoded
 from distboost.model.checkpoint import MANIFEST, Manifest, Segment
 
-MUTATIONS = [200, pytest.param(1000, marks=pytest.mark.soak)]  # of each of the ten models
+MUTATIONS = [100, pytest.param(1000, marks=pytest.mark.soak)]  # of each of the ten models
 
 # What loading may take: memory in proportion to the file, and what is needed for any.
 MULTIPLE, CONSTANT = 64, 2**25

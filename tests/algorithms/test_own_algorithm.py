@@ -255,9 +255,9 @@ print(found.gain[0], sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cac
 """
 
 
-def test_the_compiled_search_of_a_gain_from_outside_is_kept_until_the_gain_changes(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+def test_the_compiled_search_of_a_gain_from_outside_is_kept_until_the_gain_changes(tmp_path):
     gain = "from distboost.kernels.gains import of_sides\n\n@of_sides()\ndef LARGEST(S, n):\n    return {} * max(S[0], S[1])\n"
+    gain += f"# {tmp_path}: another one in each run, which shares the cache of all other kernels\n"
     (tmp_path / "gain.py").write_text(gain.format(1))
     assert python(tmp_path, SEARCH).split() == ["2.0", "0", "1"]
     assert python(tmp_path, SEARCH).split() == ["2.0", "1", "0"]

@@ -102,12 +102,12 @@ def expected(X, y, w=None, eval_set=None):
     ("make", "derived", "block"),
     [
         (drawn, masked, PART),
-        (mapped, in_columns, PART),
-        (drawn, masked, MANY),
-        (mapped, masked, MANY),
         (delays, masked, MANY),
         (drawn, centred, MANY),
         (mapped, in_columns, MANY),
+        pytest.param(mapped, in_columns, PART, marks=pytest.mark.soak),
+        pytest.param(drawn, masked, MANY, marks=pytest.mark.soak),
+        pytest.param(mapped, masked, MANY, marks=pytest.mark.soak),
     ],
 )
 def test_x_and_y_share_tasks(make, derived, block, client, assert_same_model, monkeypatch):

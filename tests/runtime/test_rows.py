@@ -418,16 +418,26 @@ def test_round_trips_and_passes(runtime, n_streamed, problem, family):
     rows.close()
 
 
+LIGHT_LEAVES = {
+    "gamble": (1, 0),
+    "adaboost-m1": (1, 0),
+    "samme": (1, 0),
+    "one-vs-all": (K, LIGHT),
+    "adaboost-mo": (2 ** (K - 1) - 1, 0),
+    "gentle-adaboost": (K, 0),
+}
+
+
+# One tree a round and several with every runtime; the others in this process and on a cluster.
 @pytest.mark.parametrize(
-    ("name", "trees", "light"),
+    ("runtime", "name", "trees", "light"),
     [
-        ("gamble", 1, 0),
-        ("adaboost-m1", 1, 0),
-        ("samme", 1, 0),
-        ("one-vs-all", K, LIGHT),
-        ("adaboost-mo", 2 ** (K - 1) - 1, 0),
-        ("gentle-adaboost", K, 0),
+        pytest.param(runtime, name, *counts, id=f"{runtime}-{name}")
+        for name, counts in LIGHT_LEAVES.items()
+        for runtime in RUNTIMES
+        if name in ("gamble", "one-vs-all") or runtime in ("2 threads", "3 workers")
     ],
+    indirect=["runtime"],
 )
 def test_light_leaves_take_one_more_question(runtime, problem, monkeypatch, name, trees, light):
     """Where the rows of a leaf are too light for the histograms' grid. Both ways give the same but for rounding."""
