@@ -33,7 +33,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
         mutants = Mutants(ROOT, Path(folder), given.limit, confirm=bool(given.seeded))
-        fit, verdicts = (faults, []) if given.seeded else _fit(mutants, faults, console)
+        fit, verdicts = (faults, []) if given.seeded else _fit(mutants, faults, given.jobs, console)
         for verdict in mutants.judged(fit, given.jobs):
             verdicts.append(verdict)
             console.print(_line(len(verdicts), len(faults), verdict), soft_wrap=True)
@@ -65,11 +65,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _fit(mutants: Mutants, faults: list[Fault], console: Console) -> tuple[list[Fault], list[Verdict]]:
+def _fit(
+    mutants: Mutants, faults: list[Fault], jobs: int, console: Console
+) -> tuple[list[Fault], list[Verdict]]:
     """The faults whose tests pass without the fault, and verdicts on the others."""
     console.print(f"{len(faults)} faults; the tests of {len(grouped(faults))} files without any:")
     failing = {}
-    for place, done in mutants.unfaulty(faults):
+    for place, done in mutants.unfaulty(faults, jobs):
         console.print(
             f"  {done.seconds:5.0f} s  {place}  {'' if done.code == PASSED else done.failed}", soft_wrap=True
         )

@@ -75,10 +75,18 @@ class Mutants:
         self._running: set[subprocess.Popen] = set()
         shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
 
-    def unfaulty(self, faults: Iterable[Fault]) -> Iterator[tuple[str, Tests]]:
-        """Runs the tests of all faults without any, file by file; this also compiles the kernels for all copies."""
-        for place, options in grouped(faults).items():
-            yield place, self.tests(self.base, (place, *options), limit=4 * self.limit)
+    def unfaulty(self, faults: Iterable[Fault], jobs: int) -> Iterator[tuple[str, Tests]]:
+        """Runs the tests of all faults without any, by file; this also compiles the kernels for all copies."""
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = {
+                pool.submit(self.tests, self.base, (place, *options), 4 * self.limit): place
+                for place, options in grouped(faults).items()
+            }
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                self._end_all(pool)
 
     def judged(self, faults: list[Fault], jobs: int) -> Iterator[Verdict]:
         """The verdicts, as they come."""
@@ -88,9 +96,13 @@ class Mutants:
                 for future in as_completed(futures):
                     yield future.result()
             finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for process in [*self._running]:  # after an interrupt, nobody waits for these
-                    _end(process)
+                self._end_all(pool)
+
+    def _end_all(self, pool: ThreadPoolExecutor) -> None:
+        """Ends what runs: after an interrupt, nobody waits for it."""
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in [*self._running]:
+            _end(process)
 
     def verdict(self, number: int, fault: Fault) -> Verdict:
         """Makes one fault in a copy, and runs its tests there."""
@@ -137,6 +149,7 @@ class Mutants:
         finally:
             _end(process)
             self._running.discard(process)
+            shutil.rmtree(scratch, ignore_errors=True)  # a copy must not have the sockets that tests leave
         return Tests(code, time.monotonic() - started, output)
 
 
