@@ -95,7 +95,7 @@ def test_verdicts(small, tmp_path):
         fault("x / 2", "x // 2", "-k", "half"): NOT_JUDGED,  # there is no such test
     }
     mutants = Mutants(small, tmp_path / "copies")
-    ((place, done),) = mutants.unfaulty([fault("", "")])
+    ((place, done),) = mutants.unfaulty([fault("", "")], 1)
     assert (place, done.code) == ("tests/test_module.py", 0)
     verdicts = list(mutants.judged(list(faults), jobs=2))
     assert {verdict.fault: verdict.state for verdict in verdicts} == faults
