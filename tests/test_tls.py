@@ -245,7 +245,7 @@ def greeting(address: str, tls: Path, certificate: bool) -> bytes:
 
 
 def test_nobody_takes_a_client_without_certificate(client, tls):
-    known = client.scheduler_info(n_workers=-1)
+    known = client.sync(client.scheduler.identity, n_workers=-1)
     workers = known["workers"]
     addresses = [known["address"], *workers, *(worker["nanny"] for worker in workers.values())]
     assert len(addresses) == 5

@@ -94,7 +94,8 @@ class Workers:
 
     def there(self) -> dict[str, str]:
         """The names of the workers that the scheduler knows, with their addresses."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        # Not `scheduler_info`: what it returns may be the answer to the client's own question, which is without workers.
+        found = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
         return {worker["name"]: address for address, worker in found.items()}
 
     def alive(self) -> list[str]:

@@ -70,7 +70,7 @@ class Processes:
             signalled(worker, signal.SIGCONT)
 
     def addresses(self) -> list[str]:
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        return sorted(self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"])
 
     def end(self, nanny: subprocess.Popen) -> None:
         """Kills it; its worker notices by itself, unless it is stopped."""
@@ -89,7 +89,7 @@ class Processes:
         self.client.close(timeout=DEADLINE)
 
     def _are_there(self) -> bool:
-        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        known = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
         alive = {worker.pid for worker in self.workers()}
         if len(known) != self.n_nannies() or len(alive) != len(known):
             return False

@@ -103,7 +103,7 @@ def cluster(tmp_path_factory):
             )
         with Client(scheduler_file=str(file), timeout=20, set_as_default=False) as client:
             client.wait_for_workers(len(PRELOADS), timeout=40)
-            known = client.scheduler_info(n_workers=-1)["workers"]
+            known = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
             addresses = {worker["name"]: address for address, worker in known.items()}
             yield client, addresses, processes
 
