@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import zarr
 
 from distboost.active import pool as pool_module
 
@@ -22,3 +23,22 @@ def problem():
 def small_blocks(monkeypatch):
     """Blocks of 20 rows, if the chunks allow it."""
     monkeypatch.setattr(pool_module, "BLOCK_BYTES", 20 * 6 * 8)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory, blobs):
+    """A folder with a pool x of 160 rows, its labels y, the others as eval-x and eval-y, and names of features."""
+    X, y = blobs
+    folder = tmp_path_factory.mktemp("data")
+    arrays = {"x": X[:160], "y": y[:160], "eval-x": X[160:], "eval-y": y[160:]}
+    for name, values in arrays.items():
+        zarr.create_array(folder / name, data=values, chunks=(30, *values.shape[1:]))
+    named = zarr.create_array(folder / "named", data=X[:160].astype("f4"), chunks=(30, 4))
+    named.attrs["feature_names"] = ["length", "width", "height", "row"]
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The options --log and --out of a new log."""
+    return ("--log", tmp_path / "labels.log", "--out", tmp_path / "ask.csv")

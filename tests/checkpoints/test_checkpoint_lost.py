@@ -4,7 +4,6 @@ import json
 import shutil
 
 import fsspec
-import numpy as np
 import pytest
 
 import distboost
@@ -19,14 +18,6 @@ TRAININGS = {
     "early stopping": ("gd-mcboost", {"n_estimators": 40, "max_depth": 2, "early_stopping_rounds": 4}),
     "corrective": ("multiboost", {}),
 }
-
-
-@pytest.fixture(scope="module")
-def problem():
-    rng = np.random.default_rng(3)
-    y = rng.integers(0, 3, 200)
-    X = rng.normal(size=(200, 5)) + 0.7 * np.eye(3, 5)[y]
-    return X[:140], y[:140], X[140:], y[140:]
 
 
 def fitted(training, problem, **more):

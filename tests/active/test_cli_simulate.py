@@ -1,0 +1,80 @@
+"""`distboost active simulate`: learning curves where the labels are known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import distboost
+from distboost.active import learning_curves
+from tests.active.commands import fail, run, simulate
+
+
+def test_simulate(data, tmp_path, blobs):
+    X, y = blobs
+    files = ("--json", tmp_path / "curves.json", "--plot", tmp_path / "curve.svg")
+    pytest.importorskip("matplotlib")
+    output = run(
+        *simulate(
+            data,
+            "--repeats",
+            2,
+            "--max-labels",
+            24,
+            "--target-error",
+            0.2,
+            "--strategies",
+            "margin,votes",
+            *files,
+        )
+    )
+    estimator = distboost.GAMBLEClassifier(n_estimators=6, max_leaf_nodes=3)
+    expected = learning_curves(estimator, X[:160], y[:160], (X[160:], y[160:]), n_initial=12, batch_size=4,
+                               strategies=("margin", "votes"), n_repeats=2, max_labels=24, target_error=0.2)  # fmt: skip
+    found = json.loads((tmp_path / "curves.json").read_text())
+    assert list(found) == ["margin", "votes"]
+    for strategy, repeats in expected.items():
+        for curve, known in zip(found[strategy], repeats, strict=True):
+            assert curve["n_labelled"] == known.n_labelled.tolist()
+            assert curve["error"] == known.error.tolist()
+            assert curve["outcome"] == known.outcome
+        reached = sum(curve.labels_to(0.2) is not None for curve in repeats)
+        mean = np.mean([100 * curve.error[-1] for curve in repeats])
+        [row] = [line for line in output.splitlines() if strategy in line]
+        assert f"{mean:.2f} ±" in row
+        assert f"{reached} of 2" in row
+    assert "</svg>" in (tmp_path / "curve.svg").read_text()
+
+
+@pytest.mark.parametrize(("option", "name"), [("--json", "curves.json"), ("--plot", "curve.svg")])
+def test_curves_that_are_there_are_not_replaced(data, tmp_path, option, name):
+    """Which is seen before anything is measured."""
+    (tmp_path / name).write_text("an earlier one")
+    short = simulate(data, "--repeats", 1, "--max-labels", 16, option, tmp_path / name)
+    if option == "--plot":
+        pytest.importorskip("matplotlib")
+    assert f"there is a file at {tmp_path / name} already" in fail(*short)
+    assert (tmp_path / name).read_text() == "an earlier one"
+    run(*short, "--overwrite")
+    assert (tmp_path / name).read_text() != "an earlier one"
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "code"),
+    [
+        (("--strategies", "margin,best"), "'best'", 2),
+        (("--strategies", "margin,margin"), "'margin'", 2),
+        (("--plot", "curve.txt"), "curve.txt", 2),
+        (("--json", "/none/curves.json"), "/none", 1),
+        (("--set", "n_estimators=0"), "n_estimators", 1),
+        (("--target-error", "5"), "fraction", 1),
+        (("--n-initial", "161"), "160", 1),
+        (("--pool-fraction", "0"), "pool_fraction", 1),
+        (("--random-state", "-1"), "random_state", 1),
+        (("--workers", "1", "--scheduler", "tcp://127.0.0.1:9"), "exclude", 1),
+    ],
+)
+def test_simulations_that_cannot_be_right(data, options, message, code):
+    assert message in fail(*simulate(data, *options), code=code)
