@@ -23,24 +23,30 @@ _told = threading.Event()
 
 LONGEST_WAIT = 60.0  # seconds that a process waits for another to compile a kernel
 
-# No fastmath: the compiler must not reorder a row's arithmetic, so that its result does not depend on the row's position.
+# No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
 _options: Any = {"nogil": True, "error_model": "numpy"}
 
 # Decorates small functions that are inlined into kernels.
 inlined: Any = njit(inline="always", **_options)
 
-# Decorates functions that kernels call: their machine code is part of the kernel's.
+# Decorates functions that kernels call. Their machine code is cached as a part of the kernel's.
 compiled: Any = njit(**_options)
 
 
 def kernel(function: Any, *sources: Any) -> Any:
-    """Decorate a function to be compiled at its first call; its machine code is cached if a folder is writable.
+    """Compile a function at its first call, and cache its machine code on disk if a folder is writable.
 
     Parameters
     ----------
     function : function
+        The function to compile. It may call other compiled functions.
     *sources : functions
-        Functions of other folders that it is compiled from. If one has no file, nothing is cached.
+        Functions from other folders that are compiled into it. If one of them has no source file, nothing is cached.
+
+    Returns
+    -------
+    dispatcher : Numba dispatcher
+        The compiled function.
     """
     dispatcher: Any = compiled(function)
     folders = [Path(inspect.getfile(source)).parent for source in sources]
@@ -55,7 +61,7 @@ def kernel(function: Any, *sources: Any) -> Any:
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of a function. Code that cannot be read is compiled again; code that cannot be written is not kept."""
+    """Numba's cache of one function. Code that cannot be read is compiled again; code that cannot be written is not cached."""
 
     def __init__(self, function: Any, folders: Sequence[Path] = ()):
         super().__init__(function)
@@ -77,26 +83,26 @@ class KernelCache(FunctionCache):
             _tell(error)
 
     def path(self, sig: Any, target_context: Any) -> Path:
-        """The file of the machine code for these types of arguments."""
+        """Return the file of the machine code for these argument types."""
         return self._files.path(self._index_key(sig, target_context.codegen()))
 
 
 def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[Any], Any]:
-    """`compile` of a kernel such that the processes of a machine, which often start together, compile it once."""
+    """Put a lock around a kernel's `compile`: of the processes that start together on a machine, only one compiles it."""
 
     def compile_or_load(sig: Any) -> Any:
         path = dispatcher._cache.path(sig, dispatcher.targetctx)
         if path.exists():
             return compile_kernel(sig)
         with _locked(path.with_suffix(".lock")):
-            return compile_kernel(sig)  # this loads what another process has compiled in the meantime
+            return compile_kernel(sig)  # loads the code if another process has compiled it in the meantime
 
     return compile_or_load
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, if possible: without it, code is compiled more than once, which does no harm."""
+    """Hold a lock file if possible. Without the lock, several processes may compile the same code, which only takes longer."""
     try:
         file = path.open("wb")
     except OSError:
@@ -112,7 +118,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Whether this process holds the lock; it waits while another process has it, but not forever."""
+    """Wait for the lock, at most LONGEST_WAIT seconds. Return whether this process holds it."""
     deadline = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < deadline:
         try:
@@ -126,10 +132,11 @@ def _lock(file: BinaryIO) -> bool:
 
 
 class _Files(IndexDataCacheFile):
-    """One file with a checksum for each compilation of the current sources.
+    """The files of a function's machine code: one file with a checksum for each combination of argument types.
 
-    Numba's own cache writes an index first. If the disk is full or the process ends before the code is written too, the index
-    points to code of an earlier version. It also tracks only the function's own file, not the files of the functions it calls.
+    Numba's own cache is unsafe in two ways. It writes an index before the code: if the disk is full or the process ends in
+    between, the index points to the code of an earlier version. And it notices changes only in the function's own file, not in
+    the files of the functions that it calls.
     """
 
     def __init__(self, folder: str, name: str, stamp: Any):
@@ -154,7 +161,7 @@ class _Files(IndexDataCacheFile):
         with self._open_for_write(str(self.path(key))) as file:
             file.write(hashlib.sha256(data).digest() + data)
         for path in self._folder.glob(self._any):
-            if not path.name.startswith(self._name):  # compiled from other sources
+            if not path.name.startswith(self._name):  # its code was compiled from other sources
                 path.unlink(missing_ok=True)
 
     def flush(self) -> None:
@@ -171,13 +178,13 @@ def _digest(*known: Any) -> str:
 
 @cache
 def _sources(folder: Path) -> str:
-    """A digest of all files that a kernel in this folder may be compiled from: its own and those of kernels it calls."""
+    """Return a digest of all files that a kernel in this folder may be compiled from: those of the folder and of this package."""
     files = {*folder.glob("*.py"), *Path(__file__).parent.glob("*.py")}
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
 def _tell(error: Exception) -> None:
-    """Logs, once per process, that the cache is not used."""
+    """Warn, once per process, that the cache does not work."""
     if not _told.is_set():
         _told.set()
         log.warning(

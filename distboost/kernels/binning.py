@@ -7,11 +7,12 @@ from distboost.kernels._jit import kernel
 
 @kernel
 def bin_rows(X, edges, edge_offsets, out):
-    """out[i, d] = the number of feature d's edges below X[i, d]; a missing value gets the bin after the last.
+    """Set out[i, d] to the bin of X[i, d]: the number of feature d's edges below it. A missing value gets one more bin, the last.
 
-    In NumPy, for one feature: ``np.searchsorted(edges, x, side="left")``, so that x <= edges[b] exactly when bin <= b.
+    In NumPy, for one feature: ``np.searchsorted(edges, x, side="left")``. Hence x <= edges[b] exactly if the bin of x is <= b.
     """
-    # IN: X (n, D) float; edges of feature d, ascending: edges[edge_offsets[d]:edge_offsets[d + 1]]
+    # IN: X (n, D) float; edges (E,) float64: those of feature d are edges[edge_offsets[d]:edge_offsets[d + 1]], at most 254,
+    #     ascending; edge_offsets (D + 1,) int64
     # OUT: out (n, D) uint8
     padded = np.empty(256)
     for d in range(X.shape[1]):
@@ -20,7 +21,7 @@ def bin_rows(X, edges, edge_offsets, out):
         padded[n_edges:] = np.inf
         for i in range(X.shape[0]):
             x = np.float64(X[i, d])
-            # Binary search in eight steps, without branches: at least `low` edges are below x. No edge is below NaN.
+            # Binary search in eight steps without branches. After each step, at least `low` edges are below x. None is below NaN.
             low = 128 if padded[127] < x else 0
             low += 64 if padded[low + 63] < x else 0
             low += 32 if padded[low + 31] < x else 0
@@ -34,13 +35,14 @@ def bin_rows(X, edges, edge_offsets, out):
 
 @kernel
 def distinct_values(X, weights, limit, table, used, counts, infinite):
-    """Collects each feature's distinct values, up to `limit` of them; counts[d] = limit + 1 means there are more.
+    """Add each feature's distinct values to its hash table, at most `limit` of them; counts[d] = limit + 1: there are more.
 
-    It uses a hash table per feature, with open addressing. Rows of weight 0 and missing values do not count.
+    The tables use open addressing. Rows of weight 0 and missing values are ignored. If a feature has an infinite value, its scan
+    stops there.
     """
-    # IN: X (n, D) float; weights (n,) float64; limit < table.shape[1] / 2, table.shape[1] a power of two
-    # OUT: table (D, size) float64, used (D, size) bool, counts (D,) int64; infinite (2,) int64: row and column of the
-    #      first infinite value, -1 if there is none
+    # IN: X (n, D) float; weights (n,) float64; size: a power of two above 2 limit
+    # OUT: table (D, size) float64: the values, where used (D, size) bool; counts (D,) int64: the number of distinct values;
+    #      infinite (2,) int64: row and column of the first infinite value, unchanged if there is none
     size = table.shape[1]
     mask = np.uint64(size - 1)
     bits = np.empty(1)
@@ -67,13 +69,13 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
 
 @kernel
 def merge_distinct(values, sizes, limit, known, counts):
-    """Add distinct values found in other rows to each feature's known ones; counts[d] = limit + 1: there are too many.
+    """Merge distinct values found in other rows into each feature's known ones; counts[d] = limit + 1: there are too many.
 
     In NumPy, for one feature: ``np.union1d(known, values)``.
     """
-    # IN: values (m,) float64: those of feature 0 in ascending order, then those of feature 1, and so on; sizes (D,): the number
-    #     of each feature's values, or limit + 1 if there are too many: then `values` holds none of them
-    # OUT: known (D, limit) float64, of which the first counts[d] are used; counts (D,) int64
+    # IN: values (m,) float64: the values of feature 0 in ascending order, then those of feature 1, and so on; sizes (D,) int64:
+    #     the number of each feature's values, or limit + 1 if there are too many: then `values` holds none of them
+    # OUT: known (D, limit) float64: the first counts[d] of feature d are used, in ascending order; counts (D,) int64
     merged = np.empty(limit)
     first = 0
     for d in range(sizes.shape[0]):
@@ -97,8 +99,11 @@ def merge_distinct(values, sizes, limit, known, counts):
 
 @kernel
 def add_up_equal(values, weights):
-    """Moves each distinct value to the front, once, with the sum of its weights; returns the number of distinct values."""
-    # IN: values (m,) float64 ascending; NaNs come last and are left out; weights (m,) float64, those of the values
+    """Replace runs of equal values by one value with the sum of their weights, in place; return the number n of distinct values.
+
+    Afterwards, values[:n] and weights[:n] are in use. Missing values are left out.
+    """
+    # IN, OUT: values (m,) float64, ascending, NaN last; weights (m,) float64: the weight of each value
     n = 0
     for i in range(values.shape[0]):
         if np.isnan(values[i]):
@@ -113,15 +118,15 @@ def add_up_equal(values, weights):
 
 @kernel
 def quantile_edges(values, weights, max_bins, out):
-    """Cuts a feature's sorted distinct values into bins of about equal weight; writes the edges to out, returns their number.
+    """Divide a feature's values into bins of about equal weight; write the edges between bins to `out`, return their number.
 
-    A value as heavy as a whole bin ends its bin; the other values are distributed over the remaining bins (LightGBM's greedy
-    binning). Edges lie midway between neighbouring values.
+    This is LightGBM's greedy binning: a value as heavy as an average bin is the last of its bin, and the other values are spread
+    over the remaining bins. An edge lies midway between two neighbouring values.
     """
-    # IN: values (m,) float64 ascending and distinct; weights (m,) float64 > 0
+    # IN: values (m,) float64, ascending and distinct; weights (m,) float64: the total weight of each value, above 0
     # OUT: out (max_bins - 1,) float64
     m = values.shape[0]
-    # Loops instead of temporary arrays: the sample is large, and fresh memory causes page faults.
+    # Loops need no temporary arrays: these would be as large as the sample, and new memory causes page faults.
     limit = weights.sum() / max_bins
     n_rest = max_bins
     rest = 0.0
@@ -151,6 +156,6 @@ def quantile_edges(values, weights, max_bins, out):
 
 @kernel
 def midpoint(a, b):
-    """The number midway between a < b, but never b: x <= midpoint separates them."""
+    """Return the number midway between a and b, a < b, but never b itself: `x <= midpoint` separates the two."""
     middle = 0.5 * a + 0.5 * b
     return middle if a <= middle < b else a

@@ -1,6 +1,7 @@
-"""Weights of rows in several binary problems: w[i, c] = exp(-code[y_i, c] F[i, c]).
+"""Weights of rows in several binary problems, one for each of the C columns of a code: w[i, c] = exp(-code[y_i, c] F[i, c]).
 
-They are multiplied by `exp(-shift)`, rounded to multiples of `1 / factor`, then multiplied by the row's own weight: see `margin`.
+Every kernel divides w by `exp(shift)`, rounds it to a multiple of `1 / factor`, then multiplies it by the sample weight, as in
+`margin`.
 """
 
 import numpy as np
@@ -12,16 +13,22 @@ from distboost.kernels.margin import times
 
 @inlined
 def column_weights(scores, code, shift, factor, w):
-    """w[c] = exp(-code[c] F[c] - shift) as a whole multiple of 1/factor (stored times factor)."""
+    """Set w[c] = exp(-code[c] F[c] - shift), rounded to whole units of 1/factor."""
+    # IN: scores (C,) float; code (C,) float64 of -1 and +1
+    # OUT: w (C,) float64
     for c in range(scores.shape[0]):
         w[c] = np.rint(exp(-code[c] * scores[c] - shift) * factor)
 
 
 @kernel
 def code_sides(scores, labels, weights, order, code, shift, factor, weight_factor, out):
-    """out[i] = (N[i], P[i], 1, weights[i], 0...): w[i, c] is in N[i, c] if code[y_i, c] is -1, in P[i, c] if it is +1."""
-    # IN: scores (n, C) float64; code (K, C) of -1 and +1
-    # OUT: out (n, channels) int32, or int64 if wide
+    """Set out[i] = (N, P, 1, sample weight) for the rows in `order`: N[c] = w[i, c] if code[y_i, c] is -1, P[c] = w[i, c] if +1.
+
+    The other number of N[c] and P[c] is 0. If weight_factor is 0, the sample weight is left out.
+    """
+    # IN: scores (n, C) float; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K, C) float64 of -1 and +1
+    # OUT: out (n, channels) int32, or int64 if wide: N and P in units of 1/factor, the sample weight in units of
+    #      1/weight_factor; channels > 2 C, or > 2 C + 1 with the sample weight
     n_columns = code.shape[1]
     w = np.empty(n_columns)
     for j in range(order.shape[0]):
@@ -40,8 +47,11 @@ def code_sides(scores, labels, weights, order, code, shift, factor, weight_facto
 
 @kernel
 def two_classes(scores, labels, code, column, out, sides):
-    """out[i] = (-F, F) of the column; sides[i] = 1 if the code of the row's class is +1. The own side has score code F."""
-    # IN: code (K,) of -1 and +1
+    """Turn a column into a problem of two classes: set out[i] = (-F, F), F = scores[i, column], and sides[i] to the row's class.
+
+    The class is 1 if code[y_i] is +1, and 0 if it is -1. Hence the score of the row's class is code[y_i] F.
+    """
+    # IN: scores (n, C) float; labels (n,) int32; code (K,) float64 of -1 and +1
     # OUT: out (n, 2) float64; sides (n,) int32
     for i in range(scores.shape[0]):
         out[i, 0] = -scores[i, column]
@@ -51,13 +61,15 @@ def two_classes(scores, labels, code, column, out, sides):
 
 @kernel
 def code_risk(scores, labels, weights, code, decode, shifts, factor, error_factor, out, largest):
-    """Add the weights of misclassified rows to out[0], in units of 1/error_factor, and the weights w[i, c] to out[1 + c].
+    """Add the sample weights of misclassified rows to out[0], and the weights w[i, c] to out[1 + c].
 
-    largest[c] becomes the largest w[i, c]. The prediction is the first class of largest ``decode @ F[i]``; if `decode` is empty,
-    of largest score.
+    largest[c] is raised to the largest w[i, c]. The predicted class is the one with the largest ``decode @ F[i]``; if `decode`
+    is empty, the one with the largest score. Ties go to the first class.
     """
-    # IN: shifts (C,) float64, one per column
-    # OUT: out (1 + C,) int64; largest (C,) float64
+    # IN: scores (n, C) float; labels (n,) int32; weights (n,) float64; code (K, C) float64 of -1 and +1; decode (K, C) or (0, 0)
+    #     float64; shifts (C,) float64, one per column
+    # OUT: out (1 + C,) int64: out[0] in units of 1/error_factor, out[1 + c] of e^shifts[c]/factor; largest (C,) float64, in
+    #      units of e^shifts[c]
     n_columns = code.shape[1]
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:

@@ -13,13 +13,18 @@ def corrective_slopes(
     bins, missing_bin, labels, weights, order, feature, split_bin, missing_left, polarity, W,
     link, shift, loss_shift, factor, slopes, loss, largest,
 ):  # fmt: skip
-    """slopes[t, r] = sum of h_t(x_i) V[i, r], loss[0] = the total loss, at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
+    """Add the sum of h_t(x_i) V[i, r] to slopes[t, r] and the loss to loss[0], at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
 
-    The stumps are -polarity on the left and +polarity on the right. largest[0] becomes the largest total weight of one row
-    divided by e^shift, largest[1] the largest loss divided by e^loss_shift.
+    Stump h_t is -polarity[t] on the left and +polarity[t] on the right. V are the residuals of `margin.residuals` for s = 1 and
+    own = 1, so that slopes[t, r] is minus the derivative of the loss with respect to W[t, r]. largest[0] is raised to the
+    largest total weight sum_k u[i, k] of one row, and largest[1] to the largest loss of one row.
+
+    With the exponential link, a row's loss is its total weight, and `shift` is the shift of both.
     """
-    # IN: bins (n, D) uint8; the stumps' feature, split_bin, missing_left (T,); W (T, K) float64
-    # OUT: slopes (T, K), loss (1,) int64, in units of 1/factor; largest (2,) float64
+    # IN: bins (n, D) uint8; missing_bin (D,) int64; labels (n,) int32; weights (n,) float64; order (r,) int32;
+    #     feature, split_bin (T,) int64; missing_left (T,) bool; polarity (T,) float64; W (T, K) float64
+    # OUT: slopes (T, K) int64, in units of e^shift/factor; loss (K,) int64, of which loss[0] is used, in units of
+    #      e^loss_shift/factor; largest (2,) float64, in units of e^shift and e^loss_shift
     n_stumps, n_classes = W.shape
     h = np.empty(n_stumps, np.int64)
     F, u, V = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes, np.int64)

@@ -1,10 +1,10 @@
-"""A digest of rows. It is a sum of hashes, so that it does not depend on how rows are divided into blocks."""
+"""A digest of rows. It is a sum of one hash per row, so that it does not depend on how the rows are divided into blocks."""
 
 import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 
-_MISSING = np.uint64(0x7FF8000000000000)  # stands for every NaN
+_MISSING = np.uint64(0x7FF8000000000000)  # bits of a NaN: every missing value is hashed as these
 
 
 @inlined
@@ -17,12 +17,12 @@ def _mixed(z):
 
 @kernel
 def add_rows(bins, values, labels, weights, first, factors, out):
-    """Add the hashes of rows of weight above 0, modulo 2^64: of the content to out[0], of row number and content to out[1].
+    """Add two hashes of each row to `out`, modulo 2^64: that of its content to out[0], that of its number and content to out[1].
 
-    A row of integer weight w adds the same to out[0] as w rows of weight 1.
+    Rows of weight 0 are ignored. A row of integer weight w adds as much to out[0] as w rows of weight 1.
     """
     # IN: bins (n, D) uint8; values (n, D) float64, or (0, D) to leave them out; labels (n,) int32; weights (n,) float64;
-    #     first: number of row 0; factors (2 D,) uint64, odd
+    #     first: the global number of row 0; factors (2 D,) uint64: odd random multipliers
     # OUT: out (2,) uint64
     n, n_features = bins.shape
     bits = values.view(np.uint64)
@@ -49,7 +49,21 @@ def add_rows(bins, values, labels, weights, first, factors, out):
 
 
 def digest_of(bins, values, labels, weights, first: int) -> tuple[int, int]:
-    """The digests of some rows, of content and of number and content. The digests of parts of the rows add up modulo 2^64."""
+    """Return two digests of some rows: of their content, and of their global numbers and content.
+
+    Modulo 2^64, the digests of parts of the rows add up to the digests of all rows.
+
+    Parameters
+    ----------
+    bins : ndarray of shape (n, D), uint8
+    values : ndarray of shape (n, D), float64, or None
+        Raw values, if the rows have them.
+    labels : ndarray of shape (n,), int32
+    weights : ndarray of shape (n,), float64
+        Sample weights.
+    first : int
+        The global number of the first row.
+    """
     n_features = bins.shape[1]
     with np.errstate(over="ignore"):
         factors = np.arange(1, 2 * n_features + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

@@ -1,7 +1,7 @@
-"""An exponential function and a logarithm with fixed results.
+"""An exponential function and a logarithm that give the same bits everywhere.
 
 A model must not depend on the C library's `exp`, whose last digit differs between versions, nor on whether the compiler
-vectorised a loop. These functions are plain IEEE arithmetic in a fixed order: a vector gives the same results as scalars.
+vectorised a loop. These functions are plain IEEE arithmetic in a fixed order, so that a vectorised loop gives the same results.
 """
 
 import numpy as np
@@ -11,10 +11,10 @@ from distboost.kernels._jit import inlined, kernel
 _LOG2_E = 1.44269504088896338700
 _LN2_HIGH = 6.93147180369123816490e-01  # the upper 32 bits of ln 2: n * _LN2_HIGH is exact for |n| < 2^20
 _LN2_LOW = 1.90821492927058770002e-10
-_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to the nearest integer
-_LOWEST = -700.0  # e^-700 ~ 1e-304: smaller weights are rounded up to it
+_ROUND = 6755399441055744.0  # 1.5 * 2^52: x + _ROUND - _ROUND is x rounded to the nearest integer
+_LOWEST = -700.0  # smaller exponents are raised to it: e^-700 ~ 1e-304 is still a normal float
 
-# Taylor coefficients 1/j!. For |r| <= ln(2)/2, the first term left out is below 2^-57.
+# Taylor coefficients 1/j!. For |r| <= ln(2)/2, the first omitted term is below 2^-57.
 _C2, _C3, _C4, _C5, _C6 = 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720
 _C7, _C8, _C9, _C10 = 1 / 5040, 1 / 40320, 1 / 362880, 1 / 3628800
 _C11, _C12, _C13 = 1 / 39916800, 1 / 479001600, 1 / 6227020800
@@ -22,7 +22,7 @@ _C11, _C12, _C13 = 1 / 39916800, 1 / 479001600, 1 / 6227020800
 
 @inlined
 def exp(x):
-    """e^x for x <= 709, within one unit in the last place; e^-700 for x < -700."""
+    """Return e^x for -700 <= x <= 709, within one unit in the last place; for x < -700, return e^-700."""
     x = max(x, _LOWEST)
     # x = n ln 2 + r, |r| <= ln(2)/2
     n = (x * _LOG2_E + _ROUND) - _ROUND
@@ -40,16 +40,16 @@ def exp(x):
     p = p * r + _C3
     p = p * r + _C2
     e_r = p * r * r + r + 1.0
-    # 2^n from the bits of its exponent
+    # Build 2^n from the bits of its exponent.
     return e_r * np.int64((np.int64(n) + 1023) << 52).view(np.float64)
 
 
 @inlined
 def log1p(x):
-    """ln(1 + x) for 0 <= x <= 1e300, within two units in the last place."""
+    """Return ln(1 + x) for 0 <= x <= 1e300, within two units in the last place."""
     u = 1.0 + x
-    lost = (x - (u - 1.0)) / u  # the rounding error of the sum, to first order
-    # u = 2^n m, sqrt(1/2) <= m < sqrt(2), from the bits of its exponent; ln m = 2 artanh((m - 1) / (m + 1))
+    lost = (x - (u - 1.0)) / u  # what rounding removed from 1 + x, as a first-order change of ln u
+    # Split u into 2^n m, sqrt(1/2) <= m < sqrt(2), by its bits. Then ln u = n ln 2 + ln m, ln m = 2 artanh((m - 1) / (m + 1)).
     bits = np.float64(u).view(np.int64)
     n = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52
     m = np.int64(bits - (n << 52)).view(np.float64)
@@ -71,14 +71,18 @@ def log1p(x):
 
 @kernel
 def logarithms(x, out):
-    """out[i] = ln(1 + x[i]) (for tests)."""
+    """Set out[i] = ln(1 + x[i]), for tests."""
+    # IN: x (n,) float64
+    # OUT: out (n,) float64
     for i in range(x.shape[0]):
         out[i] = log1p(x[i])
 
 
 @kernel
 def exponentials(x, out):
-    """out[i, k] = e^x[i, k] (for tests and for the coordinator)."""
+    """Set out[i, k] = e^x[i, k], for tests."""
+    # IN: x (n, K) float64
+    # OUT: out (n, K) float64
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             out[i, k] = exp(x[i, k])

@@ -1,9 +1,9 @@
-"""What a split is worth, from the sums of its two sides: value(L, R) - value(parent) is its gain.
+"""The value of a split, from the sums L and R over its two sides. Its gain is value(L, R) - value(parent).
 
-Sums are integers, so a value is the same wherever and in whatever order they were added, and ties are exact.
+The sums are integers. Hence a value does not depend on where or in which order they were added, and ties are exact.
 
-A gain is one definition, here or in any other module: a function of the sums, decorated with `of_sides` or `of_split`, or a
-`Gain` of two kernels. The search for the best split is compiled for each gain that is used.
+A gain is defined in one place, here or in any other module: as a function of the sums, decorated with `of_sides` or `of_split`,
+or as a `Gain` of two compiled functions. The search for the best split is compiled for each gain in use.
 """
 
 # ruff: noqa: N802 (a decorated function is a constant)
@@ -18,33 +18,35 @@ from distboost.kernels._jit import compiled, inlined
 
 NO_CONTEXT = np.zeros((2, 1))
 
-# Sums of few different weights are often equal but for the rounding of each weight. Values that are linear in the sums are
-# compared on this grid: of wide statistics, whose sums use up to 2^61, it is coarser than the rounding and finer than the rest.
+# If rows have only a few different weights, the sums of many splits differ only by the rounding of each weight. So values that
+# are linear in the sums are rounded to multiples of GRID before they are compared. For wide statistics, whose sums reach 2^61,
+# the grid is coarser than the rounding errors, and finer than other differences.
 GRID = 2.0**25
 
-# |L| + |R| exceeds |L + R| by a few units of the last digit even where L and R are parallel; so do sums of roots. A split that
-# improves on its node by less than this fraction of the node's value is rounding noise.
+# Even if L and R are parallel, the computed |L| + |R| may exceed |L + R| by a few units in the last place. Other sums of roots
+# have the same error. An improvement of at most this fraction of the node's value is rounding noise.
 NOISE = 2.0**-40
 
 
 class Gain:
-    """How splits are compared: what the two sides of a split are worth, less what the node is worth unsplit.
+    """Compares splits by the value of their two sides minus the value of the unsplit node.
 
-    A gain is a constant of its module. It is pickled by name.
+    A gain is a constant of its module, and it is pickled by name.
 
     Parameters
     ----------
     name, module : str
-        Of the constant.
+        The names of the constant and of its module.
     pair_values : compiled function
-        pair_values(L, R, m, n, context, out) sets out[t] to the value of the split with sums L[t] and R[t], for t < m. L and R
-        (candidates, channels) float64 may be written to; their first n channels are sums of the statistic. `context` (2, k)
-        float64 is what `Rows.best_split` was given. out: (candidates,) float64.
+        pair_values(L, R, m, n, context, out) sets out[t] to the value of the split with sums L[t] and R[t], for t < m. L and R,
+        (candidates, channels) float64, hold n sums of the statistic in their first channels, and may be overwritten. `context`,
+        (2, k) float64, is the argument of `Rows.best_split`. `out` is (candidates,) float64.
     own_value : compiled function
-        own_value(S, n, context) returns the value of a node with sums S, (channels,) int64, unsplit, and the largest improvement
-        that is rounding noise.
+        own_value(S, n, context) returns the value of an unsplit node with sums S, (channels,) int64, and the largest improvement
+        that counts as rounding noise: two floats.
     source : function
-        The file of this Python function, and those beside it, are what the gain is compiled from.
+        The Python function that the gain is compiled from. If its file or another one in the same folder changes, the search is
+        compiled again.
     """
 
     def __init__(self, name: str, module: str, pair_values: Any, own_value: Any, source: Callable[..., Any]):
@@ -67,23 +69,24 @@ class Gain:
 
 @inlined
 def on_grid(value):
+    """Round a value to a multiple of `GRID`."""
     return np.rint(value / GRID) * GRID
 
 
 def of_sides(*, grid: bool = False, noise: float = 0.0) -> Callable[[Callable[..., Any]], Gain]:
-    """Make a gain of a function value(S, n) of n sums: a split is worth value(L, n) + value(R, n).
+    """Make a gain of a function value(S, n) of the n sums over one side: a split has the value value(L, n) + value(R, n).
 
     Parameters
     ----------
     grid : bool, default=False
-        Compare values on `GRID`. For values that are linear in the sums of wide statistics.
+        Round values to multiples of `GRID`. Use it for values that are linear in the sums of wide statistics.
     noise : float, default=0.0
-        The improvement, as a fraction of the node's value, that a split must exceed: `NOISE` for sums of roots.
+        A split must improve on its node by more than this fraction of the node's value. Use `NOISE` for sums of roots.
 
     Returns
     -------
     decorator : callable
-        Turns the function into the `Gain` of its name.
+        Turns the function into a `Gain` of the same name.
 
     Examples
     --------
@@ -123,17 +126,17 @@ def of_sides(*, grid: bool = False, noise: float = 0.0) -> Callable[[Callable[..
 
 
 def of_split(*, grid: bool = False) -> Callable[[Callable[..., Any]], Gain]:
-    """Make a gain of a function value(L, R, n) of both sides' n sums, which is the gain itself: no split is worth 0.
+    """Make a gain of a function value(L, R, n) of both sides' n sums. It is the gain itself: an unsplit node has the value 0.
 
     Parameters
     ----------
     grid : bool, default=False
-        Compare values on `GRID`. For values that are linear in the sums of wide statistics.
+        Round values to multiples of `GRID`. Use it for values that are linear in the sums of wide statistics.
 
     Returns
     -------
     decorator : callable
-        Turns the function into the `Gain` of its name.
+        Turns the function into a `Gain` of the same name.
     """
 
     def decorate(function: Callable[..., Any]) -> Gain:
@@ -157,12 +160,13 @@ def of_split(*, grid: bool = False) -> Callable[[Callable[..., Any]], Gain]:
 
 @compiled
 def nothing_unsplit(S, n, context):
+    """Return the value 0 for any unsplit node, without noise."""
     return 0.0, 0.0
 
 
 @of_sides(grid=True)
 def CODEWORD(S, n):
-    """max_k S[k]: the best leaf that is a class."""
+    """max_k S[k]: the value of the best leaf that votes for one class."""
     best = S[0]
     for k in range(1, n):
         best = max(best, S[k])
@@ -171,7 +175,7 @@ def CODEWORD(S, n):
 
 @inlined
 def direction_value(S, n):
-    """|S| (Euclidean): the best leaf over all unit vectors."""
+    """|S|, the Euclidean norm: the value of the best leaf among all unit vectors."""
     total = 0.0
     for k in range(n):
         x = np.float64(S[k])
@@ -181,7 +185,7 @@ def direction_value(S, n):
 
 @compiled
 def direction_pairs(L, R, m, n, context, out):
-    """|L| + |R|; the roots are taken several at a time."""
+    """Set out[t] = |L[t]| + |R[t]|. The roots have a loop of their own, which the compiler vectorises."""
     for t in range(m):
         left, right = 0.0, 0.0
         for k in range(n):
@@ -203,7 +207,10 @@ DIRECTION = Gain("DIRECTION", __name__, direction_pairs, direction_unsplit, dire
 
 @of_split()
 def LEAST_SQUARES(L, R, n):
-    """W_L W_R / (W_L + W_R) |c_L - c_R|^2, c = C / W: the fall in the weighted squared error, without cancellation."""
+    """W_L W_R / (W_L + W_R) |L / W_L - R / W_R|^2: the decrease of the weighted squared error, computed without cancellation.
+
+    L and R are weights summed by class, and W_L and W_R the sums of L and R.
+    """
     W_L = 0.0
     W_R = 0.0
     for k in range(n):
@@ -220,7 +227,7 @@ def LEAST_SQUARES(L, R, n):
 
 @of_split(grid=True)
 def CLASS_STUMP(L, R, n):
-    """max_k |R[k] - L[k]|: the best stump and class."""
+    """max_k |R[k] - L[k]|: the value of the best stump that votes for or against a single class."""
     best = 0.0
     for k in range(n):
         best = max(best, abs(R[k] - L[k]))
@@ -229,19 +236,19 @@ def CLASS_STUMP(L, R, n):
 
 @of_split()
 def DIRECTION_STUMP(L, R, n):
-    """|R - L| (Euclidean)."""
+    """|R - L|, the Euclidean norm: the value of the best stump among all unit vectors."""
     total = 0.0
     for k in range(n):
         total += (R[k] - L[k]) * (R[k] - L[k])
     return np.sqrt(total)
 
 
-# The following are of sums (N, P): by class, the weights of the rows to be voted against, then of those to be voted for.
+# The gains below take sums (N, P): for each class, the weight of the rows that need the vote -1, then of those that need +1.
 
 
 @of_sides(grid=True)
 def VOTES(S, n):
-    """sum_k |P[k] - N[k]|: the best vote of -1 or +1 for each class."""
+    """sum_k |P[k] - N[k]|: the value of the best leaf that votes -1 or +1 for each class."""
     half = n // 2
     total = 0.0
     for k in range(half):
@@ -251,7 +258,7 @@ def VOTES(S, n):
 
 @of_split(grid=True)
 def VOTES_STUMP(L, R, n):
-    """sum_k |(P - N)_R[k] - (P - N)_L[k]|: the best votes that one stump turns round."""
+    """sum_k |(P - N)_R[k] - (P - N)_L[k]|: the value of the best stump with votes of -1 or +1, opposite on its two sides."""
     half = n // 2
     total = 0.0
     for k in range(half):
@@ -261,7 +268,7 @@ def VOTES_STUMP(L, R, n):
 
 @of_sides(noise=NOISE)
 def REAL_VOTES(S, n):
-    """-2 sum_k sqrt(P[k] N[k]): less the loss after the best real-valued votes."""
+    """-2 sum_k sqrt(P[k] N[k]): minus the loss after the best real-valued votes."""
     half = n // 2
     total = 0.0
     for k in range(half):
@@ -271,11 +278,13 @@ def REAL_VOTES(S, n):
 
 @inlined
 def whole_tree_value(L, R, n, context):
-    """-2 sum_k sqrt(right[k] wrong[k]), of the better of the two stumps on these sides with the context's leaves beside it.
+    """-2 sum_k sqrt(right[k] wrong[k]): minus the loss of the whole tree after the split, with the better signs of its two sides.
 
-    A leaf of sign + is right about P and wrong about N; context holds what the other leaves are right and wrong about and, in
-    its last column, what the tree is worth unsplit.
+    right and wrong are the weights by class that all leaves together get right and wrong. A leaf of sign + gets P right and N
+    wrong, a leaf of sign - gets N right and P wrong. The two sides have opposite signs.
     """
+    # IN: L, R (2 K,) float64; context (2, K + 1) float64: the weights that the other leaves get right, then wrong; its last
+    #     column holds the value of the tree without the split
     half = n // 2
     rising, falling = 0.0, 0.0
     for k in range(half):

@@ -1,7 +1,7 @@
-"""Sums of row statistics per node, feature and bin: boosting spends most of its time here.
+"""Sums of row statistics by node, feature and bin. Boosting spends most of its time here.
 
-The bins of all features lie one after another: feature d owns `offsets[d]:offsets[d + 1]`, and its last bin holds missing values.
-The channel after the sums counts rows.
+The bins of all features are concatenated: feature d has the bins `offsets[d]:offsets[d + 1]`, the last of which is for missing
+values. A bin has one channel for each sum, then one that counts rows, then one that sums sample weights if these are in use.
 """
 
 import numpy as np
@@ -12,12 +12,14 @@ from distboost.kernels.simd import LANES, add_lanes
 _LANES = np.uintp(LANES)
 
 TILE_ROWS = 2048
-TILE_BYTES = 2**18  # of sums, which is less than the second-level cache
+TILE_BYTES = 2**18  # the sums of a tile: they fit in the second-level cache
 
 
 @kernel
 def clear(features, offsets, slots, pool):
-    """pool[slots, offsets[d]:offsets[d + 1]] = 0 for each feature d."""
+    """Set pool[slot, offsets[d]:offsets[d + 1]] = 0 for each of the slots and features d."""
+    # IN: features (f,) int64; offsets (D + 1,) int64; slots (m,) int64
+    # OUT: pool (slots, total bins, channels) int64
     for slot in slots:
         for d in features:
             pool[slot, offsets[d] : offsets[d + 1]] = 0
@@ -25,7 +27,8 @@ def clear(features, offsets, slots, pool):
 
 @kernel
 def tile_end(features, offsets, first, max_bins):
-    """The end of the longest run of features from `first` that has at most max_bins bins, or is a single feature."""
+    """Return the end of the longest run of features, from `first`, that has at most max_bins bins; at least one feature."""
+    # IN: features (f,) int64; offsets (D + 1,) int64
     last = first
     n_bins = 0
     while last < features.shape[0]:
@@ -38,17 +41,18 @@ def tile_end(features, offsets, first, max_bins):
 
 @kernel
 def dense_histogram(bins, order, start, stop, statistics, features, offsets, slots, pool):
-    """pool[slots[m], offsets[d] + bins[i, d], :] += statistics[i, :] for the rows i of node m and each feature d.
+    """Add statistics[i, :] to pool[slots[m], offsets[d] + bins[i, d], :] for the rows i of node m and each feature d.
 
     In NumPy: ``np.add.at(pool[slots[m]], offsets[d] + bins[rows, d], statistics[rows])``.
     """
-    # IN: bins (n, D) uint8; order (n,) int32, the rows by node; start, stop (m,) the nodes' spans in order;
-    #     statistics (n, C) int32, or int64 if wide, C a multiple of 8; features: which to sum; slots (m,)
-    # OUT: pool (slots, total bins, C) int64, added to
+    # IN: bins (n, D) uint8; order (r,) int32; start, stop (m,) int32: node m has the rows order[start[m]:stop[m]];
+    #     statistics (n, channels) int32, or int64 if wide, in units of 1/factor, channels a multiple of 8; features (f,) int64:
+    #     those to sum; offsets (D + 1,) int64; slots (m,) int64
+    # OUT: pool (slots, total bins, channels) int64, in the units of the statistics
     n_channels = np.uintp(statistics.shape[1])
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
-        # Tiles of rows and features: both the sums and the statistics of a tile stay in the cache.
+        # Work on tiles of rows and features, so that both the sums and the statistics of a tile stay in the cache.
         for first_row in range(start[m], stop[m], TILE_ROWS):
             last_row = min(first_row + TILE_ROWS, stop[m])
             first = 0
@@ -67,13 +71,12 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
 def class_histogram(
     bins, order, start, stop, labels, statistics, weights, weight_factor, count, features, offsets, slots, pool
 ):  # fmt: skip
-    """pool[slots[m], offsets[d] + bins[i, d], y_i] += statistics[i]; channel `count` counts rows.
+    """Add statistics[i] to pool[slots[m], offsets[d] + bins[i, d], y_i]: statistics of one number per row, summed by class.
 
-    For statistics of one number per row, summed by class. Channel `count + 1` sums the rows' own weights, in units of
-    1/weight_factor, unless that is 0.
+    Channel `count` counts rows. Channel `count + 1` sums sample weights, in units of 1/weight_factor, unless weight_factor is 0.
     """
-    # IN: labels (n,) int32; statistics (n,) int64; weights (n,) float64; the rest as in dense_histogram
-    # OUT: pool (slots, total bins, C) int64, added to
+    # IN: labels (n,) int32; statistics (n,) int64, in units of 1/factor; weights (n,) float64; the rest as in dense_histogram
+    # OUT: pool (slots, total bins, channels) int64, in the units of the statistics
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
         for j in range(start[m], stop[m]):

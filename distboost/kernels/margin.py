@@ -1,8 +1,8 @@
 """Weights of rows from their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
 
-A link turns e into the weight u of a loss. Every kernel divides u by `exp(shift)`, so that a row's total is at most 1, and
-rounds it to a multiple of `1 / factor`; the sums are then integers and exact. The row's own weight multiplies after the
-rounding, so that a row of integer weight w counts like w rows.
+A link turns e into the weight u of a loss. Every kernel divides u by `exp(shift)`, so that the weights of a row sum to at most 1,
+and rounds it to a multiple of `1 / factor`: the sums over rows are then integers, and exact. The kernel multiplies by the sample
+weight after the rounding, so that a row of integer weight w counts exactly like w rows.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp, log1p
 
-# The links: u = e; u = e / (1 + e); u = e / (1 + sum_k e).
+# The links, in this order: u = e; u = e / (1 + e); u = e / (1 + sum_k e).
 EXPONENTIAL, LOGISTIC, SOFTMAX = 0, 1, 2
 
 
 @inlined
 def times(weight, q):
-    """weight * q as an integer: exact for an integer weight, otherwise rounded."""
+    """Return weight * q as an integer: exact if the weight is an integer, else rounded."""
     whole = np.int64(weight)
     if whole == weight:
         return whole * np.int64(q)
@@ -25,7 +25,9 @@ def times(weight, q):
 
 @inlined
 def margin_weights(scores, y, s, link, shift, factor, u):
-    """u[k] exp(-shift) as a whole multiple of 1/factor (stored times factor); u[y] = 0."""
+    """Set u[k] to the row's weights times exp(-shift), rounded to whole units of 1/factor; u[y] = 0."""
+    # IN: scores (K,) float
+    # OUT: u (K,) float64
     own = scores[y]
     if link == EXPONENTIAL:
         for k in range(scores.shape[0]):
@@ -40,7 +42,12 @@ def margin_weights(scores, y, s, link, shift, factor, u):
 
 @kernel
 def linked_weights(scores, y, s, link, u):
-    """u[k] of the links other than the exponential, u[y] = 0; returns the row's loss. No exponential exceeds 1."""
+    """Set u[k] to the row's weights by the logistic or softmax link, u[y] = 0; return the row's loss.
+
+    No exponential exceeds 1, so that none overflows.
+    """
+    # IN: scores (K,) float
+    # OUT: u (K,) float64
     own = scores[y]
     loss = 0.0
     if link == LOGISTIC:
@@ -68,12 +75,13 @@ def linked_weights(scores, y, s, link, u):
 
 @kernel
 def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_factor, out):
-    """out[i] = (V[i, 0], ..., V[i, K-1], 1, weights[i], 0...): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] otherwise.
+    """Set out[i] = (V[i, 0], ..., V[i, K-1], 1, sample weight): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for k != y_i.
 
-    The row's own weight is in units of 1/weight_factor, and left out if weight_factor is 0. Returns the sum of all u[i, k].
+    If weight_factor is 0, the sample weight is left out. Return the sum of all u[i, k], an integer in units of 1/factor.
     """
-    # IN: scores (n, K) float64; labels (n,) int32; weights (n,) float64; order: the rows in use; 0 <= own <= 1
-    # OUT: out (n, C) int32, or int64 if wide; C > K (C > K + 1 with the weight)
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32: the rows in use; 0 <= own <= 1
+    # OUT: out (n, channels) int32, or int64 if wide: V in units of 1/factor, the sample weight in units of 1/weight_factor;
+    #      channels > K, or > K + 1 with the sample weight
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     of_all = np.int64(0)
@@ -97,9 +105,9 @@ def residuals(scores, labels, weights, order, s, link, own, shift, factor, weigh
 
 @kernel
 def projected_residuals(scores, labels, weights, order, s, link, code, shift, factor, weight_factor, out):
-    """out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, weights[i], 0...)."""
-    # IN: code (K,) float64, between -1 and 1
-    # OUT: out (n, C) int32, or int64 if wide
+    """Set out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, sample weight); if weight_factor is 0, leave the last out."""
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K,) float64, between -1 and 1
+    # OUT: out (n, channels) int32, or int64 if wide, in the units of `residuals`
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     for j in range(order.shape[0]):
@@ -117,7 +125,9 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, fa
 
 @kernel
 def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, factor, groups, out):
-    """out[g, y, k] = sum of u[i, k] over the rows i of class y in the leaves l with groups[l] = g."""
+    """Add to out[g, y, k] the sum of u[i, k] over the rows i of class y in the leaves l with groups[l] = g."""
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32;
+    #     spans (nodes, 2) int32; leaves, groups (leaves,) int64
     # OUT: out (groups, K, K) int64, in units of 1/factor
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
@@ -132,10 +142,12 @@ def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, f
 
 @kernel
 def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, factor, out):
-    """out[l, 0, c] = sum over rows of class c in leaf l of sum_k u[i, k]; out[l, 1, c] = sum over the other rows of u[i, c].
+    """Add up the weights that leaf l gets right, out[l, 0, c], and wrong, out[l, 1, c], if it votes for class c.
 
-    This is what a leaf gets right and wrong if it votes for class c.
+    The first is the sum of sum_k u[i, k] over its rows of class c, the second the sum of u[i, c] over its other rows.
     """
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32;
+    #     spans (nodes, 2) int32; leaves (leaves,) int64
     # OUT: out (leaves, 2, K) int64, in units of 1/factor
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
@@ -152,13 +164,19 @@ def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shif
 
 @kernel
 def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, values, step, out):
-    """The falling and the rising part of the risk's slope along a tree's leaf values, after a step.
+    """Add up the risk's slope along a tree's leaf values, after a step: the terms that fall with the step, and those that rise.
 
-    With d = (v[k] - v[y_i]) / D for the row's leaf, D the largest such difference of any leaf, and a = s step D, over rows and
-    classes: out[0] = sum of e[i, k] |d| exp(a d) where d < 0, out[1] = the same of d^2; out[2] = sum of e[i, k] d exp(a (d - 1))
-    where d > 0, out[3] = the same of d^2; out[4] = sum of e[i, k] where d = 0. No term exceeds e[i, k].
+    Let v be the values of the row's leaf, D the largest difference v[k] - v[y] of any leaf, d = (v[k] - v[y_i]) / D, and
+    a = s step D. Over rows and classes, the sums are
+
+    * where d < 0: out[0] of e[i, k] |d| exp(a d), out[1] of e[i, k] d^2 exp(a d);
+    * where d > 0: out[2] of e[i, k] d exp(a (d - 1)), out[3] of e[i, k] d^2 exp(a (d - 1));
+    * where d = 0: out[4] of e[i, k].
+
+    No term exceeds e[i, k], so that no sum overflows.
     """
-    # IN: values (leaves, K) float64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32;
+    #     spans (nodes, 2) int32; leaves (leaves,) int64; values (leaves, K) float64
     # OUT: out (5,) int64, in units of 1/factor
     n_classes = scores.shape[1]
     e, z = np.empty(n_classes), np.empty(n_classes)
@@ -195,9 +213,9 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
 @kernel
 def table_sides(T, values, s, step, out):
-    """`line_sides` from the sums of e by leaf and pair of classes; d is not divided by D, nor the rising part by e^a."""
-    # IN: T (leaves, K, K) float64, as `class_pairs` gives it; values (leaves, K) float64
-    # OUT: out (4,) float64
+    """Add up out[:4] of `line_sides` from the sums of `class_pairs`. Here d is not divided by D, nor the rising part by e^a."""
+    # IN: T (leaves, K, K) float64: the sums of e, by leaf and pair of classes; values (leaves, K) float64
+    # OUT: out (4,) float64, in the units of T
     n_classes = values.shape[1]
     z = np.empty(n_classes)
     for m in range(values.shape[0]):
@@ -222,11 +240,14 @@ def table_sides(T, values, s, step, out):
 
 @kernel
 def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
-    """Add the weights of misclassified rows to out[0], in units of 1/error_factor, and sum_k e[i, k] to out[1].
+    """Add the sample weights of misclassified rows to out[0], and sum_k e[i, k] of all rows to out[1].
 
-    largest[0] becomes the largest sum_k e[i, k] of one row. The prediction is the first class of largest score.
+    largest[0] is raised to the largest sum_k e[i, k] of one row. The predicted class is the one with the largest score; ties go
+    to the first class.
     """
-    # OUT: out (2,) int64; largest (1,) float64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64
+    # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shift/factor;
+    #      largest (1,) float64, in units of e^shift
     n_classes = scores.shape[1]
     e = np.empty(n_classes)
     for i in range(scores.shape[0]):
@@ -250,11 +271,13 @@ def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
 
 @kernel
 def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, out, largest):
-    """`risk` for the other links: the loss of each row, divided by e^shifts[1], is added to out[1].
+    """Do what `risk` does, for the other links: out[1] is the loss of all rows.
 
-    largest[0] becomes the largest sum_k u[i, k] of one row, largest[1] the largest loss.
+    largest[0] is raised to the largest sum_k u[i, k] of one row, largest[1] to the largest loss of one row.
     """
-    # OUT: out (2,) int64; largest (2,) float64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; shifts (2,) float64: of the weights, of the loss
+    # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shifts[1]/factor;
+    #      largest (2,) float64, in units of e^shifts
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     u_unit, loss_unit = exp(-shifts[0]), exp(-shifts[1])
@@ -277,12 +300,15 @@ def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, ou
 
 @kernel
 def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor, signs, centre, nodes, out):
-    """out[h, y, r, m] = sum of E e^-d / (1 + E e^-d), d = h (centre[y] - centre[r]) + nodes[m], E = exp(F[r] - F[y]).
+    """Add up logistic weights by side, pair of classes and node of a grid, as they are after the margins have grown by d.
 
-    The sum is over the rows of class y != r in the leaves of sign h.
+    out[h, y, r, m] is the sum of E e^-d / (1 + E e^-d) over the rows of class y != r in the leaves of sign -1 (h = 0) or +1
+    (h = 1), with E = exp(F[i, r] - F[i, y]) and d = sign (centre[y] - centre[r]) + nodes[m].
     """
-    # IN: signs (leaves,) float64; centre (K,); nodes (M,)
-    # OUT: out (2, K, K, M) int64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32;
+    #     spans (nodes, 2) int32; leaves (leaves,) int64;
+    #     signs (leaves,) float64, -1 or +1; centre (K,) float64; nodes (M,) float64
+    # OUT: out (2, K, K, M) int64, in units of e^shift/factor
     n_classes = scores.shape[1]
     n_nodes = nodes.shape[0]
     q = np.empty(n_nodes)
@@ -299,7 +325,7 @@ def logistic_slopes(scores, labels, weights, order, spans, leaves, shift, factor
                 if r == y:
                     continue
                 x = scores[i, r] - scores[i, y] - signs[m] * (centre[y] - centre[r])
-                # t is E or 1/E, whichever is below 1: it does not overflow.
+                # t is e^x or e^-x, whichever is at most 1: it does not overflow.
                 t = exp(-abs(x))
                 for k in range(n_nodes):
                     if x > 0.0:

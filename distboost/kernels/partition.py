@@ -7,7 +7,7 @@ from distboost.kernels._jit import inlined, kernel
 
 @inlined
 def goes_left(b, split_bin, missing_bin, missing_left):
-    """A row whose bin is b goes left if b <= split_bin; a missing value does if `missing_left`."""
+    """Return whether a row in bin b goes left: a missing value if `missing_left`, any other value if b <= split_bin."""
     return missing_left if b == missing_bin else b <= split_bin
 
 
@@ -15,12 +15,12 @@ def goes_left(b, split_bin, missing_bin, missing_left):
 def split_spans(
     bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, scratch
 ):
-    """Divides the span of each split node between its children, and keeps the order of the rows.
+    """Divide the span of each split node between its children. The rows of a child keep their order.
 
     In NumPy, for one node: ``rows = order[a:b]; order[a:b] = concatenate([rows[goes_left], rows[~goes_left]])``.
     """
-    # IN: bins (n, D) uint8; missing_bin (D,); node, feature, split_bin, missing_left, left, right (m,)
-    # OUT: order (n,) int32; spans (nodes, 2) int32; scratch (n,) int32
+    # IN: bins (n, D) uint8; missing_bin (D,) int64; node, feature, split_bin, left, right (m,) int64; missing_left (m,) bool
+    # OUT: order (r,) int32; spans (nodes, 2) int32; scratch (r,) int32: working memory
     for m in range(node.shape[0]):
         a, b = spans[node[m], 0], spans[node[m], 1]
         d, threshold, toleft = feature[m], split_bin[m], missing_left[m]
@@ -29,7 +29,7 @@ def split_spans(
         n_right = 0
         for j in range(a, b):
             i = order[j]
-            # Write to both sides and advance one: this avoids mispredicted branches.
+            # Write the row to both sides, but advance only one: without a branch, nothing is mispredicted.
             is_left = goes_left(np.int64(bins[i, d]), threshold, missing, toleft)
             order[n_left] = i
             scratch[n_right] = i
@@ -43,8 +43,9 @@ def split_spans(
 
 @kernel
 def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, rows, out):
-    """out[j] = the leaf that row rows[j] falls into, from the row's bins. A child below 0 is leaf ~child."""
-    # IN: the tree's inner nodes (m,); rows (r,) int32
+    """Set out[j] to the leaf that row rows[j] falls into, from the row's bins. A child below 0 is the leaf ~child."""
+    # IN: bins (n, D) uint8; missing_bin (D,) int64; the tree's m inner nodes: feature, split_bin, left, right (m,) int32,
+    #     missing_left (m,) bool; rows (r,) int32
     # OUT: out (r,) int32
     for j in range(rows.shape[0]):
         i = rows[j]

@@ -1,4 +1,4 @@
-"""An ensemble of trees applied to raw rows."""
+"""Prediction: an ensemble of trees is applied to rows of raw values."""
 
 import numpy as np
 
@@ -12,16 +12,18 @@ TILE_ROWS = 512
 def add_trees(
     X, feature, threshold, missing_left, left, right, roots, values, value_offsets, first, last, scores
 ):
-    """scores[i] += the value of the leaf that row i falls into, for the trees first .. last - 1, in this order.
+    """Add to scores[i] the value of the leaf that row i falls into, for each of the trees first .. last - 1, in this order.
 
-    Node 0 of tree t is node roots[t] of the arrays. Children are numbered from it, and a child below 0 is leaf ~child.
-    A value goes left if it is at most the threshold, or if it is missing and missing_left is set.
+    The arrays hold the nodes and the leaves of all trees, concatenated: the nodes of tree t begin at roots[t], its leaves at
+    value_offsets[t]. Children are numbered within the tree, and a child below 0 is the leaf ~child. A value goes left if it is at
+    most the threshold, or if it is missing and missing_left is set.
 
-    All rows of a tile descend a tree together, level by level: the steps of one row depend on each other, those of different
-    rows run in parallel.
+    All rows of a tile descend a tree together, level by level: the processor must execute the steps of one row in turn, but it
+    can overlap the steps of different rows.
     """
-    # IN: X (n, D) float; nodes of all trees one after another; values (leaves of all trees, K) float64
-    # OUT: scores (n, K) float64
+    # IN: X (n, D) float; feature, left, right (nodes,) int32; threshold (nodes,) float64; missing_left (nodes,) bool;
+    #     roots, value_offsets (trees + 1,) int64; values (leaves, K) float64
+    # OUT: scores (n, K) float
     size = min(TILE_ROWS, X.shape[0])
     node, inside = np.empty(size, np.int32), np.empty(size, np.int32)
     for start in range(0, X.shape[0], TILE_ROWS):
@@ -40,7 +42,7 @@ def add_trees(
                     x = np.float64(X[start + j, feature[at]])
                     child = left[at] if (x <= threshold[at]) | (np.isnan(x) & missing_left[at]) else right[at]
                     node[j] = child
-                    inside[still] = j  # overwritten unless the child is a node
+                    inside[still] = j  # the next row overwrites this if the child is a leaf
                     still += child >= 0
                 n_inside = still
             for j in range(n):

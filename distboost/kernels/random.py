@@ -1,4 +1,4 @@
-"""Random numbers that depend only on seed, stream, round and position, not on the order of calls."""
+"""Random numbers that depend only on seed, stream, round and position, and not on the order of the calls."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from distboost.kernels._jit import kernel
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 0xFFFFFFFFFFFFFFFF
 
-# Each purpose has its own stream, so that its draws are independent of the others.
+# Each purpose has its own stream, so that its draws are independent of those for other purposes.
 BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE, COLORING, QUERY, QUERIED_PART, STOP_SET = range(1, 8)
 
 
@@ -19,8 +19,18 @@ def _mix(z: int) -> int:
 
 
 def key(seed: int, stream: int, round: int = 0) -> np.uint64:
-    """The key of one draw, which all positions share.
+    """Return the key of the draws of one stream in one round; all positions share it.
 
+    Parameters
+    ----------
+    seed : int
+        The seed of the training.
+    stream : int
+        The purpose of the draws: one of the constants of this module.
+    round : int, default=0
+
+    Examples
+    --------
     >>> int(key(0, ROW_SUBSAMPLE, 7)) == int(key(0, ROW_SUBSAMPLE, 7))
     True
     """
@@ -31,7 +41,7 @@ def key(seed: int, stream: int, round: int = 0) -> np.uint64:
 
 @kernel
 def uniform(draw, first, out):
-    """out[j] = the number in [0, 1) of position first + j under the key `draw`."""
+    """Set out[j] to the random number in [0, 1) of position first + j under the key `draw`."""
     # OUT: out (n,) float64
     for j in range(out.shape[0]):
         z = draw + np.uint64(first + j + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -42,7 +52,7 @@ def uniform(draw, first, out):
 
 
 def uniforms(draw: np.uint64, first: int, n: int) -> np.ndarray:
-    """The numbers in [0, 1) of positions first .. first + n - 1, (n,) float64."""
+    """Return the random numbers in [0, 1) of positions first .. first + n - 1 under the key `draw`, (n,) float64."""
     out = np.empty(n)
     uniform(draw, first, out)
     return out

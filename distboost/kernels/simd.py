@@ -1,7 +1,7 @@
 """Vector arithmetic on eight neighbouring channels.
 
-Numba does not vectorise the short loop over channels inside the loop over rows, so these intrinsics emit vector instructions
-explicitly. LLVM lowers them to the instructions that the processor has; the results are the same on all.
+Numba does not vectorise the short loop over channels inside the loop over rows. So these intrinsics emit vector operations
+explicitly. LLVM translates them to the instructions that the processor has. The results are the same on all processors.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ LANES = 8
 
 
 def padded(n_channels: int) -> int:
-    """The number of channels, rounded up to whole groups of eight.
+    """Return the number of channels, rounded up to a multiple of eight.
 
     >>> padded(11)
     16
@@ -24,7 +24,7 @@ def padded(n_channels: int) -> int:
 
 
 def _pointer(context, builder, typ, array, row, column, lane_type):
-    """Address of array[row, column] as a pointer to eight lanes; the array is C-contiguous."""
+    """Return the address of array[row, column] as a pointer to a vector of eight lanes. The array must be C-contiguous."""
     view = cgutils.create_struct_proxy(typ)(context, builder, array)
     width = cgutils.unpack_tuple(builder, view.shape)[1]
     offset = builder.add(builder.mul(row, width), column)
@@ -32,7 +32,10 @@ def _pointer(context, builder, typ, array, row, column, lane_type):
 
 
 def _add_lanes(typingctx, total, i, column, rows, j):
-    """total[i, column:column+8] += rows[j, column:column+8] for int64 totals and int32 or int64 rows, both C-contiguous."""
+    """Add rows[j, column:column+8] to total[i, column:column+8].
+
+    total (m, channels) is int64, rows (n, channels) int32 or int64, both C-contiguous.
+    """
     index = types.uintp
     signature = types.void(total, index, index, rows, index)
 
@@ -54,10 +57,11 @@ add_lanes: Any = intrinsic(_add_lanes)
 
 
 def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
-    """Moves a threshold past bin j, for eight channels.
+    """Move a threshold past bin j, for eight channels: lanes = column:column+8.
 
-    left[0, lanes] += sums[j, lanes]; X[t, lanes] = left[0, lanes]; Y[t, lanes] = parent[0, lanes] - left[0, lanes], for
-    int64 sums, float64 X and Y, all C-contiguous.
+    left[0, lanes] += sums[j, lanes]; X[t, lanes] = left[0, lanes]; Y[t, lanes] = parent[0, lanes] - left[0, lanes].
+    left (1, channels), sums (bins, channels) and parent (1, channels) are int64, X and Y (thresholds, channels) float64, all
+    C-contiguous.
     """
     index = types.uintp
     signature = types.void(left, sums, index, index, parent, X, Y, index)
@@ -89,7 +93,10 @@ advance_lanes: Any = intrinsic(_advance_lanes)
 
 
 def _add_rounded_lanes(typingctx, total, i, column, weight, factor, terms, j):
-    """total[i, lanes] += rint(weight rint(factor terms[j, lanes])) for float64 total and terms, both C-contiguous."""
+    """Add rint(weight rint(factor terms[j, lanes])) to total[i, lanes]: lanes = column:column+8.
+
+    total (m, terms) and terms (n, terms) are float64, both C-contiguous.
+    """
     index = types.uintp
     signature = types.void(total, index, index, types.float64, types.float64, terms, index)
 

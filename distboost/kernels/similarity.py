@@ -1,7 +1,7 @@
 """Localized similarities (Appel & Perona 2017): how similar a row is to one point, or to one point rather than to another.
 
-Squared distances are summed feature by feature, in the features' order. A coordinate that is missing on either side adds nothing.
-All values are in [-1, 1]. Training and prediction call the same functions.
+A similarity is in [-1, 1]. Squared distances are summed in the order of the features. A coordinate that is missing in either of
+two points adds nothing to their distance. Training and prediction call the same functions.
 """
 
 from __future__ import annotations
@@ -19,34 +19,35 @@ CONSTANT, ONE_POINT, TWO_POINT = 0, 1, 2
 
 _PEAK: float = (4 / 3) ** 0.25 / (16 / 3)  # the largest value of t / (4 + t^4), at t^4 = 4/3
 
-# [-1, 1] is divided into PIECES of equal length; t in [-1, 1] is the position of a value f in its piece. With the Chebyshev
-# polynomials T_m, the sums of w T_m(t) in every piece determine the sum of w exp(a f) for any a: within a piece, exp(a f) equals
-# its interpolation polynomial in TERMS Chebyshev nodes up to a relative 1e-13, for |a| <= 14, which bounds the steps
-# (`algorithms.rebel.LARGEST_STEP`).
+# A line search needs the sum of w exp(a f) over rows for any step a, without another pass. To this end, [-1, 1] is divided into
+# PIECES of equal length, and t in [-1, 1] is the position of a value f in its piece. The sums of w T_m(t) in each piece, with
+# Chebyshev polynomials T_m, determine the sum of w exp(a f): within a piece, exp(a f) equals its interpolation polynomial in
+# TERMS Chebyshev nodes, with a relative error of 1e-13 for |a| <= 14. `algorithms.rebel.LARGEST_STEP` keeps to this bound.
 PIECES, TERMS = 8, 16
 _NODES = np.array([math.cos(math.pi * (p + 0.5) / TERMS) for p in range(TERMS)])
 _COSINES = np.array([[math.cos(math.pi * m * (p + 0.5) / TERMS) for p in range(TERMS)] for m in range(TERMS)])
 
-# Numbers are rounded to multiples of 2^-GRID_BITS before they are added as floats, over rows whose weights sum to at most _TILE.
-# In units of 2^-GRID_BITS these sums stay below 2^53, and so are exact.
+# Numbers are rounded to multiples of 2^-GRID_BITS, then added as floats over tiles of rows whose sample weights sum to at most
+# _TILE. In units of 2^-GRID_BITS these sums stay below 2^53, so that they are exact.
 GRID_BITS = 45
 _TILE = 2.0**8
 
-# In `dropped`: the row is still in the search.
+# The value in `dropped` of a row that is still in the search.
 _REMAINS = 2**31 - 1
 
 
 class SimilarityArrays(NamedTuple):
-    """T similarities as the kernels read them.
+    """T similarities in the form that the kernels read.
 
     Attributes
     ----------
     kind : ndarray of shape (T,), int8
-    centre : ndarray of shape (T, D)
-        The point, or the midpoint of the two points; NaN where a coordinate is missing.
-    direction : ndarray of shape (T, D)
-        Half the difference of the first point and the second.
-    size : ndarray of shape (T,)
+        CONSTANT, ONE_POINT or TWO_POINT.
+    centre : ndarray of shape (T, D), float64
+        The point, or the midpoint of the two points, in the units of the features; NaN where a coordinate is missing.
+    direction : ndarray of shape (T, D), float64
+        Half the first point minus half the second; 0 for the other kinds and where a coordinate is missing.
+    size : ndarray of shape (T,), float64
         tau, or the squared length of the direction.
     """
 
@@ -57,7 +58,7 @@ class SimilarityArrays(NamedTuple):
 
     @classmethod
     def of(cls, kind: np.ndarray, anchors: np.ndarray, tau: np.ndarray) -> SimilarityArrays:
-        """From kinds (T,), points (T, 2, D) and tau (T,)."""
+        """Convert kinds (T,) int8, points (T, 2, D) float64 and tau (T,) float64."""
         two = kind == TWO_POINT
         centre = np.where(two[:, None], (anchors[:, 0] + anchors[:, 1]) / 2, anchors[:, 0])
         direction = np.where(two[:, None] & ~np.isnan(centre), (anchors[:, 0] - anchors[:, 1]) / 2, 0.0)
@@ -69,7 +70,8 @@ class SimilarityArrays(NamedTuple):
 
 @kernel
 def squared_distance(x, z):
-    """|x - z|^2, over the coordinates that neither lacks."""
+    """Return |x - z|^2, over the coordinates that both points have."""
+    # IN: x (D,) float; z (D,) float64; NaN: the coordinate is missing
     total = 0.0
     for d in range(x.shape[0]):
         delta = np.float64(x[d]) - z[d]
@@ -81,7 +83,8 @@ def squared_distance(x, z):
 
 @inlined
 def similarity(x, kind, centre, direction, size):
-    """The similarity of a row x; the constant is 1."""
+    """Return the similarity of a row x; that of kind CONSTANT is 1."""
+    # IN: x (D,) float; centre, direction (D,) float64
     along, squared = 0.0, 0.0
     for d in range(x.shape[0]):
         delta = np.float64(x[d]) - centre[d]
@@ -92,7 +95,7 @@ def similarity(x, kind, centre, direction, size):
     if kind == ONE_POINT:
         # f_i = (tau - |x_i - x|^2) / (tau + |x_i - x|^2)
         value = (size - squared) / (size + squared)
-        value = -1.0 if value != value else value  # inf / inf
+        value = -1.0 if value != value else value  # NaN, from inf / inf: the distance overflowed
     elif kind == TWO_POINT:
         # f_ij = <d, x - m> / (4 |d|^4 + |x - m|^4), times |d|^2 / _PEAK
         ratio = squared / size
@@ -105,7 +108,8 @@ def similarity(x, kind, centre, direction, size):
 
 @kernel
 def evaluate(X, rows, kind, centre, direction, size, t, out):
-    """out[i] = similarity t of row i, for each of the rows."""
+    """Set out[i] to similarity t of row i, for each i in `rows`."""
+    # IN: X (n, D) float; rows (r,) int32; kind, centre, direction, size: SimilarityArrays
     # OUT: out (n,) float64
     for j in range(rows.shape[0]):
         i = rows[j]
@@ -114,8 +118,11 @@ def evaluate(X, rows, kind, centre, direction, size, t, out):
 
 @kernel
 def add_similarities(X, kind, centre, direction, size, sign, values, first, last, scores):
-    """scores[i] += values[t] f_t(x_i), or values[t] sign f_t(x_i) if sign[t], for t = first .. last - 1, in this order."""
-    # IN: X (n, D) float; sign (T,) bool; values (T, K) float64
+    """Add values[t] f_t(x_i), or values[t] sign f_t(x_i) if sign[t], to scores[i], for t = first .. last - 1 in this order.
+
+    Here and below, the sign of 0 is +.
+    """
+    # IN: X (n, D) float; kind, centre, direction, size: SimilarityArrays; sign (T,) bool; values (T, K) float64
     # OUT: scores (n, K) float
     for i in range(X.shape[0]):
         for t in range(first, last):
@@ -126,12 +133,14 @@ def add_similarities(X, kind, centre, direction, size, sign, values, first, last
                 scores[i, k] += f * values[t, k]
 
 
-# The procedure of section 5.2. Sums are over the rows in `order`; each column has its own shift.
+# The procedure of section 5.2. Sums are over the rows in `order`. The code has one column per class, each with its own shift. The
+# procedure gives each row a binary class, + or -.
 
 
 @inlined
 def flush(total, sum_factor, out):
-    """Add the sums of a tile, times `sum_factor`, to the integers in out, and set them to 0."""
+    """Add the sums of a tile, times `sum_factor`, to the integers in `out`, and reset them to 0."""
+    # OUT: total (R, C) float64, of whole numbers; out (R, C) int64
     for r in range(total.shape[0]):
         for c in range(total.shape[1]):
             out[r, c] += np.int64(total[r, c] * sum_factor)
@@ -140,12 +149,14 @@ def flush(total, sum_factor, out):
 
 @kernel
 def correlations(scores, labels, weights, order, code, shifts, factor, sum_factor, u, out):
-    """u[i, k] = -code[y_i, k] w[i, k], in units of 1/factor, w[i, k] = exp(-code[y_i, k] F[i, k] - shifts[k]).
+    """Set u[i, k] = -code[y_i, k] w[i, k], with w[i, k] = exp(-code[y_i, k] F[i, k] - shifts[k]), and add products of u to `out`.
 
-    out[k, l] = sum of u[i, k] u[i, l] for l <= k; out[K, k] = sum of w[i, k] over the rows whose code is -1, out[K + 1, k] over
-    those whose code is +1.
+    To out[k, l], l <= k, add the sum of u[i, k] u[i, l]; to out[K, k] the sum of w[i, k] over the rows whose code is -1, and to
+    out[K + 1, k] over those whose code is +1.
     """
-    # OUT: u (n, K) float64; out (K + 2, K) int64, in units of 1 / (factor sum_factor)
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K, K) float64 of -1 and +1;
+    #     shifts (K,) float64
+    # OUT: u (n, K) float64: whole numbers in units of 1/factor; out (K + 2, K) int64, in units of 1 / (factor sum_factor)
     n_classes = scores.shape[1]
     total = np.zeros((n_classes + 2, n_classes))
     load = 0.0
@@ -169,11 +180,14 @@ def correlations(scores, labels, weights, order, code, shifts, factor, sum_facto
 
 @kernel
 def isolate(labels, weights, order, code, factor, u, sides, units, projection, v, largest):
-    """v[i] = <projection, u[i]>; returns the row whose separation from all others lowers the loss most, and half that loss.
+    """Set v[i] = <projection, u[i]>; return the row whose separation from all others lowers the loss most, and half that loss.
 
-    For f = 1 at row i and -1 elsewhere: L_f = 2 sum_k sqrt(s^T s^F). largest[0] becomes the largest v, largest[1] the largest -v.
+    A weak learner that is 1 at row i and -1 elsewhere leaves the loss L_f = 2 sum_k sqrt(s^T s^F). largest[0] is raised to the
+    largest v, and largest[1] to the largest -v.
     """
-    # IN: sides (2, K) float64: sums of w where the code is -1, +1; units (K,): of the columns
+    # IN: labels (n,) int32; weights (n,) float64; order (r,) int32; code (K, K) float64 of -1 and +1; u (n, K) float64, from
+    #     `correlations`; sides (2, K) float64: the sums of w over the rows whose code is -1, then +1, in the units of the
+    #     columns; units (K,) float64: e^shift of each column, up to a common factor; projection (K,) float64
     # OUT: v (n,) float64; largest (2,) float64
     best, chosen = np.inf, -1
     for j in range(order.shape[0]):
@@ -195,13 +209,13 @@ def isolate(labels, weights, order, code, factor, u, sides, units, projection, v
 
 @kernel
 def surround(X, order, anchor, v, orientation, tolerance, positive, distances, dropped):
-    """Squared distances from the anchor; returns the smallest above 0, and the nearest row of the other class with its distance.
+    """Measure squared distances from the anchor; return the smallest above 0, and the nearest row of the other binary class.
 
-    A row at the anchor itself cannot be separated from it, so it is not a neighbour. A row's binary class is + if
-    orientation v[i] >= -tolerance.
+    The third number is the squared distance of that row; the row is -1 if there is none. A row with the anchor's coordinates
+    cannot be separated from it, so it is not a neighbour. A row's binary class is + if orientation v[i] >= -tolerance.
     """
-    # IN: positive: whether the anchor's binary class is +
-    # OUT: distances (n,) float64; dropped (n,) int32
+    # IN: X (n, D) float; order (r,) int32; anchor (D,) float64; v (n,) float64; positive: whether the anchor's class is +
+    # OUT: distances (n,) float64: squared; dropped (n,) int32: _REMAINS for the neighbours of the other class, 0 for other rows
     nearest, best, chosen = np.inf, np.inf, -1
     for j in range(order.shape[0]):
         i = order[j]
@@ -218,13 +232,13 @@ def surround(X, order, anchor, v, orientation, tolerance, positive, distances, d
 
 @kernel
 def drop(order, f, threshold, number, distances, dropped):
-    """Drop the rows with f <= threshold; return the nearest remaining row and its distance.
+    """Drop the rows with f <= threshold; return the row of those left that is nearest to the anchor, and its squared distance.
 
-    `number` is that of the drop within the round. A repeated drop gives the same answer: it ignores that this drop or later ones
-    have dropped rows before.
+    The drops of a round are numbered from 1. A drop may be repeated, also after later ones, and gives the same answer: it starts
+    from the rows that the drops of lower number have left.
     """
-    # IN: f (n,) float64
-    # OUT: dropped (n,) int32: the number of the drop that removed each row
+    # IN: order (r,) int32; f (n,) float64; distances (n,) float64: squared
+    # OUT: dropped (n,) int32: the number of the drop that removed each row, or _REMAINS
     best, chosen = np.inf, -1
     for j in range(order.shape[0]):
         i = order[j]
@@ -239,12 +253,16 @@ def drop(order, f, threshold, number, distances, dropped):
 
 @kernel
 def piece_sums(f, sign, labels, weights, order, code, u, sum_factor, out):
-    """out[b K + k, m] = sum of w[i, k] T_m(t) over the rows whose g = -code[y_i, k] f[i] lies in piece b, at t."""
-    # IN: f (n,) float64; if `sign`, only its sign counts; u (n, K) from `correlations`
-    # OUT: out (PIECES K, TERMS) int64
+    """Add to out[b K + k, m] the sum of w[i, k] T_m(t) over the rows whose g = -code[y_i, k] f[i] lies in piece b, at position t.
+
+    If `sign`, the sign of f[i] takes the place of f[i].
+    """
+    # IN: f (n,) float64; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K, K) float64 of -1 and +1;
+    #     u (n, K) float64, from `correlations`
+    # OUT: out (PIECES K, TERMS) int64, in units of 1 / (factor sum_factor)
     n_classes = u.shape[1]
     total = np.zeros((PIECES * n_classes, TERMS))
-    T = np.empty((2, TERMS))  # of f, of -f
+    T = np.empty((2, TERMS))  # T_m at the positions of f and of -f
     load = 0.0
     for j in range(order.shape[0]):
         i = order[j]
@@ -260,7 +278,7 @@ def piece_sums(f, sign, labels, weights, order, code, u, sum_factor, out):
         polynomials((x - (2 * piece + 1.0) / PIECES + 1.0) * PIECES, T)
         own = code[labels[i]]
         for k in range(n_classes):
-            # -f lies in the mirrored piece, at -t.
+            # If f is at t in piece b, then -f is at -t in the mirrored piece.
             turned = own[k] > 0.0
             b = PIECES - 1 - piece if turned else piece
             for m in range(0, TERMS, LANES):
@@ -270,7 +288,8 @@ def piece_sums(f, sign, labels, weights, order, code, u, sum_factor, out):
 
 @inlined
 def polynomials(t, T):
-    """T[0, m] = T_m(t), T[1, m] = T_m(-t): T_m = 2 t T_{m-1} - T_{m-2}."""
+    """Set T[0, m] = T_m(t) and T[1, m] = T_m(-t), by T_m = 2 t T_{m-1} - T_{m-2}."""
+    # OUT: T (2, TERMS) float64
     T[0, 0], T[0, 1] = 1.0, t
     for m in range(2, TERMS):
         T[0, m] = 2.0 * t * T[0, m - 1] - T[0, m - 2]
@@ -278,14 +297,17 @@ def polynomials(t, T):
         T[1, m], T[1, m + 1] = T[0, m], -T[0, m + 1]
 
 
-# Line searches, which run on the coordinator.
+# The line searches. They run on the coordinator.
 
 
 @kernel
 def line_search(S, limit, a, losses):
-    """a[k] = argmin over |a| <= limit of the sum of w[i, k] exp(a g[i, k]), g as in `piece_sums`; losses[k] = the minimum."""
+    """Set a[k] to the step, |a[k]| <= limit, of least loss: the sum of w[i, k] exp(a g[i, k]). Set losses[k] to that loss.
+
+    g is as in `piece_sums`.
+    """
     # IN: S (PIECES, K, TERMS) float64: the sums of `piece_sums`
-    # OUT: a, losses (K,) float64
+    # OUT: a (K,) float64; losses (K,) float64, in the units of S
     masses = np.empty((PIECES, TERMS))
     for k in range(S.shape[1]):
         node_masses(S[:, k], masses)
@@ -295,7 +317,9 @@ def line_search(S, limit, a, losses):
 
 @inlined
 def node_masses(S, masses):
-    """masses[b, p]: weights at the Chebyshev nodes p of each piece b that have the same sums of T_m as the rows."""
+    """Set masses[b, p] to weights at the Chebyshev nodes p of each piece b that give the same sums of T_m as the rows."""
+    # IN: S (PIECES, TERMS) float64
+    # OUT: masses (PIECES, TERMS) float64, in the units of S
     for b in range(PIECES):
         for p in range(TERMS):
             total = 0.0
@@ -306,7 +330,8 @@ def node_masses(S, masses):
 
 @inlined
 def slopes(masses, a):
-    """The sum of w exp(a g), and its first and second derivative with respect to a."""
+    """Return the sum of w exp(a g), and its first and second derivative with respect to a."""
+    # IN: masses (PIECES, TERMS) float64
     h = 1.0 / PIECES
     value, slope, curvature = 0.0, 0.0, 0.0
     e = np.empty(TERMS)
@@ -330,7 +355,8 @@ def slopes(masses, a):
 
 @inlined
 def lowest_point(masses, limit):
-    """The zero of the slope by Newton's method inside a shrinking bracket in [-limit, limit]; an end if the zero is beyond it."""
+    """Return the zero of the slope in [-limit, limit], or an end if there is none: Newton's method in a shrinking bracket."""
+    # IN: masses (PIECES, TERMS) float64
     low, high, a = -limit, limit, 0.0
     _, slope, curvature = slopes(masses, a)
     if slope < 0.0 and slopes(masses, high)[1] <= 0.0:

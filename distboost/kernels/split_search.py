@@ -1,4 +1,4 @@
-"""Scans histograms for the best split of each node."""
+"""The search for the best split of each node, by a scan of the node's histogram."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from distboost.kernels.gains import Gain
 WIDEST = 256  # the most thresholds of a feature
 _LANES = np.uintp(simd.LANES)
 
-# Of the gain that `_best_splits` is compiled for: see `best_splits_by`.
+# The functions of the gain that `_best_splits` is compiled for: `best_splits_by` puts them in their place.
 pair_values: Any = None
 own_value: Any = None
 
 
 class Thresholds(NamedTuple):
-    """The thresholds of a feature that a node may be split at, in working memory for WIDEST of them."""
+    """The thresholds of one feature at which a node may be split: working memory for up to WIDEST of them."""
 
     left: np.ndarray  # (WIDEST, channels) float64: the sums on the left
     right: np.ndarray  # (WIDEST, channels) float64: the sums on the right
     last_bin: np.ndarray  # (WIDEST,) int64: the last bin that goes left
-    rows: np.ndarray  # (WIDEST,) int64 on the left
-    weights: np.ndarray  # (WIDEST,) int64 on the left
+    rows: np.ndarray  # (WIDEST,) int64: the number of rows on the left
+    weights: np.ndarray  # (WIDEST,) int64: the sum of their sample weights
 
 
 @kernel
 def subtract(a, b, features, offsets):
-    """a -= b on the bins of these features: a parent less one child is the other."""
+    """Subtract b from a on the bins of these features: a parent's histogram minus one child's is the other child's."""
+    # IN: b (total bins, channels) int64; features (f,) int64; offsets (D + 1,) int64
+    # OUT: a (total bins, channels) int64
     for d in features:
         for j in range(offsets[d], offsets[d + 1]):
             for c in range(a.shape[1]):
@@ -41,9 +43,12 @@ def subtract(a, b, features, offsets):
 
 @cache
 def best_splits_by(gain: Gain) -> Any:
-    """`_best_splits`, compiled for a gain: a choice inside the loop would be slower, and could not know gains from outside."""
+    """Return `_best_splits` compiled for a gain.
+
+    To choose among the gains inside the loop would be slower, and would exclude gains that other modules define.
+    """
     namespace = {**globals(), "pair_values": gain.pair_values, "own_value": gain.own_value}
-    # A name of its own: by it, the compiled code is found in the cache.
+    # The name must be unique to the gain: the cache finds the machine code by it.
     name = f"best_splits_by_{gain!r}".replace(".", "_")
     function = FunctionType(_best_splits.__code__, namespace, name)
     function.__qualname__ = name
@@ -53,15 +58,17 @@ def best_splits_by(gain: Gain) -> Any:
 def _best_splits(
     pool, slots, n_built, features, offsets, n_sums, weighted, context, min_rows, min_weight, out
 ):
-    """Scan every threshold of every feature: ties go to the lowest feature, then the lowest threshold, then missing left.
+    """Find the best split of each node. Ties go to the lowest feature, then the lowest threshold, then to missing values left.
 
-    Slot n_built + m holds the parent of slot m and becomes its sibling first: a histogram is scanned while it is at hand.
-    Where a node has no missing value, one that comes later goes to the heavier side.
+    If `slots` has more than n_built entries, slots[n_built + m] holds the parent's histogram of the node in slots[m]. It becomes
+    the sibling's right before it is scanned, while the node's own is in the cache. If a node has no missing values, those that
+    come later, in prediction, go to the heavier side.
     """
-    # IN: pool (slots, total bins, C) int64: n_sums sums, then the number of rows, then their weight if `weighted`
-    # OUT: out: Candidates
+    # IN: slots (m,) int64: a node each; features (f,) int64: those to search; offsets (D + 1,) int64; context (2, k) float64
+    # OUT: pool (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their sample weight if `weighted`;
+    #      out: Candidates
     gain, value, feature, split_bin, missing_left, n_left, n_right = out
-    # Rows without weights of their own weigh their number.
+    # If sample weights are not summed, each row has weight 1.
     weight_channel = n_sums + weighted
     n_channels = pool.shape[2]
     P, L = np.zeros((1, n_channels), np.int64), np.zeros((1, n_channels), np.int64)
@@ -75,7 +82,7 @@ def _best_splits(
     rows, weights = found.rows, found.weights
     right_value, left_value = np.empty(WIDEST), np.empty(WIDEST)
     for visit in range(slots.shape[0]):
-        # Siblings follow each other; there is either one for every node built or none at all.
+        # A sibling is searched right after its node. Either every built node has a sibling to search, or none has.
         m = visit if slots.shape[0] == n_built else visit // 2 + (visit % 2) * n_built
         sums = pool[slots[m]]
         if m >= n_built:
@@ -124,13 +131,15 @@ def _best_splits(
 
 @kernel
 def both_sides(sums, first, stop, count_channel, weight_channel, fewest, most, L, P, found):
-    """The sums left and right of every threshold of a feature that leaves `fewest` to `most` rows on the left; their number.
+    """Compute the sums on both sides of each threshold of a feature; return the number of thresholds found.
 
-    Left of threshold t are the sums L came with and the bins first .. last_bin[t]; right of it is P less that. A threshold
-    after an empty bin is left out: it has the two sides of the one before.
+    Only thresholds with `fewest` to `most` rows on the left count. The left side of threshold t is the initial L (the sums of the
+    missing values, or 0) plus the bins first .. last_bin[t]; the right side is P minus the left. A threshold after an empty bin
+    is skipped, because its two sides equal those of the threshold before.
     """
-    # IN: sums (bins, C) int64, of which `count_channel` holds the number of rows, `weight_channel` their weight; P (1, C) int64
-    # OUT: L (1, C) int64, added to; found: Thresholds
+    # IN: sums (bins, channels) int64, with the number of rows in `count_channel` and their weight in `weight_channel`;
+    #     P (1, channels) int64: the sums of the node
+    # OUT: L (1, channels) int64: overwritten; found: Thresholds
     n_channels = np.uintp(sums.shape[1])
     n = 0
     for j in range(first, stop):

@@ -1,13 +1,13 @@
-"""Adds the values of a tree to the scores, at the end of a round."""
+"""The update at the end of a round: the values of a tree's leaves are added to the scores."""
 
 from distboost.kernels._jit import kernel
 
 
 @kernel
 def add_by_span(scores, order, spans, leaves, values):
-    """scores[i] += values[l] for the rows i in the span of leaf l."""
-    # IN: order, spans: the partition; leaves (l,): the node of each leaf; values (l, K) float64
-    # OUT: scores (n, K) float64
+    """Add values[l] to scores[i] for the rows i of leaf l, which lie partitioned by the tree."""
+    # IN: order (r,) int32; spans (nodes, 2) int32; leaves (leaves,) int64; values (leaves, K) float64
+    # OUT: scores (n, K) float
     for m in range(leaves.shape[0]):
         v = values[m]
         for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
@@ -18,9 +18,9 @@ def add_by_span(scores, order, spans, leaves, values):
 
 @kernel
 def add_by_leaf(scores, rows, leaf, values):
-    """scores[rows[j]] += values[leaf[j]]."""
-    # IN: rows (r,) int32; leaf (r,) int32; values (l, K) float64
-    # OUT: scores (n, K) float64
+    """Add values[leaf[j]] to scores[rows[j]]."""
+    # IN: rows, leaf (r,) int32; values (leaves, K) float64
+    # OUT: scores (n, K) float
     for j in range(rows.shape[0]):
         f = scores[rows[j]]
         v = values[leaf[j]]

@@ -1,4 +1,4 @@
-"""The game for the 0-1 loss: scores count votes."""
+"""The game for the 0-1 loss, in which the scores of a row count the votes for each class."""
 
 import numpy as np
 
@@ -8,9 +8,10 @@ from distboost.kernels.margin import times
 
 @kernel
 def vote_gains(costs, labels, weights, order, factor, weight_factor, out):
-    """out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1, then the row's weight: see `margin.residuals`."""
-    # IN: costs (len(order), K) float64 in [0, 1]
-    # OUT: out (n, C) int64
+    """Set out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1 and the sample weight, as `margin.residuals` does."""
+    # IN: costs (r, K) float64, in [0, 1]; labels (n,) int32; weights (n,) float64; order (r,) int32
+    # OUT: out (n, channels) int64, in units of 1/factor, the sample weight in units of 1/weight_factor;
+    #      channels > K, or > K + 1 with the sample weight
     n_classes = costs.shape[1]
     for j in range(order.shape[0]):
         i = order[j]
@@ -24,11 +25,12 @@ def vote_gains(costs, labels, weights, order, factor, weight_factor, out):
 
 @kernel
 def vote_risk(scores, labels, weights, factor, error_factor, out):
-    """Add the weights of misclassified rows to out[0], in units of 1/error_factor, and to out[1], in units of 1/factor.
+    """Add the sample weights of misclassified rows to out[0] and out[1].
 
-    The prediction is the first class with the most votes. In out[1], a tie is an error, too.
+    The predicted class is the first of those with the most votes. In out[1], a tie is an error too.
     """
-    # OUT: out (2,) int64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64
+    # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of 1/factor
     for i in range(scores.shape[0]):
         if weights[i] == 0.0:
             continue

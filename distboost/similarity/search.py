@@ -26,7 +26,7 @@ from distboost.rows.reduced import Best
 from distboost.similarity.sums import Correlations, Isolation, Surroundings, Trials
 from distboost.weights.codes import CodeWeights, ColumnSums
 
-# Bytes that a search keeps of each row beside its weights and values: v, distance and similarity (float64), drop (int32).
+# Bytes that a search keeps of each row, besides its weights and values: v, distance and similarity (float64), drop (int32).
 SEARCH_BYTES = 3 * 8 + 4
 
 _ROOT = np.zeros(1, np.int64)  # all rows in use are in one leaf
@@ -38,7 +38,8 @@ NOISE = 2.0**-46
 # for the rows of all classes but one.
 ZERO = 2.0**-40
 
-# From the sums of `Trials` for one similarity, (PIECES, K, TERMS): each class's best step (K,) and its loss after it (K,).
+# Computes each class's best step and the loss after it, both (K,) float64, from the sums of `Trials` for one similarity,
+# (PIECES, K, TERMS) float64.
 Steps = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
@@ -49,7 +50,7 @@ class Similarity(NamedTuple):
     ----------
     kind : int
         CONSTANT, ONE_POINT or TWO_POINT.
-    anchors : ndarray of shape (2, n_features)
+    anchors : ndarray of shape (2, n_features), float64
         The points; a point that the kind does not use is 0.
     tau : float
         The squared distance at which a one-point similarity is 0; 0 for the other kinds.
@@ -75,7 +76,7 @@ class Similarity(NamedTuple):
         return cls(TWO_POINT, np.stack([x, z]), 0.0, sign)
 
     def step(self, values: np.ndarray, partitioned: bool = True) -> SimilarityStep:
-        """The step that adds this similarity times `values` (1, n_scores)."""
+        """Return the step that adds this similarity, times `values`, (1, n_scores) float64, to the scores."""
         return SimilarityStep(arrays_of([self]), self.sign, values)
 
 
@@ -89,7 +90,7 @@ def arrays_of(similarities: Sequence[Similarity]) -> SimilarityArrays:
 
 
 class SimilarityStep(NamedTuple):
-    """Adds values[0] f(x) to the scores, or values[0] sign f(x); `values` is (1, n_scores)."""
+    """Adds values[0] f(x), or values[0] sign f(x) if `sign`, to the scores; `values` is (1, n_scores) float64."""
 
     arrays: SimilarityArrays
     sign: bool
@@ -101,7 +102,7 @@ class SimilarityStep(NamedTuple):
 
 
 class SimilaritySearch:
-    """One round's search: 3 passes over the rows, then one for each two-point similarity tried, at least one.
+    """Searches for a round's similarity, in 3 passes over the rows and one more for each two-point similarity, at least one.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ class SimilaritySearch:
         self.best: tuple[Similarity, np.ndarray] | None = None
 
     def __call__(self, two_point: bool, max_candidates: int | None) -> tuple[Similarity, np.ndarray] | None:
-        """The similarity of least loss and each class's step (K,), or None if no similarity lowers the loss."""
+        """Return the similarity of least loss and each class's step, (K,) float64, or None if no similarity lowers the loss."""
         products, N, P = self._correlations()
         self.loss = float((self.units * (N + P)).sum()) * (1 - NOISE)
         # 0. The constant.
@@ -151,13 +152,13 @@ class SimilaritySearch:
         return self.best
 
     def _correlations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """sum_n u_n u_n' (K, K), N (K,) and P (K,), each column in its own unit."""
+        """Return sum_n u_n u_n', (K, K), and N and P, (K,), all float64 with each column in its own unit."""
         sums, _, _ = self.rows.reduce(Correlations(self.weighting, self.shifts), _ROOT)
         lower, (N, P) = np.tril(sums[:-2]), sums[-2:]
         return lower + np.tril(lower, -1).T, N, P
 
     def _isolated(self, products: np.ndarray, N: np.ndarray, P: np.ndarray) -> Surroundings | None:
-        """The reduction that measures the surroundings of the row to isolate; None if there are no rows."""
+        """Return the reduction that measures the surroundings of the row to isolate; None if there are no rows."""
         # Eq. 7: u_n = w_n / sqrt(sum_n w_n), class by class. The factors N and sqrt(lambda) do not change the sign of v.
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(N + P > 0, np.sqrt(self.units / (N + P)), 0.0)
@@ -198,12 +199,12 @@ class SimilaritySearch:
 
 
 def largest_sums(n_classes: int) -> int:
-    """The most numbers in one reduction of a search: the correlations, or the sums of two similarities."""
+    """Return the most numbers in one reduction of a search: the correlations, or the sums of two similarities."""
     return n_classes * max(n_classes + 2, 2 * PIECES * TERMS)
 
 
 def _sums_of_constant(N: np.ndarray, P: np.ndarray) -> np.ndarray:
-    """The sums of `Trials` for f = 1: N lies at the upper end of the last piece, P at the lower end of the first."""
+    """Return the sums of `Trials` for f = 1: N is at the upper end of the last piece, P at the lower end of the first."""
     S = np.zeros((PIECES, len(N), TERMS))
     S[0] = P[:, None] * (-1.0) ** np.arange(TERMS)
     S[-1] = N[:, None]

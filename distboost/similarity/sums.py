@@ -41,7 +41,7 @@ class Correlations(Reduction):
 
 @dataclass(frozen=True)
 class Isolation(Reduction):
-    """The row to isolate: separating it from all others lowers the loss most.
+    """Finds the row to isolate, whose separation from all others lowers the loss most.
 
     The key of the best row is half the loss afterwards. The maxima are those of v and of -v over all rows, where
     v[i] = <projection, u[i]>.
@@ -77,7 +77,7 @@ class Isolation(Reduction):
 
 @dataclass(frozen=True)
 class Surroundings(Reduction):
-    """The best row is the row of the other binary class that is nearest to the anchor.
+    """Finds the row of the other binary class that is nearest to the anchor: the best row.
 
     The maximum is minus the squared distance to the nearest row of either binary class. Rows at the anchor itself do not count.
 
@@ -155,7 +155,7 @@ class Trials(Reduction):
 
 
 def _grid_factors(scale: Scale) -> tuple[float, float]:
-    """(factor, sum_factor): weights are multiples of 1/factor, their sums are integers in units of 1 / (factor sum_factor)."""
+    """Return (factor, sum_factor): weights are multiples of 1/factor, their sums integers in units of 1 / (factor sum_factor)."""
     bits = min(scale.bits, GRID_BITS)
     return float(2**bits), float(2 ** (scale.bits - bits))
 
@@ -167,7 +167,7 @@ def _values(block: BlockRows) -> np.ndarray:
 
 
 def _search_state(block: BlockRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """v, the squared distances from the anchor, and the drop by which each row left the search: three arrays (n,)."""
+    """Return v and the squared distances from the anchor, (n,) float64, and the drop that removed each row, (n,) int32."""
     shape = (block.n_rows,)
     return (
         block.kept("binarized"),
@@ -177,7 +177,7 @@ def _search_state(block: BlockRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _best(block: BlockRows, row: int, key: float, v: np.ndarray) -> Best | None:
-    """A row of the block with its coordinates (D,) and its v; None if `row` is below 0."""
+    """Return a row of the block with its coordinates, (D,) float64, and its v; None if `row` is below 0."""
     if row < 0:
         return None
     return Best(float(key), block.first + int(row), (_values(block)[row].copy(), float(v[row])))

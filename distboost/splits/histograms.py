@@ -1,4 +1,4 @@
-"""The memory of histograms."""
+"""The memory that holds the histograms of nodes."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import numpy as np
 
 from distboost.kernels import simd
 
-LARGEST_POOL = 2**29  # bytes of histograms that are allocated at once
+LARGEST_POOL = 2**29  # bytes: the most that is allocated for histograms at once
 
 
 class Histograms:
     """Node histograms: int64 sums of shape (total bins, channels) in reusable slots.
 
-    Bins of all features are concatenated; feature d has `n_bins[d]` bins and one for missing values. There are slots for `most`
-    nodes. If these would take more than LARGEST_POOL, there are fewer slots at first, and more when they are needed.
+    The bins of all features are concatenated; feature d has `n_bins[d]` bins and one for missing values. There are slots for
+    `most` nodes. If these would take more than LARGEST_POOL, fewer slots are allocated at first, and more when they are needed.
+
+    Parameters
+    ----------
+    n_bins : ndarray of shape (D,), int64
+        Bins per feature, without the bin for missing values.
+    n_channels : int
+        Numbers per bin: the sums, the row count and, if it is summed, the sample weight.
+    most : int, default=1
+        The largest number of nodes that have histograms at the same time.
     """
 
     def __init__(self, n_bins: np.ndarray, n_channels: int, most: int = 1):
         self.n_used = n_channels
         self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
         shape = int(self.offsets[-1]), simd.padded(self.n_used)
-        # The system provides memory only when it is written to, but it limits the size of an allocation.
+        # The system provides memory only when it is first written to, but it may refuse a very large allocation.
         size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
         self.pool = np.empty((size, *shape), np.int64)
         self._free = list(reversed(range(size)))
@@ -29,8 +38,8 @@ class Histograms:
         """Return n free slots. Their content is arbitrary."""
         lacking = n - len(self._free)
         if lacking > 0:
-            # In place: the old slots and a copy of them would take twice the memory. Threads that are done may still refer to the
-            # array, which stays the same object. No view of it lives from one question to the next.
+            # Resize in place: a copy would take twice the memory. `refcheck` would refuse, because threads that have finished may
+            # still refer to the array. They do no harm: it stays the same object, and no view of it outlives a question.
             size = len(self.pool)
             self.pool.resize((size + lacking, *self.pool.shape[1:]), refcheck=False)
             self._free.extend(reversed(range(size, size + lacking)))

@@ -14,7 +14,7 @@ from distboost.threads import Threads
 
 
 class Candidates(NamedTuple):
-    """The best split of each of m nodes; its gain is 0 if there is none."""
+    """The best split of each of m nodes; the gain is 0 if a node has none."""
 
     gain: np.ndarray  # (m,) float64
     value: np.ndarray  # (m,) float64: the value of both children together
@@ -26,13 +26,13 @@ class Candidates(NamedTuple):
 
     @classmethod
     def none(cls, m: int) -> Candidates:
-        """Return m nodes without a split."""
+        """Return the candidates of m nodes that have no split yet."""
         gain, value = np.zeros((2, m))
         feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
         return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)
 
     def keep_better(self, other: Candidates) -> None:
-        """Replace the splits for which `other`, of later features, has a larger value. Ties go to the earlier feature."""
+        """Replace the splits for which `other`, of later features, has a larger value. Ties keep the earlier feature."""
         better = (other.gain > 0) & ((self.gain == 0) | (other.value > self.value))
         for mine, theirs in zip(self, other, strict=True):
             mine[better] = theirs[better]
@@ -51,7 +51,30 @@ def search(
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
 ) -> Candidates:
-    """Return the best splits of the nodes in the slots `built`, then of their siblings, which replace the `parents`."""
+    """Return the best splits of the nodes in the slots `built`, then those of their siblings.
+
+    Parameters
+    ----------
+    histograms : Histograms
+    built : list of int
+        The slots of nodes that have their own histograms.
+    parents : list of int
+        The slots of the parents of these nodes, or none. The sibling's histogram replaces the parent's there.
+    features : ndarray of shape (f,), int64
+        The features to search, ascending.
+    n_sums : int
+        Channels of a histogram that hold sums of the statistic.
+    gain : Gain
+    min_rows : int
+        Rows that each side of a split must have.
+    min_weight : int
+        Weight that each side of a split must have, in the units of the histograms.
+    weighted : bool
+        Whether the histograms sum sample weights; otherwise each row has weight 1.
+    threads : Threads
+    context : ndarray of shape (2, k), float64
+        What a gain must know beside the sums of a split.
+    """
     slots = np.array([*built, *parents], np.int64)
     best_splits = best_splits_by(gain)
 

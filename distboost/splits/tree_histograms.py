@@ -57,7 +57,7 @@ class TreeHistograms:
         return self.slots[0]
 
     def init_root(self, rules: SplitRules) -> np.ndarray:
-        """Return the sums over the root's histogram, which has been filled, (n_channels,) int64."""
+        """Accept the rules of the search; return the sums over the rows in the root's histogram, (n_channels,) int64."""
         histograms, d = self.histograms, self._features[0]
         first, stop = histograms.offsets[d], histograms.offsets[d + 1]
         sums: np.ndarray = histograms.pool[self.slots[0], first:stop, : histograms.n_used].sum(axis=0)
