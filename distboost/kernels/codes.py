@@ -1,6 +1,6 @@
 """Weights of rows in several binary problems, one for each of the C columns of a code: w[i, c] = exp(-code[y_i, c] F[i, c]).
 
-Every kernel divides w by `exp(shift)`, rounds it to a multiple of `1 / factor`, then multiplies it by the sample weight, as in
+Every kernel divides w by `exp(shift)`, rounds it to a multiple of `1 / factor`, then multiplies it by the row weight, as in
 `margin`.
 """
 
@@ -13,7 +13,7 @@ from distboost.kernels.margin import times
 
 @inlined
 def column_weights(scores, code, shift, factor, w):
-    """Set w[c] = exp(-code[c] F[c] - shift), rounded to whole units of 1/factor."""
+    """Set w[c] = exp(-code[c] F[c] - shift), rounded to integers in units of 1/factor."""
     # IN: scores (C,) float; code (C,) float64 of -1 and +1
     # OUT: w (C,) float64
     for c in range(scores.shape[0]):
@@ -22,13 +22,13 @@ def column_weights(scores, code, shift, factor, w):
 
 @kernel
 def code_sides(scores, labels, weights, order, code, shift, factor, weight_factor, out):
-    """Set out[i] = (N, P, 1, sample weight) for the rows in `order`: N[c] = w[i, c] if code[y_i, c] is -1, P[c] = w[i, c] if +1.
+    """Set out[i] = (N, P, 1, row weight) for the rows in `order`: N[c] = w[i, c] if code[y_i, c] is -1, P[c] = w[i, c] if +1.
 
-    The other number of N[c] and P[c] is 0. If weight_factor is 0, the sample weight is left out.
+    The other number of N[c] and P[c] is 0. If weight_factor is 0, the row weight is left out.
     """
     # IN: scores (n, C) float; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K, C) float64 of -1 and +1
-    # OUT: out (n, channels) int32, or int64 if wide: N and P in units of 1/factor, the sample weight in units of
-    #      1/weight_factor; channels > 2 C, or > 2 C + 1 with the sample weight
+    # OUT: out (n, channels) int32, or int64 if wide: N and P in units of 1/factor, the row weight in units of
+    #      1/weight_factor; channels > 2 C, or > 2 C + 1 with the row weight
     n_columns = code.shape[1]
     w = np.empty(n_columns)
     for j in range(order.shape[0]):
@@ -61,7 +61,7 @@ def two_classes(scores, labels, code, column, out, sides):
 
 @kernel
 def code_risk(scores, labels, weights, code, decode, shifts, factor, error_factor, out, largest):
-    """Add the sample weights of misclassified rows to out[0], and the weights w[i, c] to out[1 + c].
+    """Add the row weights of misclassified rows to out[0], and the weights w[i, c] to out[1 + c].
 
     largest[c] is raised to the largest w[i, c]. The predicted class is the one with the largest ``decode @ F[i]``; if `decode`
     is empty, the one with the largest score. Ties go to the first class.

@@ -60,7 +60,7 @@ def digest_of(bins, values, labels, weights, first: int) -> tuple[int, int]:
         Raw values, if the rows have them.
     labels : ndarray of shape (n,), int32
     weights : ndarray of shape (n,), float64
-        Sample weights.
+        Row weights.
     first : int
         The global number of the first row.
     """

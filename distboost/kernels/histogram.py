@@ -1,7 +1,7 @@
 """Sums of row statistics by node, feature and bin. Boosting spends most of its time here.
 
 The bins of all features are concatenated: feature d has the bins `offsets[d]:offsets[d + 1]`, the last of which is for missing
-values. A bin has one channel for each sum, then one that counts rows, then one that sums sample weights if these are in use.
+values. A bin has one channel for each sum, then one that counts rows, then one that sums row weights if these are in use.
 """
 
 import numpy as np
@@ -73,7 +73,7 @@ def class_histogram(
 ):  # fmt: skip
     """Add statistics[i] to pool[slots[m], offsets[d] + bins[i, d], y_i]: statistics of one number per row, summed by class.
 
-    Channel `count` counts rows. Channel `count + 1` sums sample weights, in units of 1/weight_factor, unless weight_factor is 0.
+    Channel `count` counts rows. Channel `count + 1` sums row weights, in units of 1/weight_factor, unless weight_factor is 0.
     """
     # IN: labels (n,) int32; statistics (n,) int64, in units of 1/factor; weights (n,) float64; the rest as in dense_histogram
     # OUT: pool (slots, total bins, channels) int64, in the units of the statistics

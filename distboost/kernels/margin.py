@@ -1,7 +1,7 @@
 """Weights of rows from their margins: e[i, k] = exp(-s (F[i, y_i] - F[i, k])) for k != y_i, and e[i, y_i] = 0.
 
 A link turns e into the weight u of a loss. Every kernel divides u by `exp(shift)`, so that the weights of a row sum to at most 1,
-and rounds it to a multiple of `1 / factor`: the sums over rows are then integers, and exact. The kernel multiplies by the sample
+and rounds it to a multiple of `1 / factor`: the sums over rows are then integers, and exact. The kernel multiplies by the row
 weight after the rounding, so that a row of integer weight w counts exactly like w rows.
 """
 
@@ -25,7 +25,7 @@ def times(weight, q):
 
 @inlined
 def margin_weights(scores, y, s, link, shift, factor, u):
-    """Set u[k] to the row's weights times exp(-shift), rounded to whole units of 1/factor; u[y] = 0."""
+    """Set u[k] to the weights of a row of class y times exp(-shift), rounded to integers in units of 1/factor; u[y] = 0."""
     # IN: scores (K,) float
     # OUT: u (K,) float64
     own = scores[y]
@@ -42,7 +42,7 @@ def margin_weights(scores, y, s, link, shift, factor, u):
 
 @kernel
 def linked_weights(scores, y, s, link, u):
-    """Set u[k] to the row's weights by the logistic or softmax link, u[y] = 0; return the row's loss.
+    """Set u[k] to the weights of a row of class y by the logistic or softmax link, u[y] = 0; return the row's loss.
 
     No exponential exceeds 1, so that none overflows.
     """
@@ -75,13 +75,13 @@ def linked_weights(scores, y, s, link, u):
 
 @kernel
 def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_factor, out):
-    """Set out[i] = (V[i, 0], ..., V[i, K-1], 1, sample weight): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for k != y_i.
+    """Set out[i] = (V[i, 0], ..., V[i, K-1], 1, row weight): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for k != y_i.
 
-    If weight_factor is 0, the sample weight is left out. Return the sum of all u[i, k], an integer in units of 1/factor.
+    If weight_factor is 0, the row weight is left out. Return the sum of all u[i, k], an integer in units of 1/factor.
     """
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32: the rows in use; 0 <= own <= 1
-    # OUT: out (n, channels) int32, or int64 if wide: V in units of 1/factor, the sample weight in units of 1/weight_factor;
-    #      channels > K, or > K + 1 with the sample weight
+    # OUT: out (n, channels) int32, or int64 if wide: V in units of 1/factor, the row weight in units of 1/weight_factor;
+    #      channels > K, or > K + 1 with the row weight
     n_classes = scores.shape[1]
     u = np.empty(n_classes)
     of_all = np.int64(0)
@@ -105,7 +105,7 @@ def residuals(scores, labels, weights, order, s, link, own, shift, factor, weigh
 
 @kernel
 def projected_residuals(scores, labels, weights, order, s, link, code, shift, factor, weight_factor, out):
-    """Set out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, sample weight); if weight_factor is 0, leave the last out."""
+    """Set out[i] = (sum_k (code[y_i] - code[k]) u[i, k] / 2, 1, row weight); if weight_factor is 0, leave the last out."""
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K,) float64, between -1 and 1
     # OUT: out (n, channels) int32, or int64 if wide, in the units of `residuals`
     n_classes = scores.shape[1]
@@ -167,11 +167,11 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
     """Add up the risk's slope along a tree's leaf values, after a step: the terms that fall with the step, and those that rise.
 
     Let v be the values of the row's leaf, D the largest difference v[k] - v[y] of any leaf, d = (v[k] - v[y_i]) / D, and
-    a = s step D. Over rows and classes, the sums are
+    a = s step D. Each row i and class k adds
 
-    * where d < 0: out[0] of e[i, k] |d| exp(a d), out[1] of e[i, k] d^2 exp(a d);
-    * where d > 0: out[2] of e[i, k] d exp(a (d - 1)), out[3] of e[i, k] d^2 exp(a (d - 1));
-    * where d = 0: out[4] of e[i, k].
+    * if d < 0: e[i, k] |d| exp(a d) to out[0], and e[i, k] d^2 exp(a d) to out[1];
+    * if d > 0: e[i, k] d exp(a (d - 1)) to out[2], and e[i, k] d^2 exp(a (d - 1)) to out[3];
+    * if d = 0: e[i, k] to out[4].
 
     No term exceeds e[i, k], so that no sum overflows.
     """
@@ -240,7 +240,7 @@ def table_sides(T, values, s, step, out):
 
 @kernel
 def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
-    """Add the sample weights of misclassified rows to out[0], and sum_k e[i, k] of all rows to out[1].
+    """Add the row weights of misclassified rows to out[0], and sum_k e[i, k] of all rows to out[1].
 
     largest[0] is raised to the largest sum_k e[i, k] of one row. The predicted class is the one with the largest score; ties go
     to the first class.
@@ -271,7 +271,7 @@ def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
 
 @kernel
 def link_risk(scores, labels, weights, s, link, shifts, factor, error_factor, out, largest):
-    """Do what `risk` does, for the other links: out[1] is the loss of all rows.
+    """Do what `risk` does, for the other links: the loss of each row is added to out[1].
 
     largest[0] is raised to the largest sum_k u[i, k] of one row, largest[1] to the largest loss of one row.
     """

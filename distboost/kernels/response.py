@@ -1,6 +1,6 @@
 """Weights that depend only on the score of a row's class: w_i = exp(-s F[i, y_i]). GAMBLE uses s = 1 / (K - 1).
 
-Every kernel divides w_i by `exp(shift)`, rounds it to a multiple of `1 / factor`, then multiplies it by the sample weight, as in
+Every kernel divides w_i by `exp(shift)`, rounds it to a multiple of `1 / factor`, then multiplies it by the row weight, as in
 `margin`. Weights may differ by many orders of magnitude. Where this matters, they are summed in *windows*: window b holds the
 weights between 2^-(WINDOW (b + 1)) and 2^-(WINDOW b), which are multiplied by 2^(WINDOW b) before they are rounded.
 """
@@ -18,7 +18,7 @@ LN2 = 0.6931471805599453
 
 @kernel
 def response_weights(scores, labels, weights, order, s, shift, factor, out):
-    """Set out[i] = exp(-s F[i, y_i] - shift), times the sample weight, for the rows in `order`."""
+    """Set out[i] = exp(-s F[i, y_i] - shift), times the row weight, for the rows in `order`."""
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32
     # OUT: out (n,) int64, in units of 1/factor
     for j in range(order.shape[0]):
@@ -54,7 +54,7 @@ def class_sums(scores, labels, weights, order, spans, leaves, s, shift, factor, 
 
 @kernel
 def response_risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
-    """Add the sample weights of misclassified rows to out[0], as `margin.risk` does, and w_i to out[1 + b] for its window b.
+    """Add the row weights of misclassified rows to out[0], as `margin.risk` does, and w_i to out[1 + b] for its window b.
 
     largest[0] is raised to the largest exponent -s F[i, y_i] - shift.
     """

@@ -27,7 +27,7 @@ PIECES, TERMS = 8, 16
 _NODES = np.array([math.cos(math.pi * (p + 0.5) / TERMS) for p in range(TERMS)])
 _COSINES = np.array([[math.cos(math.pi * m * (p + 0.5) / TERMS) for p in range(TERMS)] for m in range(TERMS)])
 
-# Numbers are rounded to multiples of 2^-GRID_BITS, then added as floats over tiles of rows whose sample weights sum to at most
+# Numbers are rounded to multiples of 2^-GRID_BITS, then added as floats over tiles of rows whose row weights sum to at most
 # _TILE. In units of 2^-GRID_BITS these sums stay below 2^53, so that they are exact.
 GRID_BITS = 45
 _TILE = 2.0**8

@@ -27,7 +27,7 @@ class Thresholds(NamedTuple):
     right: np.ndarray  # (WIDEST, channels) float64: the sums on the right
     last_bin: np.ndarray  # (WIDEST,) int64: the last bin that goes left
     rows: np.ndarray  # (WIDEST,) int64: the number of rows on the left
-    weights: np.ndarray  # (WIDEST,) int64: the sum of their sample weights
+    weights: np.ndarray  # (WIDEST,) int64: the sum of their row weights
 
 
 @kernel
@@ -65,10 +65,10 @@ def _best_splits(
     come later, in prediction, go to the heavier side.
     """
     # IN: slots (m,) int64: a node each; features (f,) int64: those to search; offsets (D + 1,) int64; context (2, k) float64
-    # OUT: pool (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their sample weight if `weighted`;
+    # OUT: pool (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their row weights if `weighted`;
     #      out: Candidates
     gain, value, feature, split_bin, missing_left, n_left, n_right = out
-    # If sample weights are not summed, each row has weight 1.
+    # If row weights are not summed, each row has weight 1.
     weight_channel = n_sums + weighted
     n_channels = pool.shape[2]
     P, L = np.zeros((1, n_channels), np.int64), np.zeros((1, n_channels), np.int64)

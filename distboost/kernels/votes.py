@@ -8,10 +8,10 @@ from distboost.kernels.margin import times
 
 @kernel
 def vote_gains(costs, labels, weights, order, factor, weight_factor, out):
-    """Set out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1 and the sample weight, as `margin.residuals` does."""
+    """Set out[i, k] = costs[j, y_i] - costs[j, k] for i = order[j], then 1 and the row weight, as `margin.residuals` does."""
     # IN: costs (r, K) float64, in [0, 1]; labels (n,) int32; weights (n,) float64; order (r,) int32
-    # OUT: out (n, channels) int64, in units of 1/factor, the sample weight in units of 1/weight_factor;
-    #      channels > K, or > K + 1 with the sample weight
+    # OUT: out (n, channels) int64, in units of 1/factor, the row weight in units of 1/weight_factor;
+    #      channels > K, or > K + 1 with the row weight
     n_classes = costs.shape[1]
     for j in range(order.shape[0]):
         i = order[j]
@@ -25,7 +25,7 @@ def vote_gains(costs, labels, weights, order, factor, weight_factor, out):
 
 @kernel
 def vote_risk(scores, labels, weights, factor, error_factor, out):
-    """Add the sample weights of misclassified rows to out[0] and out[1].
+    """Add the row weights of misclassified rows to out[0] and out[1].
 
     The predicted class is the first of those with the most votes. In out[1], a tie is an error too.
     """

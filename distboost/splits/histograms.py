@@ -20,7 +20,7 @@ class Histograms:
     n_bins : ndarray of shape (D,), int64
         Bins per feature, without the bin for missing values.
     n_channels : int
-        Numbers per bin: the sums, the row count and, if it is summed, the sample weight.
+        Numbers per bin: the sums, the row count and, if they are summed, the row weights.
     most : int, default=1
         The largest number of nodes that have histograms at the same time.
     """

@@ -70,7 +70,7 @@ def search(
     min_weight : int
         Weight that each side of a split must have, in the units of the histograms.
     weighted : bool
-        Whether the histograms sum sample weights; otherwise each row has weight 1.
+        Whether the histograms sum row weights; otherwise each row has weight 1.
     threads : Threads
     context : ndarray of shape (2, k), float64
         What a gain must know beside the sums of a split.
