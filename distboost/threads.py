@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -11,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from dask.system import cpu_count
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,13 +33,15 @@ class _SingleBlas:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_open = 0
-        self._limits: threadpool_limits | None = None
+        self._limits: Any = None
+        self._found: ThreadpoolController | None = None
+        self._n_modules = 0
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             if self._limits is None:
-                self._limits = threadpool_limits(1, "blas")
+                self._limits = self._libraries().limit(limits=1, user_api="blas")
             self._n_open += 1
         try:
             yield
@@ -48,6 +51,12 @@ class _SingleBlas:
                 if not self._n_open:
                     self._limits.restore_original_limits()
                     self._limits = None
+
+    def _libraries(self) -> ThreadpoolController:
+        """The BLAS libraries of this process. A search takes 10 ms; it is repeated if imported modules may have loaded more."""
+        if self._found is None or self._n_modules != len(sys.modules):
+            self._found, self._n_modules = ThreadpoolController(), len(sys.modules)
+        return self._found
 
 
 single_blas = _SingleBlas()

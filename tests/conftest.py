@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -25,11 +24,12 @@ os.environ.update({f"DASK_DISTRIBUTED__{name}": value for name, value in IDLE.it
 
 import dask  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
+from distributed.utils import get_mp_context  # noqa: E402
 
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
 # threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
-multiprocessing.get_context("forkserver").set_forkserver_preload(["tests.warm"])
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+get_mp_context().set_forkserver_preload(["tests.warm"])  # only after Dask has set its own: it does that once
 
 # The same examples on every run, and none kept on disk.
 settings.register_profile("distboost", database=None, deadline=None, derandomize=True, max_examples=60)
