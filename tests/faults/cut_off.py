@@ -70,6 +70,7 @@ class Apart(Workers):
 def main(folder: Path) -> None:
     logging.basicConfig(filename=folder / "log", level=logging.WARNING)
     ingest.BLOCK_ROWS = BLOCK
+    FORKS.set_forkserver_preload(["tests.warm"])
     data = Data(folder)
     workers = Apart(folder)
     workers.restore(3)
