@@ -25,7 +25,7 @@ def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
 
 
 def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
-    """X, which must have two dimensions, as a C-contiguous array of float32 or float64."""
+    """X, which must have two dimensions, as a read-only C-contiguous array of float32 or float64."""
     if X.ndim != 2:
         raise DataError(
             f"{place} has {X.ndim} dimensions, expected 2: (rows, features). Reshape your data, for one feature "
@@ -40,7 +40,9 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
             raise DataError(
                 f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
             ) from error
-    return np.ascontiguousarray(X)
+    X = np.ascontiguousarray(X)[:]
+    X.flags.writeable = False  # kernels are compiled for read-only arrays alone
+    return X
 
 
 def infinite_value(place: str, row: int, column: int, value: float) -> DataError:

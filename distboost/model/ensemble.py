@@ -130,6 +130,9 @@ class Ensemble(ABC):
         F = np.zeros((len(X), self.n_scores)) if scores is None else scores
         begin, end = first * self.per_round, (len(self) if last is None else last) * self.per_round
 
+        X = X[:]
+        X.flags.writeable = False  # kernels are compiled for read-only arrays alone
+
         def add(start: int) -> None:
             rows = slice(start, start + _ROWS_AT_ONCE)
             add_learners(X[rows], begin, end, F[rows])

@@ -167,8 +167,9 @@ class Statistic(ABC):
         pool : ndarray of shape (slots, bins, channels), int64
             The histograms to which the vectors are added.
         """
+        start, stop = np.ascontiguousarray(spans.T)
         histogram.dense_histogram(
-            block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("statistics"), features, offsets, slots, pool
+            block.bins, block.order, start, stop, block.kept("statistics"), features, offsets, slots, pool
         )  # fmt: skip
 
 

@@ -95,7 +95,7 @@ class CodeSides(Statistic):
     """(N, P), 2 C numbers: w[i, c] is in N[c] if the code of the row's class is -1 in column c, in P[c] if it is +1."""
 
     weighting: CodeWeights
-    wide: bool = True
+    wide: bool = field(default=True, init=False)
 
     def n_sums(self, n_classes: int) -> int:
         return 2 * self.weighting.n_columns
@@ -141,8 +141,9 @@ class ColumnSides(Statistic):
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> None:
+        start, stop = np.ascontiguousarray(spans.T)
         histogram.class_histogram(
-            block.bins, block.order, spans[:, 0], spans[:, 1], block.kept("sides"),
+            block.bins, block.order, start, stop, block.kept("sides"),
             block.kept("class statistics"), block.weights, weight_factor, 2, features, offsets, slots, pool,
         )  # fmt: skip
 
@@ -173,5 +174,5 @@ def _as_two_classes(block: BlockRows, code: np.ndarray, column: int) -> tuple[np
     """A column as a problem of two classes: scores (n, 2), where the own class has code[y_i] F[i, column], and classes (n,)."""
     scores = np.empty((block.n_rows, 2))
     sides = block.buffer("sides", (block.n_rows,), np.int32, overwrite=True)
-    codes.two_classes(block.scores, block.labels, code, column, scores, sides)
+    codes.two_classes(block.scores, block.labels, np.ascontiguousarray(code), column, scores, sides)
     return scores, sides

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -108,7 +108,7 @@ class ProjectedResiduals(Statistic):
 
     weighting: MarginWeights
     code: np.ndarray
-    wide: bool = True
+    wide: bool = field(default=True, init=False)
 
     def n_sums(self, n_classes: int) -> int:
         return 1
@@ -116,8 +116,8 @@ class ProjectedResiduals(Statistic):
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
         out = self.buffer(block, weight_factor)
         margin.projected_residuals(
-            block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.code,
-            scale.shift, scale.factor, weight_factor, out,
+            block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link,
+            np.ascontiguousarray(self.code), scale.shift, scale.factor, weight_factor, out,
         )  # fmt: skip
 
 

@@ -79,8 +79,9 @@ class ClassWeights(Statistic):
         slots: np.ndarray,
         pool: np.ndarray,
     ) -> None:
+        start, stop = np.ascontiguousarray(spans.T)
         histogram.class_histogram(
-            block.bins, block.order, spans[:, 0], spans[:, 1], block.labels, block.kept("class statistics"),
+            block.bins, block.order, start, stop, block.labels, block.kept("class statistics"),
             block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,
         )  # fmt: skip
 

@@ -37,8 +37,8 @@ def time_histogram(job: dict, mark: Any) -> None:
 def run_pass(bins: np.ndarray, order: np.ndarray, statistics: np.ndarray, threads: Threads) -> None:
     """The histogram of all rows, as one node, in as many sums as there are threads."""
     n_rows, n_features = bins.shape
-    offsets = np.arange(0, (n_features + 1) * N_BINS, N_BINS, dtype=np.int32)
-    features, slots = np.arange(n_features, dtype=np.int32), np.zeros(1, np.int32)
+    offsets = np.arange(0, (n_features + 1) * N_BINS, N_BINS)
+    features, slots = np.arange(n_features), np.zeros(1, np.int64)
     size = max(1024, BLOCK_BYTES // n_features)
 
     def add(number: int) -> None:

@@ -40,6 +40,13 @@ def exp(x):
     return out.reshape(x.shape)
 
 
+def read_only(X):
+    """What the library gives to kernels that read the user's numbers: they are compiled for these types."""
+    X = np.ascontiguousarray(X)[:]
+    X.flags.writeable = False
+    return X
+
+
 def times(weight, q):
     """weight * q as an integer; exact for a whole weight."""
     return int(weight) * int(q) if weight == int(weight) else round(float(weight) * float(q))

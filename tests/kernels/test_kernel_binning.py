@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from distboost.kernels import binning
+from tests.kernels.cases import read_only
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 FEW = st.sampled_from([-2.5, -1.0, -0.0, 0.0, 5e-324, 1.0, 1.5, 1e308, np.nan])
@@ -23,7 +24,7 @@ def naive_bins(x, edges):
 def bins_of(X, edges):
     out = np.empty(X.shape, np.uint8)
     offsets = np.cumsum([0, *map(len, edges)])
-    binning.bin_rows(X, np.concatenate([np.empty(0), *edges]), offsets, out)
+    binning.bin_rows(read_only(X), np.concatenate([np.empty(0), *edges]), offsets, out)
     return out
 
 
@@ -61,7 +62,7 @@ def distinct(X, weights, limit):
     size = 1 << (2 * limit + 2).bit_length()
     table, used = np.zeros((n_features, size)), np.zeros((n_features, size), bool)
     counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
-    binning.distinct_values(X, weights, limit, table, used, counts, infinite)
+    binning.distinct_values(read_only(X), weights, limit, table, used, counts, infinite)
     return [
         np.sort(t[u]) if c <= limit else None for t, u, c in zip(table, used, counts, strict=True)
     ], infinite

@@ -73,10 +73,9 @@ def test_one_against_all():
 
 
 @pytest.mark.parametrize("unit", [0.0, UNIT])
-@pytest.mark.parametrize(("wide", "bits"), [(True, BITS), (False, 22)])
-def test_code_sides(case, weighting, unit, wide, bits):
-    out, n = prepared(case, CodeSides(weighting, wide), bits, unit), 2 * weighting.n_columns
-    assert out.dtype == (np.int64 if wide else np.int32)
+@pytest.mark.parametrize("bits", [BITS, 22])
+def test_code_sides(case, weighting, unit, bits):
+    out, n = prepared(case, CodeSides(weighting), bits, unit), 2 * weighting.n_columns
     np.testing.assert_array_equal(out[:, :n], naive_sides(case, weighting, bits))
     np.testing.assert_array_equal(out[case.block.order, n], 1)
     if unit:

@@ -151,8 +151,9 @@ def test_histogram_sums_do_not_overflow(dtype, high, low):
     statistics[:, 0], statistics[:, 7] = high, low
     pool = np.zeros((1, 2, 8), np.int64)
     one = np.array([0])
+    start, stop = np.array([[0], [n]], np.int32)
     histogram.dense_histogram(
-        np.ones((n, 1), np.uint8), np.arange(n, dtype=np.int32), one, one + n, statistics, one, np.array([0, 2]), one, pool
+        np.ones((n, 1), np.uint8), np.arange(n, dtype=np.int32), start, stop, statistics, one, np.array([0, 2]), one, pool
     )  # fmt: skip
     assert pool[0, 1, [0, 7]].tolist() == [n * high, n * low]
     assert not pool[0, 0].any()

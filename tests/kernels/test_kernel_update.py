@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import predict, update
+from tests.kernels.cases import read_only
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -64,7 +65,7 @@ def test_add_trees(dtype, first, last):
     values = np.concatenate([np.array(tree["values"], float) for tree in TREES])
     scores = np.zeros((len(X), 2))
     predict.add_trees(
-        X,
+        read_only(X),
         feature.astype(np.int32),
         threshold,
         missing_left,
