@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 2**17  # of a request
-_SERVER = "import sys, tests.programs, tests.warm; tests.programs.serve(int(sys.argv[1]))"
+_SERVER = "import sys, tests.programs, {0}; tests.programs.serve(int(sys.argv[1]))"
 
 
 class Program:
@@ -40,6 +40,8 @@ class Program:
         Variables beside those of this process.
     new_session : bool
         Whether signals for a whole terminal are not for us.
+    imported : str
+        The module of this folder that the process has imported which the program is forked from.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Program:
         stderr: int = subprocess.PIPE,
         environment: Mapping[str, str] | None = None,
         new_session: bool = False,
+        imported: str = "tests.warm",
     ):
         self.returncode: int | None = None
         self._said: dict[Any, str] = {}
@@ -67,7 +70,7 @@ class Program:
         }
         with _LOCK:
             descriptors = [first, second, third, status.fileno()]
-            socket.send_fds(_server(), [json.dumps(request).encode()], descriptors)
+            socket.send_fds(_server(imported), [json.dumps(request).encode()], descriptors)
         status.close()
         for ours, descriptor in ((stdin, first), (stdout, second), (stderr, third)):
             if ours < 0:
@@ -142,11 +145,11 @@ _LOCK = threading.Lock()
 
 
 @cache
-def _server() -> socket.socket:
+def _server(imported: str) -> socket.socket:
     """A connection to it; it ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, str(theirs.fileno())],
+        [sys.executable, "-c", _SERVER.format(imported), str(theirs.fileno())],
         pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd=ROOT, start_new_session=True,
     )  # fmt: skip
     theirs.close()

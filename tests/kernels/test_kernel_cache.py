@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import distboost
+from tests.programs import Program
 
 PACKAGE = Path(distboost.__file__).parent
 TOLD = "compiled kernels cannot be read or kept"
@@ -25,6 +23,14 @@ kernels = [k for k in gc.get_objects() if isinstance(k, Dispatcher) and k.py_fun
 found["loaded"] = sum(sum(k.stats.cache_hits.values()) for k in kernels)
 found["compiled"] = sum(len(k.overloads) for k in kernels) - found["loaded"]
 print(json.dumps(found))
+"""
+# What begins them: the environment counts for modules and for Numba as in a new process.
+_AS_NEW = """
+import os, sys
+import numba
+assert "distboost" not in sys.modules
+sys.path.insert(0, os.environ["PYTHONPATH"])
+numba.config.reload_config()
 """
 FIT = f"""
 import hashlib, sys
@@ -51,15 +57,30 @@ TWO_TYPES = WEIGHTS.replace(
 )  # two kernels to keep
 
 
+def begun(
+    program: str, cache: Path, *arguments: object, package: Path = PACKAGE, stdin: int = subprocess.DEVNULL
+) -> Program:
+    """The program, forked from a process that has imported Numba."""
+    return Program(
+        f"{_AS_NEW}\n{program}", *arguments, imported="tests.warm_numba", stdin=stdin,
+        environment={"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(package.parent)},
+    )  # fmt: skip
+
+
 def run(program: str, cache: Path, *arguments: object, package: Path = PACKAGE) -> tuple[dict, str]:
     """What the program found, and what it said."""
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], cwd=package.parent,
-        capture_output=True, text=True, timeout=100, check=False,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(package.parent)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), done.stderr
+    done = begun(program, cache, *arguments, package=package)
+    out, said = done.communicate(timeout=100)
+    assert done.returncode == 0, said
+    return json.loads(out), said
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A cache with the kernel of weights."""
+    cache = tmp_path_factory.mktemp("kept")
+    assert run(WEIGHTS, cache)[0]["compiled"] == 1
+    return cache
 
 
 @pytest.mark.parametrize(
@@ -95,11 +116,10 @@ def test_an_installation_and_a_home_that_nobody_can_write_to(with_mounts, tmp_pa
     assert "Set NUMBA_CACHE_DIR" in done.stderr
 
 
-def test_a_full_disk(with_mounts, tmp_path):
+def test_a_full_disk(kept, with_mounts, tmp_path):
     """There is room for one kernel of two."""
-    first, cache = tmp_path / "first", tmp_path / "cache"
-    run(TWO_TYPES, first)
-    room = sum(path.stat().st_size for path in first.rglob("*.nb?")) * 3 // 4
+    cache = tmp_path / "cache"
+    room = sum(path.stat().st_size for path in kept.rglob("*.nb?")) * 3 // 2
     cache.mkdir()
     done = with_mounts(
         [f"mount -t tmpfs -o size={room} tmpfs {cache}"],
@@ -114,27 +134,16 @@ def test_a_full_disk(with_mounts, tmp_path):
 
 def test_processes_that_start_together_compile_once(tmp_path):
     """One compiles; the others wait for its code, as the workers of a machine do."""
-    alone, _ = run(WEIGHTS, tmp_path / "alone")
     program = WEIGHTS.replace(_CALL, f"print(flush=True)\ninput()\n{_CALL}")
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
-    pipe = subprocess.PIPE
-    with ExitStack() as stack:
-        processes = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True, env=environment
-                )
-            )
-            for _ in range(3)
-        ]
-        for process in processes:
-            process.stdout.readline()  # it has imported what it needs
-        for process in processes:
-            process.stdin.write("\n")
-            process.stdin.flush()
-        found = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+    processes = [begun(program, tmp_path, stdin=subprocess.PIPE) for _ in range(3)]
+    for process in processes:
+        process.stdout.readline()  # it has imported what it needs
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    found = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
-    assert sum(one["compiled"] for one in found) == alone["compiled"]
+    assert sum(one["compiled"] for one in found) == 1
     assert list(tmp_path.rglob("*.lock")) == []
 
 
@@ -142,14 +151,6 @@ def altered(content: bytes) -> bytes:
     """One bit of the machine code, where unpickling does not notice it."""
     at = content.index(b"\x7fELF") + 100
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A cache with the kernel of weights."""
-    cache = tmp_path_factory.mktemp("kept")
-    run(WEIGHTS, cache)
-    return cache
 
 
 @pytest.mark.parametrize(
