@@ -44,11 +44,25 @@ def recipe(*arguments: object) -> subprocess.CompletedProcess:
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory):
+def made(tmp_path_factory):
     """The folder that the recipe makes."""
-    folder = tmp_path_factory.mktemp("tls") / "certificates"
+    folder = tmp_path_factory.mktemp("made") / "certificates"
     done = recipe(folder, "--name", "node1.example", "--name", "10.0.0.1")
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def authority():
+    """The recipe keeps the key of none."""
+    return Authority()
+
+
+@pytest.fixture(scope="module")
+def tls(authority, tmp_path_factory):
+    """A folder of certificates."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority.issue(folder)
     return folder
 
 
@@ -107,19 +121,21 @@ def train(data, path, *arguments: object) -> tuple:
 # the recipe
 
 
-def test_recipe(tls):
-    assert sorted(path.name for path in tls.iterdir()) == sorted(FILES)  # the authority's key is none of them
-    assert stat.S_IMODE((tls / "key.pem").stat().st_mode) == 0o600
+def test_recipe(made):
+    assert sorted(path.name for path in made.iterdir()) == sorted(
+        FILES
+    )  # the authority's key is none of them
+    assert stat.S_IMODE((made / "key.pem").stat().st_mode) == 0o600
 
 
-def test_certificates_pass_strict_checks(tls):
+def test_certificates_pass_strict_checks(made):
     """As other programs check them, host names included."""
     server, client = (
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
-        ssl.create_default_context(cafile=tls / "ca.pem"),
+        ssl.create_default_context(cafile=made / "ca.pem"),
     )
     client.verify_flags |= ssl.VERIFY_X509_STRICT
-    server.load_cert_chain(tls / "cert.pem", tls / "key.pem")
+    server.load_cert_chain(made / "cert.pem", made / "key.pem")
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(to_client, to_server, server_hostname="10.0.0.1")
     theirs = server.wrap_bio(to_server, to_client, server_side=True)
@@ -199,14 +215,14 @@ def test_resume_from_a_checkpoint(address, tls, data, tmp_path, saved):
     assert path.read_bytes() == saved(trained(data, n_estimators=15))
 
 
-def test_program_that_the_local_cluster_runs(tls):
-    """It needs to know nothing of certificates."""
+def test_program_that_the_local_cluster_runs(made):
+    """It needs to know nothing of certificates, which are those of the recipe."""
     program = (
         "from distributed import Client\n"
         "with Client(timeout=20) as client:\n"
         "    print(client.scheduler.address, client.submit(sum, [1, 2]).result(timeout=20))\n"
     )
-    command = ["-m", "cluster.local", "--workers", "1", "--tls", tls, "--", sys.executable, "-c", program]
+    command = ["-m", "cluster.local", "--workers", "1", "--tls", made, "--", sys.executable, "-c", program]
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         cwd=ROOT,
@@ -255,22 +271,12 @@ def test_nobody_takes_a_client_without_certificate(client, tls):
             greeting(address, tls, certificate=False)
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory):
-    """An authority of which we have the key, and a scheduler of it: (authority, its folder, the scheduler's address)."""
-    authority, folder = Authority(), tmp_path_factory.mktemp("own")
-    authority.issue(folder)
-    with processes(1, n_threads=1, tls=folder) as address:
-        yield authority, folder, address
-
-
 @pytest.mark.parametrize("whose", ["another authority's", "expired", "not yet valid"])
-def test_certificate(whose, own, data, tmp_path):
-    authority, folder, address = own
+def test_certificate(whose, authority, tls, address, data, tmp_path):
     if whose == "another authority's":
         Authority().issue(tmp_path)
         # It trusts the scheduler: it is the scheduler that must not trust it.
-        (tmp_path / "ca.pem").write_bytes((folder / "ca.pem").read_bytes())
+        (tmp_path / "ca.pem").write_bytes((tls / "ca.pem").read_bytes())
     else:
         start = datetime.now(UTC) + timedelta(days=-2 if whose == "expired" else 2)
         authority.issue(tmp_path, days=1, start=start)
