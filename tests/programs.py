@@ -38,6 +38,8 @@ class Program:
         A descriptor, subprocess.PIPE or subprocess.DEVNULL.
     environment : mapping
         Variables beside those of this process.
+    folder : Path or None, default=None
+        Where it runs; None: where this process is.
     new_session : bool
         Whether signals for a whole terminal are not for us.
     imported : str
@@ -52,6 +54,7 @@ class Program:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
         new_session: bool = False,
         imported: str = "tests.warm",
     ):
@@ -65,7 +68,7 @@ class Program:
             "program": program,
             "arguments": [str(argument) for argument in arguments],
             "environment": dict(environment or {}),
-            "folder": os.getcwd(),
+            "folder": str(folder or os.getcwd()),
             "new_session": new_session,
         }
         with _LOCK:

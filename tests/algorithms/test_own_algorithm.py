@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import pickle
@@ -20,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import distboost
 from distboost.kernels import gains
+from tests.programs import Program
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "adding-an-algorithm.md").read_text()
@@ -49,13 +51,11 @@ def model(samme_r, blobs):
 
 
 def python(folder: Path, program: str, *arguments: str) -> str:
-    """The output of a program that succeeds, run in the folder with the project at hand."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}", *arguments],
-        cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    """The output of a program that succeeds, which imports what is in the folder."""
+    done = Program(f"import sys; sys.path.insert(0, {str(folder)!r})\n{program}", *arguments, folder=folder)
+    out, err = done.communicate(timeout=100)
+    assert done.returncode == 0, out + err
+    return out
 
 
 def naive_scores(X: np.ndarray, y: np.ndarray, n_rounds: int, floor: float) -> np.ndarray:
@@ -99,6 +99,8 @@ exec({USE!r}, dict(vars(samme_r)))
 from distboost import registry
 sys.modules["distboost.algorithms.samme_r"] = samme_r
 registry.PAPERS[{name!r}] = registry.ALGORITHMS[{name!r}] = {place!r}
+for known in [known for known in sys.modules if known.startswith("distboost.cli")]:
+    del sys.modules[known]  # it reads the registry when it is imported
 from distboost.cli import main
 main()
 """
@@ -122,7 +124,7 @@ def test_it_is_the_papers(samme_r):
 
 
 def test_scikit_learns_checks(samme_r):
-    check_estimator(samme_r.RealSAMMEClassifier(n_estimators=5), on_skip=None)
+    check_estimator(samme_r.RealSAMMEClassifier(n_estimators=2), on_skip=None)
 
 
 def test_its_parameters_are_checked_and_documented(samme_r, blobs):
@@ -162,16 +164,28 @@ def test_workers_predict_with_a_module_that_was_sent(samme_r, model, blobs, clie
     assert_array_equal(got, model.predict_proba(blobs[0]))
 
 
-def test_the_cluster_block_runs(folder, blobs, model, samme_r):
-    X, y = blobs
-    for name, values in (("x", X), ("y", y)):
-        zarr.create_array(folder / "data.zarr" / name, data=values, chunks=(60, *values.shape[1:]))
-    (folder / "train.py").write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{CLUSTER}")
+def here(folder: Path) -> None:
+    """Workers are forked, and none of them can import the module."""
+    with contextlib.chdir(folder):
+        exec(CLUSTER, {"__name__": "__main__"})
+
+
+def as_a_program(folder: Path) -> None:
     done = subprocess.run([sys.executable, "train.py"], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=100, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("run", [here, pytest.param(as_a_program, marks=pytest.mark.soak)])
+def test_the_cluster_block_runs(run, samme_r, blobs, tmp_path):
+    X, y = blobs
+    for name, values in (("x", X), ("y", y)):
+        zarr.create_array(tmp_path / "data.zarr" / name, data=values, chunks=(60, *values.shape[1:]))
+    (tmp_path / "samme_r.py").write_text(MODULE)
+    (tmp_path / "train.py").write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{CLUSTER}")
+    run(tmp_path)
     expected = samme_r.RealSAMMEClassifier(n_estimators=10).fit(X, y).predict_proba(X)
-    assert_array_equal(zarr.open_array(folder / "proba.zarr")[:], expected)
+    assert_array_equal(zarr.open_array(tmp_path / "proba.zarr")[:], expected)
 
 
 def test_a_line_in_the_registry_makes_it_a_choice_of_the_command_line(told, folder, model, saved):
