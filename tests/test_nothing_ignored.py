@@ -154,18 +154,20 @@ def test_missing_chunks_are_told_of_wherever_they_are_read(use, gaps, blobs):
 
 def test_the_caller_is_told_of_missing_chunks(gaps, blobs, data):
     """The warning is of the caller's line."""
-    fitted = model().fit(*map(np.asarray, blobs))
-    whole = f"{data}/x", f"{data}/y"
+    fitted, zeros, y = model().fit(*map(np.asarray, blobs)), np.zeros((240, 4)), np.arange(240) % 2
+    whole, learner = (f"{data}/x", f"{data}/y"), QueryByCommittee(fitted, zeros, n_initial=5)
     for use in (
         lambda: fitted.predict(gaps[0]),
         lambda: next(fitted.staged_scores(gaps[0])),
         lambda: model().fit(gaps[0], whole[1]),
         lambda: model().fit(*whole, eval_set=(gaps[0], whole[1])),
         lambda: QueryByCommittee(fitted, gaps[0], n_initial=5),
+        lambda: learner.run(gaps[1], max_labels=5),
+        lambda: learner.run(y, max_labels=5, eval_set=(zeros, gaps[1])),
     ):
         with pytest.warns(UserWarning, match="not in the store") as told:
             use()
-        assert told[0].filename == __file__
+        assert (told[0].filename, told[0].lineno) == (__file__, use.__code__.co_firstlineno)
 
 
 def test_a_policy_that_there_is_not(gaps, tmp_path):
