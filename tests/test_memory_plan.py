@@ -46,6 +46,78 @@ def test_parts_add_up_to_no_more_than_the_limit():
         assert found.window >= 2
 
 
+def planned(n_threads=1, n_workers=None, weighted=False, **parameters):
+    """A plan for a million rows of 100 features and 10 classes: its rows, its parts, and those of the process that leads."""
+    sizes = {"n_rows": 10**6, "n_features": 100, "n_classes": 10}
+    where = {"n_threads": n_threads, "n_workers": n_workers, "weighted": weighted}
+    found = distboost.plan(GDMCBoostClassifier(**parameters), **sizes, **where)
+    rows = (found.resident, found.streamed, found.room, found.window, found.store_bytes, found.scratch_bytes)
+    return rows, [tuple(part)[1:] for part in found.parts], [tuple(part)[1:] for part in found.leader]
+
+
+HISTOGRAM = (
+    8 * 100 * 256 * 16
+)  # 100 features of 255 bins and one for missing values; 10 sums, a count: 16 channels
+LIBRARIES = "interpreter, libraries, compiled kernels"
+
+
+def test_a_plan_in_full():
+    rows, parts, leader = planned(n_threads=4, max_depth=6)
+    assert rows == (10**6, 0, 10**6, 0, 0, 0)
+    assert parts == [
+        (400_000_000, LIBRARIES),
+        (32 * HISTOGRAM, "32 nodes of 3.3 MB"),
+        ((4 + 2) * 8 * 64 * 10**2, "0.051 MB for each of 4 threads, 2 more for the result"),
+        (10**6 * 252, "1000000 rows of 252 B: bins 100, scores 80, statistic 64, label, weight and place 8"),
+        (0, "0 rows, 0 blocks of 30.4 MB at a time"),
+    ]
+    assert leader == []
+
+
+def test_a_plan_of_rows_that_stream():
+    block = 2**16 * (264 + 2 * 100 + 12)
+    fixed = 400_000_000 + 32 * HISTOGRAM + 4 * 8 * 64 * 10**2
+    resident = (650_000_000 - fixed - 4 * block) // 264
+    rows, parts, leader = planned(n_threads=2, weighted=True, max_depth=6, memory_limit="650MB")
+    assert rows == (resident, 10**6 - resident, resident, 4, 10**6 * 112, (10**6 - resident) * 160)
+    assert parts[2:] == [
+        (4 * 8 * 64 * 10**2, "0.051 MB for each of 2 threads, 2 more for the result"),
+        (
+            resident * 264,
+            f"{resident} rows of 264 B: bins 100, scores 80, statistic 64, label, weight and place 20",
+        ),
+        (4 * block, f"{10**6 - resident} rows, 4 blocks of 31.2 MB at a time"),
+    ]
+    assert leader == []
+    # All rows may stay from the limit on at which they fit, and no earlier.
+    enough = fixed + 10**6 * 264
+    stay, stream = (
+        planned(n_threads=2, weighted=True, max_depth=6, memory_limit=n)[0][:2] for n in (enough, enough - 1)
+    )
+    assert stay == (10**6, 0)
+    assert stream[1] > 0
+
+
+def test_a_plan_of_workers():
+    rows, parts, leader = planned(n_workers=2, max_depth=2)
+    assert rows == (500_000, 0, 500_000, 0, 0, 0)
+    assert parts[:4] == [
+        (260_000_000, LIBRARIES),
+        (HISTOGRAM, "1 node of 3.3 MB"),
+        (8 * 4 * 10**2, "0.0032 MB for each of 1 thread, 0 more for the result"),
+        (
+            500_000 * 252,
+            "500000 rows of 252 B: bins 100, scores 80, statistic 64, label, weight and place 8",
+        ),
+    ]
+    assert leader == [
+        (400_000_000, LIBRARIES),
+        (2 * HISTOGRAM, "2 nodes of 3.3 MB"),
+        (2 * 2 * HISTOGRAM, "histograms of 1 node from 2 workers, as they arrive"),
+        ((2 + 4) * 8 * 4 * 10**2, "0.0032 MB for each of 2 workers, 4 more for the result"),
+    ]
+
+
 def test_without_a_limit_all_rows_stay_in_memory():
     found = distboost.plan(gd(), **LARGE)
     assert (found.limit, found.streamed, found.window) == (None, 0, 0)

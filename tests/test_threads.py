@@ -45,6 +45,23 @@ def test_every_thread_takes_items_the_calling_one_too():
     assert threading.get_ident() in workers
 
 
+@pytest.mark.parametrize(("at_once", "most"), [(1, 1), (2, 2), (3, 3), (7, 3), (None, 3)])
+def test_calls_at_once(at_once, most):
+    """So many wait for each other; no more are begun before a result is taken."""
+    together, begun = threading.Barrier(most), []
+
+    def items():
+        for item in range(6):
+            begun.append(item)
+            yield item
+
+    with Threads(3) as threads:
+        found = threads.each(lambda item: (together.wait(DEADLINE), item)[1], items(), at_once)
+        assert next(found) == 0
+        assert len(begun) == (1 if most == 1 else most + 1)  # one more is drawn, to be begun next
+        assert list(found) == [1, 2, 3, 4, 5]
+
+
 def test_no_thread_waits_for_one_that_is_busy():
     """While one thread is busy with its item, the other does all the rest, whichever of them calls.
 

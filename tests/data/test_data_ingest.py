@@ -16,7 +16,7 @@ from distboost import GDMCBoostClassifier, REBELClassifier
 from distboost.data import ingest
 from distboost.data.axes import Axis
 from distboost.data.dataset import RawDataset
-from distboost.data.ingest_plan import least_memory
+from distboost.data.ingest_plan import least_memory, plan_ingest
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
 from distboost.runtime.cluster.runtime import ClusterRuntime
@@ -162,8 +162,54 @@ def test_the_plan_keeps_to_the_limit(rows, work):
     for memory in (least, least + 10**6, 3 * least, 100 * least):
         plan = data.sources.plan(255, work, memory)
         assert plan.least <= plan.takes <= memory
-    with pytest.raises(LimitError, match="at least"):
+    with pytest.raises(LimitError, match=r"at least .*the largest chunk, \(100, 3\) of X, has 2400 bytes"):
         data.sources.plan(255, work, least - 1)
+
+
+# The bytes that the caller holds; rows, columns and bytes of a call that reads labels, scans, bins or merges. 100,000 rows.
+PLANS = {
+    "whole blocks": (
+        (40, 10, float, False),
+        {},
+        (43_444_800, (100_000, 1, 30_777_216), (90_000, 40, 178_174_832), (100_000, 40, 141_418_752), None),
+    ),
+    "a limit": (
+        (40, 10, float, True),
+        {"memory": 200 * 2**20},
+        (33_424_400, (100_000, 1, 50_754_432), (90_000, 30, 143_482_232), (65_536, 40, 106_954_752), None),
+    ),
+    "two at a time": (
+        (40, 10, float, False),
+        {"n_parallel": 2},
+        (43_444_800, (100_000, 1, 30_777_216), (30_000, 40, 82_114_832), (65_536, 40, 106_954_752), None),
+    ),
+    "bands": (
+        (400, 1, "float32", False),
+        {"memory": 200 * 2**20},
+        (31_225_152, (100_000, 1, 30_777_216), (100_000, 32, 162_078_752), (131_072, 11, 71_761_920),
+         (65_536, 400, 121_634_816)),
+    ),
+    "bands of two at a time on a worker": (
+        (400, 1, "float32", False),
+        {"memory": 400 * 2**20, "n_parallel": 2, "caller_apart": True},
+        (0, (100_000, 1, 30_777_216), (100_000, 65, 294_516_332), (131_072, 48, 209_715_200),
+         (131_072, 400, 147_849_216)),
+    ),
+    "values are kept": (
+        (40, 1, float, False),
+        {"memory": 250 * 2**20, "keep_values": True, "caller_apart": True},
+        (0, (100_000, 1, 30_777_216), (100_000, 40, 194_184_832), (100_000, 40, 228_468_992), None),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_in_full(name):
+    (n_features, columns, dtype, weighted), options, expected = PLANS[name]
+    X = da.zeros((100_000, n_features), dtype, chunks=(100_000 if columns == 1 else 30_000, columns))
+    y, weights = da.zeros(100_000, int, chunks=50_000), da.zeros(100_000, chunks=30_000) if weighted else None
+    found = plan_ingest(*RawDataset.of(X, y, weights).sources, 255, 2**16, **options)
+    assert (found.held, found.labels, found.scan, found.bins, found.merge) == expected
 
 
 def test_calls_may_be_endless(work):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from distboost.rows.messages import RowCounts
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.placement import distribute, excess
+from distboost.runtime.cluster.placement import distribute, excess, total
 
 KEYS = st.builds(Key, st.integers(0, 1), st.integers(0, 40))
 SIZES = st.dictionaries(KEYS, st.integers(1, 1000), max_size=40)
@@ -53,3 +54,15 @@ def test_what_is_kept_is_a_fair_share(sizes, fair):
         assert n < fair + sizes[kept[-1]] / 2
     if moved:
         assert n >= fair - sizes[moved[0]] / 2
+
+
+def test_counts_add_up():
+    """Rows are weighted if those of any block are."""
+    half = 2**63
+    counts = [
+        RowCounts(3, 30, False, (half, 1)),
+        RowCounts(2, 7, True, (half + 5, 2)),
+        RowCounts(0, 0, False),
+    ]
+    assert total(counts) == (5, 37, True, (5, 3))
+    assert total(counts[::2]) == (3, 30, False, (half, 1))

@@ -162,6 +162,18 @@ def test_no_place_for_a_scratch_file(place, tmp_path):
 # Blocks.
 
 
+def test_a_tree_of_many_nodes():
+    """Split one leaf after another: there is a place for the span of every node."""
+    block = made(BinnedRows(0, np.arange(80, dtype=np.uint8)[:, None], np.zeros(80, np.int32), np.ones(80)))
+    block.start_tree(None)
+    for n in range(70):  # the right child is split again
+        block.split(Splits.of([(2 * n, 0, n, False, 2 * n + 1, 2 * n + 2)]), np.array([255]))
+        assert len(block.spans) > 2 * n + 2
+    expected = [[0, 80], *(span for n in range(70) for span in ([n, n + 1], [n + 1, 80]))]
+    assert_array_equal(block.spans[:141], expected)
+    assert_array_equal(block.order, np.arange(80))
+
+
 def test_a_block_keeps_what_was_changed(scratch):
     streamed = StreamedBlock(lambda: rows_of(0), made, scratch)
     block = streamed.open()

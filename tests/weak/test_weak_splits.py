@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
+from distboost.splits import histograms as histograms_module
 from distboost.splits.histograms import Histograms
 from distboost.splits.search import Candidates, search
 from distboost.threads import Threads
@@ -464,3 +465,13 @@ def test_slots_are_used_again():
     assert not set(first[1:]) & set(more)
     assert (histograms.pool[first[1]] == 7).all()  # growing keeps what is there
     assert histograms.pool.shape[1:] == (9, 8)
+
+
+def test_slots_that_take_too_much_memory_are_made_when_they_are_needed(monkeypatch):
+    monkeypatch.setattr(histograms_module, "LARGEST_POOL", 3 * 9 * 8 * 8)  # of 9 bins and 8 channels
+    assert len(Histograms(np.array([3, 4]), 5, most=2).pool) == 2
+    histograms = Histograms(np.array([3, 4]), 5, most=4)
+    assert len(histograms.pool) == 3
+    assert sorted(histograms.take(4)) == [0, 1, 2, 3]
+    assert len(histograms.pool) == 4
+    assert len(Histograms(np.array([30, 40]), 5, most=4).pool) == 1  # one, however large
