@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
-from contextlib import suppress
 
+from tests.moments import Moment, one_of_each_line
 from tests.programs import Program
 
 _DEADLINE = 60.0
@@ -22,14 +23,19 @@ class Forks:
 
     def __init__(self, program: str):
         self._program = f"{program}\nimport sys\ndo(sys.argv[1])"
+        self._watched = f"{program}\nimport sys, tests.moments\ntests.moments.run(do, *sys.argv[1:])"
 
-    def run(self, line: str, kill_after: float | None = None) -> bool:
-        """Whether the job came to its end; it may be killed after so many seconds, or kill itself."""
-        process = Program(self._program, line, stdout=subprocess.DEVNULL)
-        if kill_after is not None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(kill_after)
-            process.kill()
+    def run(self, line: str, kill: Moment | None = None) -> bool:
+        """Whether the job came to its end; it may be killed at a moment, or kill itself."""
+        told = () if kill is None else (json.dumps([[kill.function], kill]),)
+        process = Program(self._watched if told else self._program, line, *told, stdout=subprocess.DEVNULL)
         _, errors = process.communicate(timeout=_DEADLINE)
         assert process.returncode in (0, -signal.SIGKILL), errors
         return process.returncode == 0
+
+    def moments(self, line: str, functions: list[str], seed: int) -> list[Moment]:
+        """For each line of these functions that the job runs, one of the calls in which it does, chosen by the seed."""
+        process = Program(self._watched, line, json.dumps([functions, None]))
+        said, errors = process.communicate(timeout=_DEADLINE)
+        assert process.returncode == 0, errors
+        return one_of_each_line(json.loads(said.splitlines()[-1]), seed)

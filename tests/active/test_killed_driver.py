@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pytest
 
 from tests.active.sessions import state
 from tests.forked import Forks
+from tests.moments import Moment
 
 N_INITIAL, BATCH, BUDGET = 12, 6, 36
 N_LINES = 1 + 2 * 5  # the header; asked and taught, five times
@@ -61,9 +61,17 @@ class Sessions:
         self.data = str(data)
         self.forks = Forks(SERVER)
 
-    def run(self, log, strategy="margin", kill=None, kill_after=None) -> bool:
-        """Whether the session came to its end; `kill` is the point, `kill_after` a time."""
-        return self.forks.run(json.dumps([self.data, str(log), strategy, kill]), kill_after)
+    def run(self, log, strategy="margin", kill=None) -> bool:
+        """Whether the session came to its end; `kill` is the point where it is killed, or a moment."""
+        if isinstance(kill, Moment):
+            return self.forks.run(self._told(log, strategy), kill)
+        return self.forks.run(self._told(log, strategy, kill))
+
+    def moments(self, log, functions, seed) -> list[Moment]:
+        return self.forks.moments(self._told(log, "margin"), functions, seed)
+
+    def _told(self, log, strategy, kill=None):
+        return json.dumps([self.data, str(log), strategy, kill])
 
 
 @pytest.fixture(scope="module")
@@ -129,18 +137,18 @@ def test_killed_again_and_again(strategy, sessions, whole, tmp_path):
 
 
 @pytest.mark.soak
-def test_killed_at_any_time(sessions, whole, tmp_path):
-    began = time.monotonic()
-    sessions.run(tmp_path / "whole")
-    seconds = time.monotonic() - began
-    rng = np.random.default_rng(2)
-    killed = 0
-    for i in range(6):
-        log = tmp_path / f"{i}"
-        killed += not sessions.run(log, kill_after=rng.uniform(0.1, 1) * seconds)
+def test_killed_at_any_line_that_writes(sessions, whole, tmp_path):
+    """In one of the appends: the log is that from before it, or has its line."""
+    moments = sessions.moments(tmp_path / "whole", ["distboost.active.ledger:LabelLog.append"], seed=2)
+    assert len(moments) > 10
+    for number, moment in enumerate(moments):
+        log = tmp_path / f"{number}"
+        assert not sessions.run(log, kill=moment)
+        there = log.read_bytes() if log.exists() else b""
+        lines = whole("margin").splitlines(keepends=True)
+        assert there in (b"".join(lines[: moment.call - 1]), b"".join(lines[: moment.call])), moment
         assert sessions.run(log)
-        assert log.read_bytes() == whole("margin")
-    assert killed
+        assert log.read_bytes() == whole("margin"), moment
 
 
 def test_a_log_is_what_its_writer_knew(sessions, whole, problem, tmp_path):

@@ -1,7 +1,6 @@
 """A training that is killed at any point goes on from its checkpoint to the same bytes."""
 
 import json
-import time
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import distboost
 from distboost.model.checkpoint import is_checkpoint
 from tests.checkpoints.trainings import EVERY, TRAININGS, fitted, made
 from tests.forked import Forks
+from tests.moments import Moment
 
 # Each line tells of a training, which runs in a process of its own: forked, for importing takes longest. The process kills itself
 # at its n-th renaming of a file, before or after it, or after a round on a cluster.
@@ -20,7 +20,7 @@ from distributed import Client
 from distboost.io import publishing
 from distboost.estimators.factory import estimator
 
-def train(algorithm, parameters, data, checkpoint, kill, resume, address, last):
+def train(algorithm, parameters, data, checkpoint, kill=None, resume=False, address=None, last=None):
     arrays = np.load(data)
     replace, renamed = os.replace, []
     def counted(beside, path):
@@ -49,18 +49,24 @@ class Trainings:
         self.data = str(data)
         self.forks = Forks(SERVER)
 
-    def run(
-        self, training, checkpoint, kill=None, resume=False, kill_after=None, address=None, last=None
-    ) -> bool:
+    def run(self, training, checkpoint, kill=None, resume=False, address=None, last=None) -> bool:
         """Whether the training came to its end.
 
-        `kill` is the point in its writes where it is killed, `kill_after` a time, `last` the round on the cluster at `address`.
+        `kill` is the point in its writes where it is killed, or a moment; `last` the round on the cluster at `address`.
         """
+        if isinstance(kill, Moment):
+            return self.forks.run(self._told(training, checkpoint), kill)
+        return self.forks.run(
+            self._told(training, checkpoint, kill=kill, resume=resume, address=address, last=last)
+        )
+
+    def moments(self, training, checkpoint, functions, seed) -> list[Moment]:
+        return self.forks.moments(self._told(training, checkpoint), functions, seed)
+
+    def _told(self, training, checkpoint, **more):
         algorithm, parameters = TRAININGS[training]
         told = {"algorithm": algorithm, "parameters": parameters, "data": self.data}
-        told |= {"checkpoint": str(checkpoint), "kill": kill, "resume": resume}
-        told |= {"address": address, "last": last}
-        return self.forks.run(json.dumps(told), kill_after)
+        return json.dumps({**told, "checkpoint": str(checkpoint), **more})
 
 
 @pytest.fixture(scope="module")
@@ -122,17 +128,33 @@ def test_a_training_that_is_killed_again_and_again(trainings, wholes, tmp_path, 
     assert saved(distboost.load(tmp_path / "c")) == content
 
 
-def test_killed_at_any_time(trainings, wholes, problem, tmp_path, saved):
-    content, _ = wholes("early stopping")
-    started = time.monotonic()
-    assert trainings.run("early stopping", tmp_path / "whole")
-    seconds = time.monotonic() - started
-    rng = np.random.default_rng(5)
-    for i in range(4):
-        folder = tmp_path / f"{i}"
-        trainings.run("early stopping", folder, kill_after=rng.uniform(0.2, 1) * seconds)
-        model = fitted(made("early stopping", checkpoint=folder), problem, is_checkpoint(str(folder)))
-        assert saved(model) == content == saved(distboost.load(folder))
+WRITING = ["distboost.io.publishing:write_durably"]
+REPLACING = ["distboost.model.checkpoint:Checkpoint.write", "distboost.model.checkpoint:_remove"]
+
+
+@pytest.mark.parametrize(
+    ("training", "functions"),
+    [
+        ("early stopping", WRITING),
+        pytest.param("corrective, early stopping", WRITING + REPLACING, marks=pytest.mark.soak),
+    ],
+    ids=["segments are added", "segments are replaced"],
+)
+def test_killed_at_any_line_that_writes(training, functions, trainings, wholes, problem, tmp_path, saved):
+    """In one of the writes: its file is then empty, whole under another name, or there; nothing written before is lost."""
+    content, _ = wholes(training)
+    moments = trainings.moments(training, tmp_path / "whole", functions, seed=5)
+    assert len(moments) > 7 * len(functions)
+    for number, moment in enumerate(moments):
+        folder = tmp_path / f"{number}"
+        assert not trainings.run(training, folder, moment)
+        n_written = (moment.call - 1) // (2 if moment.function in WRITING else 1)  # a segment and a manifest
+        resume = is_checkpoint(str(folder))
+        if resume or n_written:
+            earlier = distboost.load(folder)
+            assert earlier.n_iter_ >= n_written * EVERY or earlier.outcome_ != "rounds", moment
+        model = fitted(made(training, checkpoint=folder), problem, resume)
+        assert saved(model) == content == saved(distboost.load(folder)), moment
 
 
 @pytest.mark.parametrize(("before", "after", "last"), [(1, 3, 7), (3, 1, 4)])

@@ -1,10 +1,8 @@
 """Binning that is killed, twice at once, or out of room: nothing half-written is trusted, and the same command goes on."""
 
 import filecmp
-import random
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import dask.array as da
@@ -90,9 +88,12 @@ class Binning:
         assert self.run(self.undisturbed)
         self.n_files = int(self._note.read_text())
 
-    def run(self, store, number=0, part="/", kill_after=None) -> bool:
-        """Whether it came to its end; it may be killed before it renames a file, or after some seconds."""
-        return self.commands.run(f"{part} {number} {self._command.format(store)}", kill_after)
+    def run(self, store, number=0, part="/", kill=None) -> bool:
+        """Whether it came to its end; it may be killed before it renames a file, or at a moment."""
+        return self.commands.run(f"{part} {number} {self._command.format(store)}", kill)
+
+    def moments(self, store, functions, seed):
+        return self.commands.moments(f"/ 0 {self._command.format(store)}", functions, seed)
 
 
 @pytest.fixture(params=["whole blocks", "bands"])
@@ -124,24 +125,19 @@ def test_killed_again_and_again(binning, tmp_path):
 
 
 @pytest.mark.soak
-def test_killed_at_any_moment(binning, tmp_path):
-    """A store that is finished is begun anew."""
-    store = tmp_path / "store"
-    started = time.perf_counter()
-    assert binning.run(store)
-    seconds = time.perf_counter() - started
-    shutil.rmtree(store)
-    chance, kills, states = random.Random(0), 0, set()
-    while kills < 15:
-        finished = binning.run(store, kill_after=chance.uniform(0, seconds))
-        kills += not finished
+def test_killed_at_any_line_that_writes(binning, tmp_path):
+    """In one of the writes: its file is then empty, whole under another name, or there."""
+    # With this seed, also while the manifest is being written.
+    moments = binning.moments(tmp_path / "whole", ["distboost.io.publishing:write_durably"], seed=6)
+    assert len(moments) > 7
+    states = set()
+    for number, moment in enumerate(moments):
+        store = tmp_path / f"{number}"
+        assert not binning.run(store, kill=moment)
         states.add(_state(store))
-        if finished:
-            assert_same_files(store, binning.undisturbed)
-            shutil.rmtree(store)
-    assert binning.run(store)
-    assert_same_files(store, binning.undisturbed)
-    assert len(states) >= 2, states  # how many more depends on how busy the machine is
+        assert binning.run(store)
+        assert_same_files(store, binning.undisturbed)
+    assert len(states) >= 2, states
 
 
 def _least(arrays) -> int:
