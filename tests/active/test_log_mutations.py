@@ -189,10 +189,13 @@ WRONG = {
 }  # fmt: skip
 
 
+def test_what_is_altered_below_is_gone_on_with(logs, pool, tmp_path):
+    assert goes_on(written(tmp_path / "log", logs["declared"]), pool[0], work=True)
+
+
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_nobody_wrote(kind, logs, pool, tmp_path):
     records = copy.deepcopy(logs["declared"])
-    assert goes_on(written(tmp_path / "log", records), pool[0], work=True)
     WRONG[kind](records)
     path = written(tmp_path / "log", records)
     content = path.read_bytes()

@@ -23,10 +23,14 @@ PLACES = {
     "1 thread": WAYS,
     "2 threads": WAYS,
     "1 worker": ["all"],
-    "2 workers": WAYS,
-    "3 workers": ["margin", "all"],
+    "2 workers": ["margin", "all"],
+    "3 workers": WAYS,
 }
-CASES = [(place, way) for place, ways in PLACES.items() for way in ways]
+CASES = [
+    pytest.param(place, way, marks=[pytest.mark.soak] * (place in ("1 worker", "3 workers")))
+    for place, ways in PLACES.items()
+    for way in ways
+]
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +69,13 @@ def test_anywhere(place, way, at, expected, problem, small_blocks, tmp_path):
 def test_trained_on_a_cluster(at, expected, problem, tmp_path, monkeypatch):
     monkeypatch.setattr(committee_module, "ONE_THREAD_VALUES", 0)
     pool = FORMS["path"](problem[0], tmp_path)
-    found = learner(pool, at("2 workers"))
+    found = learner(pool, at("3 workers"))
     assert asked(found, problem[1], 2) == expected("margin")[:2]
-    assert found.estimator_.client is at("2 workers").client
+    assert found.estimator_.client is at("3 workers").client
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(("place", "n_queries"), [("2 threads", 3), ("2 workers", 2)])
+@pytest.mark.parametrize(("place", "n_queries"), [("2 threads", 3), ("3 workers", 2)])
 def test_in_any_form(place, n_queries, form, at, expected, problem, small_blocks, tmp_path):
     pool = FORMS[form](problem[0], tmp_path)
     found = learner(pool, at(place), **WAYS["all"])

@@ -109,7 +109,7 @@ def test_only_new_rounds_are_scored(problem, scratch, small_blocks, monkeypatch)
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("n_workers", [1, 3])
+@pytest.mark.parametrize("n_workers", [pytest.param(1, marks=pytest.mark.soak), 3])
 def test_workers_change_nothing(
     n_workers, problem, scratch, small_blocks, clients, tmp_path, saved, monkeypatch
 ):

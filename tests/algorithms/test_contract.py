@@ -539,7 +539,7 @@ def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
     round sees some, with early stopping."""
     X, y, *evaluation = problem
     weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
-    plain: dict[str, Any] = {"max_bins": FEW_BINS}
+    plain: dict[str, Any] = {"max_bins": FEW_BINS, "n_estimators": 4}
     weighted = {**plain, "class_weight": {0: 1.5, 1: 1, 2: 1, 3: 0.5}, "early_stopping_rounds": 2} | sampled(
         subject
     )

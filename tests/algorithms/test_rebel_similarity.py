@@ -440,7 +440,19 @@ def test_same_bytes_for_any_blocks_and_threads(parameters, subsample, awkward, t
     assert trained(tmp_path, parameters, awkward, n_jobs=2) == expected
 
 
-@SAMPLED
+@pytest.mark.parametrize(
+    ("parameters", "subsample"),
+    [
+        ("real", 0.7),
+        ("one point, sign", 1.0),
+        *(
+            pytest.param(*case, marks=pytest.mark.soak)
+            for case in (("real", 1.0), ("sign", 0.7), ("one point", 0.7))
+        ),
+        ("few candidates", 1.0),
+    ],
+    indirect=["parameters"],
+)
 def test_same_bytes_on_a_cluster(parameters, subsample, awkward, clients, tmp_path):
     parameters = {**parameters, "subsample": subsample}
     expected = trained(tmp_path, parameters, awkward)

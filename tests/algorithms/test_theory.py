@@ -74,6 +74,19 @@ def problem(request):
     return PROBLEMS[request.param]()
 
 
+def settings_and_problems(names):
+    """Each setting with a third of the problems, each problem with a third of the settings; the others in the soak."""
+    return pytest.mark.parametrize(
+        ("name", "problem"),
+        [
+            pytest.param(name, problem, marks=[pytest.mark.soak] * bool((i + j) % 3))
+            for i, name in enumerate(names)
+            for j, problem in enumerate(PROBLEMS)
+        ],
+        indirect=["problem"],
+    )
+
+
 # The textbook, on all stumps there are
 
 
@@ -266,7 +279,7 @@ MM_SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", MM_SETTINGS)
+@settings_and_problems(MM_SETTINGS)
 def test_adaboost_mm_keeps_its_bound(name, problem):
     X, y = problem
     model = AdaBoostMMClassifier(n_estimators=15, **MM_SETTINGS[name]).fit(X, y)
@@ -279,11 +292,18 @@ def test_adaboost_mm_keeps_its_bound(name, problem):
         assert_allclose(model.loss_bound_, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("depth", "edge"), [(1, 0.02), (1, 0.1), (3, 0.1), (3, 0.3), (6, 0.3)])
-@pytest.mark.parametrize("strategy", ["fixed", "os-exponential"])
-def test_fixed_votes_keep_their_bound_while_the_edges_are_met(strategy, edge, depth, problem):
+FIXED = {
+    f"{strategy}, depth {depth}, edge {edge}": (strategy, depth, edge)
+    for strategy in ("fixed", "os-exponential")
+    for depth, edge in ((1, 0.02), (1, 0.1), (3, 0.1), (3, 0.3), (6, 0.3))
+}
+
+
+@settings_and_problems(FIXED)
+def test_fixed_votes_keep_their_bound_while_the_edges_are_met(name, problem):
     """loss <= (K - 1) prod kappa."""
     X, y = problem
+    strategy, depth, edge = FIXED[name]
     model = AdaBoostMMClassifier(n_estimators=10, strategy=strategy, edge=edge, max_depth=depth).fit(X, y)
     K = model.n_classes_
     step = model.eta if strategy == "os-exponential" else best_step(edge, K)
@@ -348,7 +368,7 @@ FALLING = {
 }
 
 
-@pytest.mark.parametrize("name", FALLING)
+@settings_and_problems(FALLING)
 def test_the_loss_falls(name, problem):
     """By an exact step, or by one that does not go beyond it. Not so with GAMBLE; with the votes of M1 and SAMME it says nothing.
 

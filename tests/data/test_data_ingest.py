@@ -1,5 +1,6 @@
 """Ingest out of core: whatever the chunks are, each is decoded once in a pass, memory is bounded, and the store is the same."""
 
+import itertools
 import json
 import os
 from collections import Counter
@@ -57,6 +58,7 @@ def content(store) -> dict[str, bytes]:
 
 CHUNKS = [(N, D), (N, 1), (50, D), (50, 5), (400, 2), (333, D), (1, D), (7, 1), (600, 4)]
 MANY = [(1, D), (7, 1)]  # more than a thousand
+MIXED = [(N, D), (50, 5), (400, 2)]  # one, such as cut rows and columns, such as do so elsewhere
 LEAST = "as little memory as possible"
 
 
@@ -89,9 +91,18 @@ def expected(rows, tmp_path_factory):
     return content(store.url)
 
 
-@pytest.mark.parametrize("kind", ["zarr", "dask"])
-@pytest.mark.parametrize("memory", [None, LEAST])
-@pytest.mark.parametrize("chunks", CHUNKS, ids=str)
+def is_extra(chunks, memory, kind):
+    """All chunks are read with the least memory; with more, or as Dask arrays, some."""
+    return (memory is None or kind == "dask") and chunks not in MIXED
+
+
+@pytest.mark.parametrize(
+    ("chunks", "memory", "kind"),
+    [
+        pytest.param(*case, id="-".join(map(str, case)), marks=[pytest.mark.soak] * is_extra(*case))
+        for case in itertools.product(CHUNKS, [None, LEAST], ["zarr", "dask"])
+    ],
+)
 def test_one_store_whatever_the_chunks(chunks, memory, kind, rows, expected, work, tmp_path):
     """Hence also one model of it."""
     if chunks in MANY and (kind == "dask" or memory is None):
@@ -106,7 +117,7 @@ def test_a_model_from_the_store_is_that_from_the_arrays(rows, work, tmp_path, sa
     assert saved(model.fit(store.url)) == saved(model.fit(rows[0], rows[1], rows[2]))
 
 
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [*(pytest.param(n, marks=pytest.mark.soak) for n in (1, 2)), 3])
 def test_on_a_cluster(n, rows, expected, clients, tmp_path):
     runtime = ClusterRuntime(clients[n])
     for chunks, kind in (((400, 2), "zarr"), ((333, D), "dask"), ((N, 1), "dask")):
@@ -129,7 +140,12 @@ class Counting(WrapperStore):
 
 @pytest.mark.parametrize(
     ("chunks", "memory"),
-    [(chunks, memory) for chunks in CHUNKS for memory in (None, LEAST) if chunks not in MANY]
+    [
+        pytest.param(chunks, memory, marks=[pytest.mark.soak] * (memory is None and chunks not in MIXED))
+        for chunks in CHUNKS
+        for memory in (None, LEAST)
+        if chunks not in MANY
+    ]
     + [((7, 1), LEAST)],
     ids=str,
 )
@@ -240,7 +256,7 @@ def running(folder, name):
 
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_few_at_once_on_each_worker(at_once, clients, tmp_path):
-    runtime = ClusterRuntime(clients[2])
+    runtime = ClusterRuntime(clients[3])
     found = runtime.map(running, ((str(tmp_path), i) for i in range(20)), at_once=at_once)
     assert max(found) <= at_once
     assert len(found) == 20

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from sklearn.base import clone
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data import scan
@@ -77,13 +78,14 @@ def form(request):
     return request.param
 
 
-@pytest.mark.parametrize("max_bins", [255, 16], ids=["exact bins", "quantiles"])
-def test_one_model(form, max_bins, blobs, assert_same_model, tmp_path):
-    X, y = blobs
-    expected = GDMCBoostClassifier(n_estimators=3, max_bins=max_bins).fit(X, y)
-    assert_same_model(
-        GDMCBoostClassifier(n_estimators=3, max_bins=max_bins).fit(*form(X, y, tmp_path)), expected
-    )
+@pytest.fixture(scope="module", params=[255, 16], ids=["exact bins", "quantiles"])
+def from_numpy(request, blobs):
+    """A model of the arrays as they are."""
+    return GDMCBoostClassifier(n_estimators=3, max_bins=request.param).fit(*blobs)
+
+
+def test_one_model(form, from_numpy, blobs, assert_same_model, tmp_path):
+    assert_same_model(clone(from_numpy).fit(*form(*blobs, tmp_path)), from_numpy)
 
 
 def profile_of(X, y, max_bins, weights=None):

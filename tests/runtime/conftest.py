@@ -13,7 +13,10 @@ RUNTIMES = ["1 thread", "2 threads", "2 threads streaming", "1 worker", "3 worke
 HALF = {"thread": 300, "worker": 100}  # resident rows of a process, if the others stream
 
 
-@pytest.fixture(params=RUNTIMES)
+ALONE = "1 worker"  # has nothing to add up
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.soak] * (name == ALONE)) for name in RUNTIMES])
 def runtime(request, tmp_path, monkeypatch):
     """Every runtime there is; what is tested with it is the contract of `Rows`."""
     n, kind, *streaming = request.param.split()

@@ -75,7 +75,7 @@ def in_columns(x):
 
 
 def model(client=None, **parameters):
-    made = GDMCBoostClassifier(**{"n_estimators": 3, "max_depth": 2, **parameters})
+    made = GDMCBoostClassifier(**{"n_estimators": 2, "max_depth": 2, **parameters})
     made.client = client
     return made
 
@@ -143,7 +143,7 @@ def test_beside_what_the_user_computes(client, assert_same_model):
     assert_same_model(model(client).fit(before, labels(before)), alone)
     predicted = alone.predict(x).compute()
     np.testing.assert_array_equal(predicted, alone.predict(values(x)[0]))
-    assert [client.gather(found)[0] for found in meanwhile] == pytest.approx([values(x)[0].sum()] * 3)
+    assert [client.gather(found)[0] for found in meanwhile] == pytest.approx([values(x)[0].sum()] * 2)
 
 
 def test_persisted_arrays_that_nobody_else_holds(client, assert_same_model):

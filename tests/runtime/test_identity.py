@@ -68,14 +68,30 @@ def test_two_threads(name, data, expected, tmp_path):
     assert trained(tmp_path, ESTIMATORS[name], None, *data) == expected[name]
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [
+        pytest.param(name, n, marks=[pytest.mark.soak] * (n == 2 or (n == 1 and name != "sampled")))
+        for name in ESTIMATORS
+        for n in (1, 2, 3)
+    ],
+)
 def test_workers(name, workers, data, expected, clients, tmp_path):
     assert trained(tmp_path, ESTIMATORS[name], clients[workers], *data) == expected[name]
 
 
-@pytest.mark.parametrize("n_chunks", [1, 3, 17])
-@pytest.mark.parametrize("workers", [None, 3])
+FEW_AND_MANY = pytest.mark.parametrize(
+    ("workers", "n_chunks"),
+    [
+        (3, 1),
+        (None, 3),
+        (3, 17),
+        *(pytest.param(*case, marks=pytest.mark.soak) for case in ((None, 1), (3, 3), (None, 17))),
+    ],
+)
+
+
+@FEW_AND_MANY
 def test_chunks_of_a_zarr_array(n_chunks, workers, data, expected, clients, tmp_path):
     X, y, weights, evaluation = data
     x_url = on_disk(tmp_path, X, -(-N // n_chunks), "x", columns=3)
@@ -87,8 +103,7 @@ def test_chunks_of_a_zarr_array(n_chunks, workers, data, expected, clients, tmp_
         assert got == expected[name]
 
 
-@pytest.mark.parametrize("n_chunks", [1, 3, 17])
-@pytest.mark.parametrize("workers", [None, 2])
+@FEW_AND_MANY
 def test_chunks_of_a_dask_array(n_chunks, workers, data, expected, clients, tmp_path):
     X, y, weights, evaluation = data
     rows = -(-N // n_chunks)
@@ -101,7 +116,7 @@ def test_zarr_array_in_memory_on_a_cluster(data, expected, clients, tmp_path):
     X, y, weights, evaluation = data
     array = zarr.create_array(zarr.storage.MemoryStore(), data=X, chunks=(100, D))
     assert (
-        trained(tmp_path, ESTIMATORS["gamble"], clients[2], array, y, weights, evaluation)
+        trained(tmp_path, ESTIMATORS["gamble"], clients[3], array, y, weights, evaluation)
         == expected["gamble"]
     )
 
@@ -119,7 +134,7 @@ def test_inside_a_dask_task(data, expected, clients, tmp_path):
     def task(folder, X, y, weights, evaluation):
         return trained(folder, ESTIMATORS["direction"], None, X, y, weights, evaluation)
 
-    future = clients[2].submit(task, tmp_path, *data, pure=False)
+    future = clients[3].submit(task, tmp_path, *data, pure=False)
     assert future.result(timeout=100) == expected["direction"]
 
 
@@ -143,7 +158,7 @@ def test_trainings_share_a_cluster(data, expected, clients, tmp_path):
 
 def test_nothing_stays_on_the_workers(data, clients):
     X, y, _, _ = data
-    client = clients[2]
+    client = clients[3]
     model = GDMCBoostClassifier(n_estimators=2)
     model.client = client
     model.fit(X, y)

@@ -34,7 +34,7 @@ from distboost.weights.codes import (
 )
 from distboost.weights.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
 from distboost.weights.response import ClassWeights, add_windows
-from tests.runtime.conftest import RUNTIMES
+from tests.runtime.conftest import ALONE, RUNTIMES
 
 WEIGHTING = MarginWeights(0.5)
 
@@ -376,13 +376,31 @@ def trained(runtime, problem, family, n_rounds):
     return rows, history
 
 
-# Some with every runtime; the others in this process and on a cluster.
-EVERYWHERE = {"level-wise", "stumps", "best first", "gamble"}
+# One with every runtime; those whose rounds differ in kind also on a cluster and with rows on disk.
+EVERYWHERE = {"level-wise"}
+ELSEWHERE = {
+    "best first",
+    "stage-wise trees, logistic",
+    "one-vs-all trees",
+    "gamble",
+    "totally corrective",
+    "potentials",
+}
+
+
+def is_extra(name, runtime):
+    """The engine does the same for all: in the soak."""
+    if runtime == ALONE:
+        return True
+    if name in EVERYWHERE or runtime == "2 threads":
+        return False
+    return name not in ELSEWHERE or runtime not in ("3 workers", "2 threads streaming")
+
+
 PLACES = [
-    pytest.param(runtime, family, id=f"{runtime}-{name}")
+    pytest.param(runtime, family, id=f"{runtime}-{name}", marks=[pytest.mark.soak] * is_extra(name, runtime))
     for name, family in FAMILIES.items()
     for runtime in RUNTIMES
-    if name in EVERYWHERE or runtime in ("2 threads", "3 workers", "2 threads streaming")
 ]
 
 
@@ -428,14 +446,27 @@ LIGHT_LEAVES = {
 }
 
 
-# One tree a round and several with every runtime; the others in this process and on a cluster.
+# One tree a round with every runtime, several also on a cluster.
 @pytest.mark.parametrize(
     ("runtime", "name", "trees", "light"),
     [
-        pytest.param(runtime, name, *counts, id=f"{runtime}-{name}")
+        pytest.param(
+            runtime,
+            name,
+            *counts,
+            id=f"{runtime}-{name}",
+            marks=[pytest.mark.soak]
+            * (
+                runtime == ALONE
+                or (
+                    name != "gamble"
+                    and runtime != "2 threads"
+                    and (name, runtime) != ("one-vs-all", "3 workers")
+                )
+            ),
+        )
         for name, counts in LIGHT_LEAVES.items()
         for runtime in RUNTIMES
-        if name in ("gamble", "one-vs-all") or runtime in ("2 threads", "3 workers")
     ],
     indirect=["runtime"],
 )
@@ -506,7 +537,20 @@ def test_line_search_over_rows_is_bounded(runtime, problem, monkeypatch):
     np.testing.assert_allclose(by_rows, by_table, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["cd-mcboost", "stagewise", "adaboost-ecc"])
+@pytest.mark.parametrize(
+    ("runtime", "name"),
+    [
+        pytest.param(
+            runtime,
+            name,
+            marks=[pytest.mark.soak]
+            * (runtime == ALONE or (name != "cd-mcboost" and runtime != "2 threads")),
+        )
+        for name in ("cd-mcboost", "stagewise", "adaboost-ecc")
+        for runtime in RUNTIMES
+    ],
+    indirect=["runtime"],
+)
 def test_sides_of_a_large_table_take_one_more_question(runtime, problem, monkeypatch, name):
     """Where a table for each leaf would be too large: the leaves' signs first, then a table for each of the two sides."""
     losses = []

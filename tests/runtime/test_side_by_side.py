@@ -22,9 +22,9 @@ from distboost.runtime.layout import Allotment
 from distboost.threads import single_blas
 from distboost.training.memory_plan import MemoryPlan
 
-TIMES = 4
+TIMES = 2
 WARMED = 5  # fits until all that is made once has been made
-FITS = 12
+FITS = 8
 GROWTH = 1.1  # of resident memory
 SPARE = 5  # threads and files: pools of others fill up as they are used; one for each fit would be more
 DEADLINE = 20.0  # seconds: for what Dask lets go of in its own time
