@@ -188,6 +188,16 @@ def test_gains_past_the_largest_number(algorithm, tmp_path, monkeypatch):
     assert again.feature_importances_.sum() == pytest.approx(1)
 
 
+def test_an_ensemble_begins_with_its_own_first_rounds(make, blobs):
+    ensemble = make().fit(*blobs).learned_.ensemble
+    for n in range(4):
+        assert ensemble.begins_with(ensemble.copy(n))
+        assert ensemble.copy(n).begins_with(ensemble) == (n == 3)
+    assert not ensemble.begins_with(make().fit(*blobs).learned_.ensemble)  # of another training
+    assert not ensemble.begins_with(ensemble.part(1, 3))
+    assert len(ensemble.part(1, 3)) == 2
+
+
 # Damage.
 
 
@@ -269,6 +279,14 @@ def test_a_header_said_to_be_huge(length, file):
     file.write_bytes(struct.pack("<Q", length) + content[8:])
     with pytest.raises(ModelFormatError, match=r"its header is cut off"):
         distboost.load(file)
+
+
+def test_a_header_said_to_be_a_byte_longer_than_the_file(file):
+    content = file.read_bytes()
+    for more, said in ((1, "its header is cut off"), (0, "truncated: (?!its header is cut off)")):
+        file.write_bytes(struct.pack("<Q", len(content) - 8 + more) + content[8:])
+        with pytest.raises(ModelFormatError, match=said):
+            distboost.load(file)
 
 
 @pytest.mark.parametrize("size", [10**6, 10**12, 2**63, 2**64])

@@ -14,6 +14,7 @@ from collections import Counter
 
 import pytest
 
+from distboost import threads as threads_module
 from distboost.threads import Threads
 
 DEADLINE = 20.0
@@ -229,6 +230,24 @@ def test_an_interrupt_waits_for_what_runs_only():
         process.kill()
         process.wait()
     assert rest == "ended\ninterrupted\n"
+
+
+def test_an_interrupt_while_the_others_are_waited_for(monkeypatch):
+    """It is raised, once they have ended."""
+    waits, wait = [], threads_module._wait_for_running
+
+    def interrupted(helpers):
+        waits.append(len(helpers))
+        if len(waits) == 1:
+            raise KeyboardInterrupt
+        wait(helpers)
+
+    monkeypatch.setattr(threads_module, "_wait_for_running", interrupted)
+    with Threads(2) as threads:
+        with pytest.raises(KeyboardInterrupt):
+            threads.map(abs, range(4))
+        assert waits == [1, 1]
+        assert threads.map(abs, [-1, 2]) == [1, 2]
 
 
 @pytest.mark.parametrize(("quota", "expected"), [(-1, None), (50_000, 1), (150_000, 2)])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import builtins
 import doctest
+import sys
+from types import ModuleType, SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -120,6 +123,34 @@ def test_what_is_drawn():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["margin (2)", "random", "target"]
     assert len(ax.collections) == 1  # the spread between the repeats of one strategy
     assert ax.get_title() == "Letters"
+
+
+def test_what_is_drawn_on_axes(monkeypatch):
+    """Whether matplotlib is installed or not: the axes note what is drawn on them."""
+    monkeypatch.setitem(sys.modules, "matplotlib", ModuleType("matplotlib"))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", SimpleNamespace(Figure=None))
+    ax = MagicMock()
+    ax.plot.return_value = [MagicMock()]
+    assert plot_curves(CURVES, "curves.png", target_error=0.15, title="Letters", ax=ax) is ax
+    (margin, random), [(n, low, high)] = (
+        ax.plot.call_args_list,
+        [call.args for call in ax.fill_between.call_args_list],
+    )
+    assert n.tolist() == margin.args[0].tolist() == [10, 20, 30]
+    assert margin.args[1] == pytest.approx([50, 30, 25])
+    assert (margin.kwargs, random.kwargs) == ({"label": "margin (2)"}, {"label": "random"})
+    assert low == pytest.approx([40, 20, 10])
+    assert high == pytest.approx([60, 40, 40])
+    assert random.args[0].tolist() == [10, 30]
+    assert random.args[1] == pytest.approx([50, 30])
+    assert ax.axhline.call_args.args == (15,)
+    assert ax.set.call_args.kwargs["title"] == "Letters"
+    ax.set_ylim.assert_called_once_with(bottom=0)
+    ax.figure.savefig.assert_called_once_with("curves.png", dpi=150)
+    ax.reset_mock()
+    plot_curves(CURVES, ax=ax)
+    assert not ax.axhline.called
+    assert not ax.figure.savefig.called
 
 
 def test_drawn_beside_another():

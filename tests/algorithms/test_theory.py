@@ -21,6 +21,7 @@ from distboost import (
 )
 from distboost.algorithms.adaboost_mm import AdaBoostMM, best_step, kappa
 from distboost.algorithms.base import Learner, Round
+from distboost.algorithms.classic import multiboost
 from distboost.baselines import (
     AdaBoostECCClassifier,
     AdaBoostM1Classifier,
@@ -550,6 +551,12 @@ def test_a_norm_that_costs_more_than_it_gains_ends_training(name):
     model = CONVERGING[name].set_params(n_estimators=300).fit(X, y)
     assert model.outcome_ == "converged"
     assert 0 < model.n_iter_ < 300
+
+
+def test_a_slope_that_points_out_of_the_domain_is_none():
+    """Of coefficients at 0, only those that lower the loss by growing count."""
+    gradient, W = np.array([[2.0, -1.0], [3.0, -4.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
+    assert_array_equal(multiboost._inward(gradient, W), [[0, -1], [3, -4]])
 
 
 # What is measured
