@@ -215,24 +215,42 @@ def test_resume_from_a_checkpoint(address, tls, data, tmp_path, saved):
     assert path.read_bytes() == saved(trained(data, n_estimators=15))
 
 
-def test_program_that_the_local_cluster_runs(made):
-    """It needs to know nothing of certificates, which are those of the recipe."""
+def runs(pid: int) -> bool:
+    try:
+        # Ended, but not yet noticed by its parent.
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("encrypted", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_program_that_the_local_cluster_runs(encrypted, made):
+    """It needs to know nothing of certificates, which are those of the recipe; the cluster ends with it, as it does."""
     program = (
-        "from distributed import Client\n"
+        "import os, psutil; from distributed import Client\n"
         "with Client(timeout=20) as client:\n"
+        "    assert len(client.nthreads()) == 1\n"
         "    print(client.scheduler.address, client.submit(sum, [1, 2]).result(timeout=20))\n"
+        "print(*(p.pid for p in psutil.Process(os.getppid()).children(recursive=True) if p.pid != os.getpid()))\n"
+        "raise SystemExit(3)"
     )
-    command = ["-m", "cluster.local", "--workers", "1", "--tls", made, "--", sys.executable, "-c", program]
+    certificates = ["--tls", made] if encrypted else []
+    command = ["-m", "cluster.local", "--workers", "1", *certificates, "--", sys.executable, "-c", program]
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         cwd=ROOT,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^tls://127\.0\.0\.1:\d+ 3$", done.stdout, re.MULTILINE)
+    assert done.returncode == 3, done.stdout + done.stderr
+    protocol = "tls" if encrypted else "tcp"
+    assert re.search(rf"^{protocol}://127\.0\.0\.1:\d+ 3$", done.stdout, re.MULTILINE)
+    pids = [int(pid) for pid in done.stdout.splitlines()[-1].split()]
+    assert len(pids) >= 3  # the scheduler, the nanny, and its worker
+    assert not [pid for pid in pids if runs(pid)]
 
 
 # who is refused
