@@ -9,22 +9,25 @@ from __future__ import annotations
 import atexit
 import gc
 import json
+import multiprocessing
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import CodeType
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 2**17  # of a request
-_SERVER = "import sys, tests.programs, {0}; tests.programs.serve(int(sys.argv[1]))"
+WARM = "tests.warm"
+_SERVER = "import sys, tests.programs; tests.programs.serve(int(sys.argv[1]), sys.argv[2])"
 
 
 class Program:
@@ -56,7 +59,7 @@ class Program:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         new_session: bool = False,
-        imported: str = "tests.warm",
+        imported: str = WARM,
     ):
         self.returncode: int | None = None
         self._said: dict[Any, str] = {}
@@ -151,22 +154,35 @@ _LOCK = threading.Lock()
 def _server(imported: str) -> socket.socket:
     """A connection to it; it ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER.format(imported), str(theirs.fileno())],
-        pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd=ROOT, start_new_session=True,
-    )  # fmt: skip
+    wait: Callable[[float], object]
+    if imported == WARM:  # workers are forked from such a process, too: that is one for both
+        process = multiprocessing.get_context("forkserver").Process(target=_serve_as_worker, args=(theirs,))
+        process.start()
+        wait = process.join
+    else:
+        command = [sys.executable, "-c", _SERVER, str(theirs.fileno()), imported]
+        wait = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd=ROOT, start_new_session=True
+        ).wait
     theirs.close()
 
     def close() -> None:
         ours.close()
-        process.wait(10)
+        wait(10)
 
     atexit.register(close)
     return ours
 
 
-def serve(descriptor: int) -> None:
+def _serve_as_worker(connection: socket.socket) -> None:
+    os.setsid()
+    sys.argv[:] = ["-c"]
+    serve(connection.detach(), WARM)
+
+
+def serve(descriptor: int, imported: str) -> None:
     """Forks a process for each request, until this one's parent ends."""
+    import_module(imported)
     connection = socket.socket(fileno=descriptor)
     gc.freeze()  # forked processes do not copy the memory of what they only look at
     while True:
