@@ -2,7 +2,7 @@
 
     unshare --net python -m tests.faults.cut_off FOLDER
 
-It leaves the models' files and the log in the folder.
+It leaves the model's file and the log in the folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from distboost.data import ingest
 from tests.faults.crews import FORKS, Workers, until, work
-from tests.faults.rounds import Slowly, at, blocks_held
+from tests.faults.rounds import PAUSE, Slowly, at, blocks_held
 from tests.faults.trainings import BLOCK, TRAININGS, Data, fit
 
 CLONE_NEWNET = 0x40000000
@@ -76,20 +76,19 @@ def main(folder: Path) -> None:
     workers.restore(3)
     name, address = sorted(workers.there().items())[0]
     cut, mend = (lambda to=to: ip("link", "set", name, to) for to in ("down", "up"))
-    back = Slowly(31, lambda: blocks_held(workers.client).get(address))
-    for case, callbacks in {
-        "for a while": [at(10, cut), at(30, mend), back],
-        "for good": [at(10, cut)],
-    }.items():
-        fit(
-            TRAININGS["long"],
-            data,
-            workers.client,
-            folder / case,
-            callbacks=callbacks,
-            worker_timeout=TIMEOUT,
-        )
+    # Its packets are sent again, but ever more rarely.
+    back = Slowly(31, lambda: blocks_held(workers.client).get(address), 4 * PAUSE)
+    gone = Slowly(31, lambda: back.done and (cut() or True))
+    fit(
+        TRAININGS["long"],
+        data,
+        workers.client,
+        folder,
+        callbacks=[at(10, cut), at(30, mend), back, gone],
+        worker_timeout=TIMEOUT,
+    )
     assert back.done
+    assert gone.done
     workers.close()
 
 

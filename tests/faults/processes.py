@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,8 +11,9 @@ import psutil
 from distributed import Client
 
 from tests.faults.crews import DEADLINE, until
+from tests.programs import Program
 
-ROOT = Path(__file__).parents[2]
+_DASK = "from dask.__main__ import main; main()"
 
 
 class Processes:
@@ -23,7 +22,7 @@ class Processes:
     Attributes
     ----------
     client : Client
-    nannies : list of subprocess.Popen
+    nannies : list of Program
         Each has one worker, or is about to have it.
     """
 
@@ -33,7 +32,7 @@ class Processes:
         self.scheduler = self._dask("scheduler", "--host", "127.0.0.1", "--port", "0")
         until(self._file.exists, "a scheduler")
         self.client = Client(scheduler_file=str(self._file), set_as_default=False)
-        self.nannies: list[subprocess.Popen] = []
+        self.nannies: list[Program] = []
         self._seen: set[psutil.Process] = set()
 
     def begin(self) -> None:
@@ -72,7 +71,7 @@ class Processes:
     def addresses(self) -> list[str]:
         return sorted(self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"])
 
-    def end(self, nanny: subprocess.Popen) -> None:
+    def end(self, nanny: Program) -> None:
         """Kills it; its worker notices by itself, unless it is stopped."""
         self.workers()
         nanny.kill()
@@ -95,16 +94,13 @@ class Processes:
             return False
         return {*self.client.run(os.getpid, on_error="ignore").values()} == alive
 
-    def _dask(self, command: str, *arguments: str) -> subprocess.Popen:
+    def _dask(self, command: str, *arguments: str) -> Program:
         files = ("--scheduler-file", str(self._file))
         with (self.folder / f"{command}.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "dask", command, *files, *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )  # fmt: skip
+            return Program(_DASK, command, *files, *arguments, stdout=log.fileno(), stderr=log.fileno())
 
 
-def _workers_of(nanny: subprocess.Popen) -> list[psutil.Process]:
+def _workers_of(nanny: Program) -> list[psutil.Process]:
     with suppress(psutil.NoSuchProcess):
         children = psutil.Process(nanny.pid).children()
         return [child for child in children if "--multiprocessing-fork" in child.cmdline()]  # not its helpers
