@@ -26,14 +26,14 @@ def at(number: int, do: Callable[[], object]) -> Callable[[Progress], None]:
 class Slowly:
     """A callback that makes a training take its time from a round on, until something has come about."""
 
-    def __init__(self, number: int, come_about: Callable[[], object], pause: float = PAUSE):
-        self.number, self.come_about, self.pause = number, come_about, pause
+    def __init__(self, number: int, come_about: Callable[[], object]):
+        self.number, self.come_about = number, come_about
         self.done = False
 
     def __call__(self, progress: Progress) -> None:
         if progress.round >= self.number and not self.done:
             self.done = bool(self.come_about())
-            time.sleep(0 if self.done else self.pause)
+            time.sleep(0 if self.done else PAUSE)
 
 
 def blocks_held(client: Client) -> dict[str, int]:
