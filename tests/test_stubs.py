@@ -35,6 +35,7 @@ def test_mypy_sees_parameters(tmp_path):
         sys.executable,
         "-m",
         "mypy",
+        "--no-site-packages",
         "--ignore-missing-imports",
         "--follow-imports=silent",
         str(source),
