@@ -100,10 +100,10 @@ def test_training_from_s3(arrays, bucket, blobs, saved):
 
 @pytest.mark.parametrize("way", ["whole blocks", "bands"])
 def test_a_store_on_s3_is_that_on_disk(way, arrays, bucket, tmp_path, monkeypatch):
-    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
     limit = None
     if way == "bands":
-        limit = least_memory(*RawDataset.of(*arrays, None).sources, 255, 20)
+        limit = least_memory(*RawDataset.of(*arrays, None).sources, 255, 40)
     stores = [
         distboost.bin(*arrays, place, memory_limit=limit)
         for place in (f"{bucket}/store", str(tmp_path / "store"))
@@ -262,18 +262,21 @@ def test_a_damaged_chunk(arrays, bucket):
         model().fit(*arrays)
 
 
-def test_damage_to_a_store(arrays, bucket):
-    """One file after another: empty, of other bytes, missing."""
+@pytest.mark.parametrize("kinds", [2, pytest.param(3, marks=pytest.mark.soak)])
+def test_damage_to_a_store(kinds, arrays, bucket):
+    """One file after another, with some kinds of damage each: missing, empty, of other bytes."""
+    damage = (None, b"", b"BLSC")
     store = distboost.bin(*arrays, f"{bucket}/store")
     files = s3fs.S3FileSystem()
-    for key, what in (
+    parts = (
         ("bins/c/0/0", "chunk bins/c/0/0, rows 0 to 239"),
         ("labels/c/0", "chunk labels/c/0, rows 0 to 239"),
         ("bins/zarr.json", "array bins"),
         ("zarr.json", "zarr.json"),
-    ):
+    )
+    for number, (key, what) in enumerate(parts):
         whole = files.cat_file(f"{store}/{key}")
-        for content in (b"", b"BLSC", None):
+        for content in (2 * damage)[number % 3 :][:kinds]:
             files.rm(f"{store}/{key}") if content is None else files.pipe_file(f"{store}/{key}", content)
             with pytest.raises(BinnedStoreError, match=rf"(?s){what}.*[Bb]in the data again"):
                 model().fit(store)

@@ -44,7 +44,7 @@ TRAININGS = {
         options={"memory_limit": STREAMING},
     ),
     "mm": Training(lambda **how: AdaBoostMMClassifier(n_estimators=12, max_depth=2, **how), "numpy"),
-    "corrective": Training(lambda **how: MultiBoostClassifier(n_estimators=5, **how), "dask"),
+    "corrective": Training(lambda **how: MultiBoostClassifier(n_estimators=3, **how), "dask"),
     "tall chunks": Training(lambda **how: AdaBoostMMClassifier(n_estimators=5, max_depth=2, **how), "tall"),
     "similarities": Training(
         lambda **how: REBELClassifier(n_estimators=2, weak_learner="similarity", **how), "zarr"
