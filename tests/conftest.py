@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# While all is imported and collected there is little garbage, and looking for it takes a third of the time.
+gc.disable()
 
 # What Dask does while it is idle (profiling, ticks of event loops): of several clusters at once, that takes half of
 # a small machine. The processes that tests start inherit this.
@@ -51,6 +55,12 @@ LONGEST = (
     "runtime/test_rows.py",
     "algorithms/test_own_algorithm.py",
 )
+
+
+def pytest_collection_finish():
+    """Let garbage be looked for among what tests make, not among all modules and tests."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):
