@@ -242,6 +242,20 @@ def test_one_vs_all_is_an_adaboost_for_each_class():
         assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
 
 
+def test_adaboost_mh_votes_with_the_best_stump_of_all_classes():
+    """A stump and a vote for each class, opposite on its sides, though a rare class may be outvoted on both."""
+    X, y = PROBLEMS["overlap"]()
+    H, Y = stumps(X), np.where(y[:, None] == np.arange(5), 1.0, -1.0)
+    F = np.zeros(Y.shape)
+    model = AdaBoostMHClassifier(n_estimators=10).fit(X, y)
+    for found in model.staged_scores(X):
+        W = np.exp(-Y * F)
+        edges = H @ (W * Y) / W.sum()
+        best = np.argmax(np.abs(edges).sum(axis=1))
+        F = F + np.arctanh(np.abs(edges[best]).sum()) * np.outer(H[best], np.sign(edges[best]))
+        assert_allclose(found, F, rtol=1e-9, atol=1e-12)
+
+
 def test_gentle_adaboost_is_one_for_each_class():
     X, y = PROBLEMS["overlap"]()
     model = GentleAdaBoostClassifier(n_estimators=10).fit(X, y)

@@ -56,6 +56,20 @@ def test_residuals(case, unit, wide, bits):
     assert not out[:, : case.block.n_classes].sum(axis=1).any()  # a row's residuals sum to 0
 
 
+@pytest.mark.parametrize("unit", [0.0, UNIT])
+def test_a_vector_has_room_for_its_sums_the_count_and_the_weight(unit):
+    """In whole groups of eight numbers, and in no more of them than it takes."""
+    for n_classes in range(2, 26):
+        rows = BinnedRows(0, np.zeros((3, 1), np.uint8), np.zeros(3, np.int32), np.ones(3))
+        block = Block(rows, n_classes, n_classes, "float64")
+        for wide, dtype in ((False, np.int32), (True, np.int64)):
+            found = Residuals(MarginWeights(0.5), wide=wide).buffer(block, unit)
+            assert (len(found), found.dtype) == (3, dtype)
+            needed = n_classes + 1 + (unit > 0)
+            assert found.shape[1] in range(needed, needed + 8)
+            assert found.shape[1] % 8 == 0
+
+
 @pytest.mark.parametrize("own", [0.0, 0.3, 1 - 2.0**-30])
 @pytest.mark.parametrize(("wide", "bits"), [(False, 22), (True, 50)])
 def test_residuals_with_a_part_of_the_own_class(case, own, wide, bits):
