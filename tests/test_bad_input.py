@@ -197,12 +197,12 @@ def test_too_many_rows(model, data, stored, monkeypatch):
 # Values.
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_infinite_value(model, data, stored, value):
+@pytest.mark.parametrize(("value", "row"), [(np.inf, 137), (-np.inf, 0)])
+def test_infinite_value(model, data, stored, value, row):
     X, y = data
-    X[137, 2] = X[201, 0] = value
+    X[row, 2] = X[201, 0] = value
     with pytest.raises(
-        DataError, match=rf"X.* infinite value .*row 137, column 2: {value}.*finite values, or NaN"
+        DataError, match=rf"X.* infinite value .*row {row}, column 2: {value}.*finite values, or NaN"
     ):
         model.fit(stored(X, "x"), stored(y, "y"))
 

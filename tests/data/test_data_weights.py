@@ -1,11 +1,14 @@
 """Sample weights and class weights."""
 
+from types import SimpleNamespace
+
 import dask.array as da
 import numpy as np
 import pytest
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data.dataset import RawDataset
+from distboost.data.row_weights import WEIGHT_BITS, WeightRule
 from distboost.runtime.local import LocalRuntime
 
 MODELS = pytest.mark.parametrize(
@@ -156,3 +159,19 @@ def test_the_smallest_weights_that_there_are(blobs):
     expected = GDMCBoostClassifier(n_estimators=3).fit(X, y, sample_weight=np.full(len(y), 0.3))
     model = GDMCBoostClassifier(n_estimators=3).fit(X, y, sample_weight=smallest)
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("class_weights", "whole", "exponent"),
+    [
+        ([1, 3], [True, True], 0),
+        ([1, 0.5], [True, True], WEIGHT_BITS - 1),
+        ([1, 3], [True, False], WEIGHT_BITS - 3),
+        ([2**WEIGHT_BITS // 2, 0], [True, True], 0),  # of a weight of 2
+        ([2**WEIGHT_BITS // 2 + 1, 0], [True, True], -1),
+    ],
+)
+def test_whole_weights_that_fit_stay_as_they_are(class_weights, whole, exponent):
+    """All must be whole; the largest of any others is scaled to the most that there is room for."""
+    scans = [SimpleNamespace(whole_weights=w, largest_weight=2.0) for w in whole]
+    assert WeightRule.of(np.array(class_weights, float), scans).exponent == exponent
