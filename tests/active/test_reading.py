@@ -12,6 +12,8 @@ import pytest
 import zarr
 from zarr.storage import LocalStore, WrapperStore
 
+from distboost.active import pool as pool_module
+from distboost.data.sources import as_source
 from tests.active.sessions import committee, learner
 
 
@@ -122,3 +124,29 @@ def test_one_block_is_held_at_a_time(problem, small_blocks):
     held.clear()
     found.query()
     assert held == [1] * 10
+
+
+@pytest.mark.parametrize(
+    ("block_bytes", "expected"),
+    [
+        (2**24, [(5, [0, 45, 94]), (100, [0, 99]), (250, [0])]),  # within a chunk
+        (
+            30 * 3 * 8,
+            [(5, [0]), (50, [0]), (99, [0]), (100, [0]), (199, [0]), (250, [0])],
+        ),  # of a chunk that is too large
+    ],
+)
+def test_rows_are_read_in_parts_of_single_chunks(block_bytes, expected, monkeypatch):
+    monkeypatch.setattr(pool_module, "BLOCK_BYTES", block_bytes)
+    if block_bytes < 2**24:
+        monkeypatch.setattr(pool_module, "rows_at_once", lambda source, limit: limit // (source.shape[1] * 8))
+    X = np.arange(900).reshape(300, 3)
+    source = as_source(da.from_array(X, chunks=(100, 2)), "X")
+    rows = np.array([5, 50, 99, 100, 199, 250])
+    found = list(pool_module._read_plan(source, rows))
+    assert [(part.shape[0], wanted.tolist()) for part, wanted in found] == [
+        (wanted[-1] + 1, wanted) for _, wanted in expected
+    ]
+    loaded = [pool_module._load_rows(part, wanted) for part, wanted in found]
+    np.testing.assert_array_equal(np.concatenate(loaded), X[rows])
+    assert [first[0, 0] // 3 for first in loaded] == [first for first, _ in expected]
