@@ -21,7 +21,7 @@ from distboost import (
 )
 from distboost.algorithms.adaboost_mm import AdaBoostMM, best_step, kappa
 from distboost.algorithms.base import Learner, Round
-from distboost.algorithms.classic import multiboost
+from distboost.algorithms.classic import class_votes, multiboost
 from distboost.baselines import (
     AdaBoostECCClassifier,
     AdaBoostM1Classifier,
@@ -571,6 +571,21 @@ def test_a_slope_that_points_out_of_the_domain_is_none():
     """Of coefficients at 0, only those that lower the loss by growing count."""
     gradient, W = np.array([[2.0, -1.0], [3.0, -4.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
     assert_array_equal(multiboost._inward(gradient, W), [[0, -1], [3, -4]])
+
+
+@pytest.mark.parametrize(
+    ("leaves", "wrong", "times"), [([1, 1], 1, 0), ([1, 0], 1, 1), ([0, 0], 1, 1), ([1, 1], 0, 1)], ids=str
+)
+def test_votes_are_counted_again_if_the_weights_of_a_leaf_or_of_the_mistakes_have_few_digits(
+    leaves, wrong, times, monkeypatch
+):
+    counted, add_windows = [], class_votes.add_windows
+    monkeypatch.setattr(class_votes, "add_windows", lambda sums: counted.append(1) or add_windows(sums))
+    monkeypatch.setattr(
+        class_votes, "is_precise", lambda sums, mass: np.array(leaves if np.ndim(sums) else wrong) > 0
+    )
+    SAMMEClassifier(n_estimators=1, max_depth=1).fit(*PROBLEMS["overlap"]())
+    assert len(counted) == times
 
 
 # What is measured

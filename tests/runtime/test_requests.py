@@ -1,0 +1,72 @@
+"""Requests and tasks that are lost, without a cluster."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from distboost.errors import ClusterError, DataError, WorkerError
+from distboost.runtime.cluster import tasks
+from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.workers import DaskRequest
+
+
+def answered(error: Exception) -> DaskRequest:
+    future = Future()
+    future.set_exception(error)
+    return DaskRequest("tcp://a:1", future)
+
+
+def test_a_cancelled_request_is_that_of_a_lost_worker():
+    future = Future()
+    future.cancel()
+    with pytest.raises(WorkerLostError, match="the request was cancelled"):
+        DaskRequest("tcp://a:1", future).result()
+
+
+def test_errors_of_requests():
+    for error in (WorkerLostError("gone"), DataError("bad rows")):
+        with pytest.raises(type(error)) as found:
+            answered(error).result()
+        assert found.value is error
+    with pytest.raises(
+        WorkerError, match=r"worker tcp://a:1 cannot take part: KeyError: 'x'\. Check that it"
+    ):
+        answered(KeyError("x")).result()
+
+
+@pytest.mark.parametrize("n_losses", [0, 1, 9, 10])
+def test_a_task_that_is_lost_is_submitted_again_so_many_times(n_losses, caplog):
+    submitted, released, shared = [], [], tasks.Shared(7)
+
+    def submit(function, arguments, worker, suffix):
+        submitted.append(suffix)
+        assert shared.future is None  # its worker may be gone, too
+        shared.future = "sent"
+        return SimpleNamespace(
+            workers=None, inputs=[], future=SimpleNamespace(key=f"task-{suffix}"), since=1.0
+        )
+
+    def wait(call):
+        if len(submitted) < n_losses:
+            raise WorkerLostError("it is gone")
+        return "answer"
+
+    link = SimpleNamespace(release=released.extend)
+    of = SimpleNamespace(link=link, _wait=wait, _submit=submit)
+    shared.future = "sent"
+    call = SimpleNamespace(
+        function=abs, arguments=[shared], own_inputs=["input"], future=SimpleNamespace(key="task"), since=0.0
+    )
+    if n_losses == 10:
+        with pytest.raises(
+            ClusterError, match=r"^task-.* was lost 10 times with its workers, .*: it is gone\. Check"
+        ):
+            tasks.ClusterTasks._result(of, call)
+    else:
+        assert tasks.ClusterTasks._result(of, call) == "answer"
+    assert len(submitted) == len(set(submitted)) == min(n_losses, 9)
+    assert len(released) == 2 * n_losses
+    assert caplog.text.count("it is submitted again") == min(n_losses, 9)
