@@ -73,6 +73,20 @@ def on_grid(value):
     return np.rint(value / GRID) * GRID
 
 
+def _of(gain: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Decorate a function that a gain's search calls, and name it after the gain.
+
+    In the source, these functions have one name for all gains. Numba distinguishes them by counting the functions that a process
+    compiles; in code that several processes compiled, the counts may be the same.
+    """
+
+    def named(function: Any) -> Any:
+        function.__qualname__ = f"{gain.__module__}.{gain.__name__}.{function.__name__}".replace(".", "_")
+        return compiled(function)
+
+    return named
+
+
 def of_sides(*, grid: bool = False, noise: float = 0.0) -> Callable[[Callable[..., Any]], Gain]:
     """Make a gain of a function value(S, n) of the n sums over one side: a split has the value value(L, n) + value(R, n).
 
@@ -100,22 +114,22 @@ def of_sides(*, grid: bool = False, noise: float = 0.0) -> Callable[[Callable[..
     def decorate(function: Callable[..., Any]) -> Gain:
         value = inlined(function)
 
-        @compiled
+        @_of(function)
         def pair_values(L, R, m, n, context, out):
             for t in range(m):
                 out[t] = np.float64(value(L[t], n)) + np.float64(value(R[t], n))
 
-        @compiled
+        @_of(function)
         def pair_values_on_grid(L, R, m, n, context, out):
             for t in range(m):
                 out[t] = on_grid(value(L[t], n) + value(R[t], n))
 
-        @compiled
+        @_of(function)
         def own_value(S, n, context):
             own = np.float64(value(S, n))
             return own, abs(own) * noise
 
-        @compiled
+        @_of(function)
         def own_value_on_grid(S, n, context):
             return on_grid(np.float64(value(S, n))), 0.0
 
@@ -142,12 +156,12 @@ def of_split(*, grid: bool = False) -> Callable[[Callable[..., Any]], Gain]:
     def decorate(function: Callable[..., Any]) -> Gain:
         value = inlined(function)
 
-        @compiled
+        @_of(function)
         def pair_values(L, R, m, n, context, out):
             for t in range(m):
                 out[t] = value(L[t], R[t], n)
 
-        @compiled
+        @_of(function)
         def pair_values_on_grid(L, R, m, n, context, out):
             for t in range(m):
                 out[t] = on_grid(value(L[t], R[t], n))
