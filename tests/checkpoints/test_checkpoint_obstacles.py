@@ -1,5 +1,6 @@
 """What is in the way of a checkpoint: files, other trainings, nothing to go on from, a full disk."""
 
+import errno
 import re
 import subprocess
 
@@ -10,6 +11,7 @@ import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.errors import CheckpointError, DataError, ModelFormatError
 from distboost.io.storage import only_writer
+from distboost.model import checkpoint
 from tests.checkpoints.trainings import fitted, made
 
 
@@ -69,3 +71,19 @@ def test_a_full_disk(small_disk, saved):
     subprocess.run(["mount", "-o", "remount,size=9m", small_disk], timeout=20, check=True)
     model = GDMCBoostClassifier(**parameters).fit(X, y, resume=True)
     assert saved(model) == saved(GDMCBoostClassifier(n_estimators=60, max_depth=8).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EIO, "Input/output error"), r"Input/output error"),
+        (OSError(errno.ENOSPC, "No space left"), r"No space left, \d+ bytes free"),
+        (OSError(errno.EDQUOT, "Quota exceeded"), r"Quota exceeded, \d+ bytes free"),
+        (OSError("cut off"), r"cut off"),
+        (RuntimeError("no answer"), r"RuntimeError: no answer"),
+    ],
+    ids=str,
+)
+def test_what_a_failed_write_is_blamed_on(error, said, tmp_path):
+    assert re.fullmatch(said, checkpoint._reason(error, str(tmp_path)))
+    assert checkpoint._reason(error, "s3://bucket/c") == f"{type(error).__name__}: {error}"

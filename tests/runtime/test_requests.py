@@ -26,6 +26,31 @@ def test_a_cancelled_request_is_that_of_a_lost_worker():
         DaskRequest("tcp://a:1", future).result()
 
 
+def test_a_task_sent_before_a_worker_was_given_up_is_sent_again():
+    sent, released = [], []
+    link = SimpleNamespace(release=released.extend)
+
+    def send():
+        sent.append(Future())
+        return sent[-1], f"key {len(sent)}", [f"input {len(sent)}"]
+
+    request, message = DaskRequest("tcp://a:1", send=send), answered(KeyError("x"))
+    for asked in (request, message):
+        asked.renew(link, asked.since)
+    assert (len(sent), request.key, released) == (1, "key 1", [])
+    since = request.since
+    for asked in (request, message):
+        asked.renew(link, asked.since + 1e-9)
+    assert (len(sent), request.key, released) == (2, "key 2", ["input 1"])
+    assert request.future is sent[1]
+    assert sent[0].cancelled()
+    assert request.since >= since
+    request.give_up(link, "it is silent")
+    assert released == ["input 1", "input 2"]
+    with pytest.raises(WorkerLostError, match="it is silent"):
+        request.result()
+
+
 def test_errors_of_requests():
     for error in (WorkerLostError("gone"), DataError("bad rows")):
         with pytest.raises(type(error)) as found:
