@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import asyncio
+from concurrent.futures import CancelledError, Future
 from types import SimpleNamespace
 
 import pytest
+from distributed.comm import CommClosedError
 
 from distboost.errors import ClusterError, DataError, WorkerError
-from distboost.runtime.cluster import tasks
+from distboost.runtime.cluster import monitor, tasks
 from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.link import Link
 from distboost.runtime.cluster.workers import DaskRequest
 
 
@@ -95,3 +98,55 @@ def test_a_task_that_is_lost_is_submitted_again_so_many_times(n_losses, caplog):
     assert len(submitted) == len(set(submitted)) == min(n_losses, 9)
     assert len(released) == 2 * n_losses
     assert caplog.text.count("it is submitted again") == min(n_losses, 9)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "own"),
+    [
+        ("error", KeyError("x"), True),
+        ("error", OSError("of the task"), True),
+        ("error", CommClosedError("cut"), False),
+        ("lost", OSError("of the client"), False),
+        ("cancelled", CancelledError("key"), False),
+    ],
+    ids=repr,
+)
+def test_an_error_of_a_task_is_its_own_unless_it_was_lost(status, error, own):
+    link = Link.__new__(Link)
+    link.check = lambda: None
+
+    async def result():
+        raise error
+
+    with pytest.raises(type(error) if own else WorkerLostError) as found:
+        asyncio.run(link.result(SimpleNamespace(status=status, result=result)))
+    assert (found.value is error) == own
+
+
+@pytest.mark.parametrize(
+    ("silent", "healthy", "none_responds"),
+    [("", "ab", False), ("a", "b", False), ("ab", "", True), ("", "", True)],
+    ids=["healthy", "one silent", "both silent", "no worker"],
+)
+def test_there_are_no_workers_if_none_responds(silent, healthy, none_responds, monkeypatch):
+    monkeypatch.setattr(monitor, "REFRESH_INTERVAL", 0.01)
+    listed = []
+
+    async def workers():
+        listed.append(1)
+        if len(listed) > 12:
+            raise InterruptedError
+        return {worker: {"nthreads": 1} for worker in silent + healthy}
+
+    async def send(worker, operation):
+        if worker in silent:
+            raise WorkerLostError("it is silent")
+
+    link = SimpleNamespace(
+        timeout=20.0, workers=workers, send=send, run=asyncio.run, start=lambda work: work.close()
+    )
+    found = monitor.WorkerMonitor(link)
+    with pytest.raises(InterruptedError):
+        asyncio.run(found._refresh())
+    assert (found._seconds_without_workers > 0) == none_responds
+    assert found.members() == dict.fromkeys(healthy, 1)
