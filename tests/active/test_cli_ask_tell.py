@@ -106,6 +106,16 @@ def test_labels_filled_in_are_not_overwritten(data, files, blobs):
     assert {line[1] for line in sheet(out)[1:]} == {""}
 
 
+def test_labels_are_not_overwritten_though_the_log_is_gone(data, files, blobs):
+    log, out, _ = begun(data, files)
+    label(out, blobs[1], 2)
+    log.unlink()
+    before = out.read_bytes()
+    assert "2 labels that were not told" in fail("ask", *files, "--x", data / "x", *SMALL)
+    assert out.read_bytes() == before
+    assert not log.exists()
+
+
 def test_a_label_changed_after_it_was_told_is_not_overwritten(data, files, blobs):
     log, out, _ = begun(data, files)
     label(out, blobs[1])
