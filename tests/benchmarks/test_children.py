@@ -35,7 +35,7 @@ def test_watch_sees_what_children_take():
 
 
 def test_job_is_marked_and_measured():
-    outcome = run(KERNEL)
+    outcome = run({**KERNEL, "repeats": 5})  # long enough to be seen at its largest
     assert outcome.failure == "", outcome.errors
     assert [mark["mark"] for mark in outcome.marks][-1] == "done"
     assert outcome.first("pass")["n_threads"] == 1

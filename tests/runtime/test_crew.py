@@ -18,7 +18,7 @@ from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import worker_session
-from distboost.runtime.cluster.monitor import find_unrunnable
+from distboost.runtime.cluster.monitor import WorkerMonitor, find_unrunnable
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.cluster.worker_session import open_sessions
 from tests.faults.crews import until
@@ -45,7 +45,7 @@ def client():
         yield client
 
 
-def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, caplog):
+def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, caplog, monkeypatch):
     """It dies between two questions, and is replaced under its address before anyone asks.
 
     Dask opens the lost worker's session again on the next one, and empty: its answers would be sums over no rows.
@@ -55,7 +55,14 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
     def model(**parameters):
         return AdaBoostMMClassifier(n_estimators=6, max_depth=1, **parameters)
 
-    before = []
+    before, monitors = [], []
+    members = WorkerMonitor.members
+
+    def asked(monitor):
+        monitors.append(monitor)
+        return members(monitor)
+
+    monkeypatch.setattr(WorkerMonitor, "members", asked)
 
     def replace(progress):
         if progress.round != 3:
@@ -67,6 +74,9 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
         while (found := back(address)) is None or found[0] == pid or not found[1]:
             assert time.monotonic() < last, f"nobody has taken {address} within {BACK:.0f} s"
             time.sleep(0.1)
+        until(
+            lambda: not monitors[-1].leaving(address), "the training knows nothing of the time between them"
+        )
         before.append(pid)
 
     def back(address):
