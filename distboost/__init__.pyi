@@ -77,6 +77,9 @@ class AdaBoostMMClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -135,6 +138,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -165,6 +169,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -228,6 +233,9 @@ class CDMCBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -279,6 +287,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -305,6 +314,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -363,6 +373,9 @@ class GAMBLEClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -414,6 +427,7 @@ class GAMBLEClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -440,6 +454,7 @@ class GAMBLEClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -499,6 +514,9 @@ class GDMCBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -550,6 +568,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -577,6 +596,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -650,6 +670,9 @@ class REBELClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -704,6 +727,7 @@ class REBELClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -733,6 +757,7 @@ class REBELClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -798,6 +823,9 @@ class StagewiseBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -852,6 +880,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -880,6 +909,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,

@@ -62,6 +62,9 @@ class AdaBoostECCClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -113,6 +116,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -140,6 +144,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -198,6 +203,9 @@ class AdaBoostM1Classifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -249,6 +257,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -275,6 +284,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -336,6 +346,9 @@ class AdaBoostMHClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -387,6 +400,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -414,6 +428,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -473,6 +488,9 @@ class AdaBoostMOClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -524,6 +542,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -550,6 +569,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -607,6 +627,9 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -658,6 +681,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -684,6 +708,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -740,6 +765,9 @@ class GradBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -791,6 +819,7 @@ class GradBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -816,6 +845,7 @@ class GradBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -873,6 +903,9 @@ class MultiBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -926,6 +959,7 @@ class MultiBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -952,6 +986,7 @@ class MultiBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -1010,6 +1045,9 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -1061,6 +1099,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -1087,6 +1126,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
@@ -1144,6 +1184,9 @@ class SAMMEClassifier(BoostingClassifier):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -1195,6 +1238,7 @@ class SAMMEClassifier(BoostingClassifier):
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
+    wait_for_workers: int | None
     n_jobs: int | None
     random_state: int | np.random.RandomState | None
     verbose: int
@@ -1221,6 +1265,7 @@ class SAMMEClassifier(BoostingClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
+        wait_for_workers: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,

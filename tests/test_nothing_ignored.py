@@ -204,5 +204,7 @@ def test_a_plan_has_the_estimators_threads():
 def test_where_nothing_runs(tmp_path):
     """tell measures only where it is given rows to measure on."""
     told = ("active", "tell", "--log", tmp_path / "log", "--labels", tmp_path / "labels.csv")
-    for where in (("--workers", "2"), ("--scheduler", "tcp://127.0.0.1:9"), ("--tls", tmp_path)):
-        assert "give --eval-x and --eval-y, too, or none of them" in refused(*told, *where)
+    options = {"--workers": 2, "--scheduler": "tcp://127.0.0.1:9", "--tls": tmp_path, "--wait-workers": 2,
+               "--scheduler-file": tmp_path / "file"}  # fmt: skip
+    for where in options.items():
+        assert "Give --eval-x and --eval-y, too, or none of them" in refused(*told, *where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -183,9 +184,12 @@ def test_commands(address, tls, data, tmp_path, saved):
     labels = expected.predict(zarr.open_array(data / "x")[:])
     np.testing.assert_array_equal(zarr.open_array(tmp_path / "labels")[:], labels)
     accuracy = np.mean(labels == zarr.open_array(data / "y")[:])
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": address}))
     assert f"accuracy {accuracy:.4f}" in run(
-        "evaluate", "--model", path, "--x", data / "x", "--y", data / "y", *there
-    )
+        "evaluate", "--model", path, "--x", data / "x", "--y", data / "y", "--scheduler-file", file, "--tls", tls,
+        "--wait-workers", 2,
+    )  # fmt: skip
     run("bin", "--x", data / "x", "--y", data / "y", "--out", tmp_path / "store", *there)
     assert saved(GDMCBoostClassifier(n_estimators=6).fit(str(tmp_path / "store"))) == saved(expected)
 

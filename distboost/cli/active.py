@@ -17,6 +17,7 @@ from distboost.cli.active_options import (
     with_default,
 )
 from distboost.cli.options import (
+    ClusterOptions,
     Group,
     check_folder,
     check_writable,
@@ -69,9 +70,7 @@ def ask(
     more: bool,
     no_features: bool,
     overwrite: bool,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
     **choosing: Any,
 ) -> None:
     """Write rows for a person to label: the open ones, or else another batch."""
@@ -82,7 +81,7 @@ def ask(
     if not overwrite:
         _check_untold(out, log)
     given = given_options(choosing | {"classes": None if classes is None else parse_classes(classes)})
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         learner = _learner(log, x, algorithm, parse_parameters(parameters), client, given)
         n_open = len(learner.asked_)
         if more or not n_open:
@@ -199,9 +198,7 @@ def tell(
     labels: str,
     eval_x: str | None,
     eval_y: str | None,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Read the labels that a person filled in.
 
@@ -214,10 +211,9 @@ def tell(
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")
-    if eval_x is None and (scheduler or workers or tls):
+    if eval_x is None and cluster.given():
         raise click.UsageError(
-            "--scheduler, --tls and --workers only say where to measure the error: give --eval-x and --eval-y, too, or none of "
-            "them."
+            f"{' and '.join(cluster.given())}: only to measure the error. Give --eval-x and --eval-y, too, or none of them."
         )
     ledger = Ledger.from_log(log)
     known = parse_labels(_filled(read_labels_csv(labels)), _earlier(ledger), labels)
@@ -229,7 +225,7 @@ def tell(
         said += f" New classes: {', '.join(map(visible, unseen))}."
     click.echo(said)
     if eval_x is not None and eval_y is not None:
-        _say_error(log, eval_x, eval_y, scheduler, workers, tls)
+        _say_error(log, eval_x, eval_y, cluster)
 
 
 def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any]:
@@ -251,12 +247,12 @@ def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any
     return {row: label for row, label in known.items() if row not in told}
 
 
-def _say_error(log: str, x: str, y: str, scheduler: str | None, workers: int | None, tls: str | None) -> None:
+def _say_error(log: str, x: str, y: str, cluster: ClusterOptions) -> None:
     from distboost.active import resume
     from distboost.cli.connection import connect
     from distboost.prediction.streamed import confusion
 
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         found = confusion(resume(log, client=client).estimator_, x, y, client)
     click.echo(f"error {1 - found.accuracy:.2%} on {int(found.counts.sum())} rows")
 
@@ -276,9 +272,7 @@ def status(log: str) -> None:
 @path_option("--model", "Model file to write, for predict and evaluate.")
 @overwrite_option
 @cluster_options
-def write_model(
-    log: str, model: str, overwrite: bool, scheduler: str | None, tls: str | None, workers: int | None
-) -> None:
+def write_model(log: str, model: str, overwrite: bool, cluster: ClusterOptions) -> None:
     """Train the committee on all labels, and write it to a file."""
     from distboost.active import resume
     from distboost.cli.connection import connect
@@ -286,7 +280,7 @@ def write_model(
 
     _check_place(model, log)
     check_writable(model, overwrite)
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         learner = resume(log, client=client)
         committee = learner.estimator_
     committee.save(model)

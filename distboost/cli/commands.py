@@ -9,6 +9,7 @@ import click
 
 from distboost.cli.active import active
 from distboost.cli.options import (
+    ClusterOptions,
     Group,
     PathOrUrl,
     check_writable,
@@ -51,9 +52,7 @@ def predict(
     out: str,
     proba: bool,
     overwrite: bool,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Predict an array into another one, chunk by chunk.
 
@@ -64,7 +63,7 @@ def predict(
     from distboost.prediction.streamed import write_predictions
 
     estimator = load(model)
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         array = write_predictions(
             estimator,
             x,
@@ -90,9 +89,7 @@ def evaluate(
     y: str,
     report: str | None,
     overwrite: bool,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Compare a model's predictions with true labels."""
     from distboost.cli.connection import connect
@@ -103,7 +100,7 @@ def evaluate(
     if report is not None:
         check_writable(report, overwrite)
     estimator = load(model)
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         found = confusion(estimator, x, y, client, verbose=int(sys.stdout.isatty()))
     print_evaluation(found)
     if report is not None:
@@ -155,9 +152,7 @@ def bin_rows(
     random_state: int,
     memory_limit: int | None,
     keep_values: bool,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Bin once, train many times.
 
@@ -168,7 +163,7 @@ def bin_rows(
     from distboost.training.binning import bin
 
     show_log("distboost.data")
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         bin(
             x,
             y,

@@ -7,7 +7,10 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import wraps
 from typing import Any
 
 import click
@@ -89,12 +92,54 @@ def path_option(name: str, text: str, required: bool = True) -> Callable[..., An
     return click.option(name, type=PathOrUrl(), required=required, help=text)
 
 
+@dataclass(frozen=True)
+class ClusterOptions:
+    """The options that say where a command runs.
+
+    Attributes
+    ----------
+    scheduler : str or None
+        The address of a Dask scheduler.
+    scheduler_file : str or None
+        The path of a file that a Dask scheduler wrote.
+    tls : str or None
+        The folder of the certificates for the connection to the scheduler.
+    workers : int or None
+        The number of worker processes to start on this machine.
+    wait_workers : int or None
+        The number of workers to wait for.
+    """
+
+    scheduler: str | None = None
+    scheduler_file: str | None = None
+    tls: str | None = None
+    workers: int | None = None
+    wait_workers: int | None = None
+
+    def given(self) -> list[str]:
+        """Return the names of the options that were given, as on the command line."""
+        return [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value is not None]
+
+
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say where a command runs."""
+    """Add the options that say where a command runs; it gets them as one argument, `cluster`."""
+
+    @wraps(command)
+    def with_cluster(*arguments: Any, **options: Any) -> Any:
+        cluster = ClusterOptions(**{field.name: options.pop(field.name) for field in fields(ClusterOptions)})
+        return command(*arguments, cluster=cluster, **options)
+
     scheduler = click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Run on the Dask cluster of this scheduler, such as tcp://host:8786.",
+        help="Run on the Dask cluster of this scheduler, such as tcp://host:8786. Without it, --scheduler-file and --workers, "
+        "Dask's own setting counts, such as DASK_SCHEDULER_ADDRESS; without one, the command runs in this process.",
+    )
+    scheduler_file = click.option(
+        "--scheduler-file",
+        type=click.Path(),
+        metavar="FILE",
+        help="Run on the cluster of the scheduler that wrote this file ('dask scheduler --scheduler-file FILE').",
     )
     tls = click.option(
         "--tls",
@@ -108,7 +153,13 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="N",
         help="Run on N worker processes of this machine.",
     )
-    return scheduler(tls(workers(command)))
+    wait_workers = click.option(
+        "--wait-workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Begin when N workers of the cluster can take work (at most 10 minutes later).",
+    )
+    return scheduler(scheduler_file(wait_workers(tls(workers(with_cluster)))))
 
 
 def parameters_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -195,3 +246,16 @@ def show_log(name: str) -> None:
     if not any(isinstance(handler, _Echo) for handler in log.handlers):
         log.addHandler(_Echo())
     log.setLevel(logging.INFO)
+
+
+@contextmanager
+def log_shown(name: str) -> Iterator[None]:
+    """Show the messages of a logger of the library within the context."""
+    log = logging.getLogger(name)
+    handlers, level = log.handlers.copy(), log.level
+    show_log(name)
+    try:
+        yield
+    finally:
+        log.handlers[:] = handlers
+        log.setLevel(level)

@@ -17,6 +17,7 @@ from distboost.cli.active_options import (
     query_options,
 )
 from distboost.cli.options import (
+    ClusterOptions,
     Command,
     check_writable,
     cluster_options,
@@ -97,9 +98,7 @@ def simulate(
     json: str | None,
     plot: str | None,
     overwrite: bool,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
     **choosing: Any,
 ) -> None:
     """Measure how the error falls with the number of labels, on data whose labels are known."""
@@ -111,7 +110,7 @@ def simulate(
     for path in filter(None, (json, plot)):
         check_writable(path, overwrite)
     estimator = new_estimator(algorithm or ALGORITHM, parse_parameters(parameters))
-    with connect(scheduler, workers, tls) as client:
+    with connect(cluster) as client:
         estimator.client = client
         curves = learning_curves(
             estimator,

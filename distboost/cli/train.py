@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from distboost.cli.options import (
+    ClusterOptions,
     Command,
     check_writable,
     cluster_options,
@@ -51,9 +52,7 @@ def train(
     sample_weight: str | None,
     eval_x: str | None,
     eval_y: str | None,
-    scheduler: str | None,
-    tls: str | None,
-    workers: int | None,
+    cluster: ClusterOptions,
     parameters: tuple[str, ...],
     resume: bool,
     overwrite: bool,
@@ -75,7 +74,7 @@ def train(
     started = time.perf_counter()
     eval_set = None if eval_x is None else (eval_x, eval_y)
     try:
-        with connect(scheduler, workers, tls) as client:
+        with connect(cluster) as client:
             estimator.client = client
             estimator.fit(x, y, sample_weight=sample_weight, eval_set=eval_set, resume=resume)
     except KeyboardInterrupt:

@@ -46,7 +46,9 @@ def fit_to(
     evaluation = evaluation_data(estimator, given.eval_set)
     with ExitStack() as stack:
         runtime = stack.enter_context(
-            open_runtime(estimator.client, n_threads(estimator), estimator.worker_timeout)
+            open_runtime(
+                estimator.client, n_threads(estimator), estimator.worker_timeout, estimator.wait_for_workers
+            )
         )
         staging = _staging(estimator, data, evaluation, runtime)
         least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))

@@ -27,6 +27,7 @@ RUN_PARAMETERS = frozenset(
         "checkpoint",
         "checkpoint_every",
         "worker_timeout",
+        "wait_for_workers",
         "n_jobs",
         "verbose",
         "callbacks",
@@ -81,6 +82,9 @@ class CommonParameters(BaseEstimator):
         Rounds between two writes of the checkpoint, or a time as a text such as "30s".
     worker_timeout : float, default=30.0
         On a cluster: seconds without a response after which a worker counts as lost and other workers read its rows again.
+    wait_for_workers : int or None, default=None
+        On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
+        there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
         Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
         determines their number.
@@ -108,6 +112,7 @@ class CommonParameters(BaseEstimator):
     checkpoint: str | os.PathLike[str] | None = parameter(None, str, os.PathLike, None)
     checkpoint_every: int | str = parameter(10, _POSITIVE, str)
     worker_timeout: float = parameter(30.0, Interval(Real, 0, None, closed="neither"))
+    wait_for_workers: int | None = parameter(None, _POSITIVE, None)
     n_jobs: int | None = parameter(None, _POSITIVE, Options(Integral, {-1}), None)
     random_state: int | np.random.RandomState | None = parameter(0, "random_state")
     verbose: int = parameter(0, "verbose")

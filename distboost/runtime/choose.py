@@ -20,15 +20,21 @@ IN_PROCESS = object()  # passed as a client: use this process even if there is a
 
 @contextmanager
 def open_runtime(
-    client: Any, n_threads: int | None, worker_timeout: float = WORKER_TIMEOUT
+    client: Any,
+    n_threads: int | None,
+    worker_timeout: float = WORKER_TIMEOUT,
+    wait_for_workers: int | None = None,
 ) -> Iterator[Runtime]:
     """Open the runtime of a training, and close it at the end.
 
-    It is the cluster of the given client. Without a client, it is the cluster of the current Dask task or of the current client;
-    if there is none, threads of this process.
+    It is the cluster of the given client, as soon as `wait_for_workers` of its workers can take work (None: one). Without a
+    client, it is the cluster of the current Dask task or of the current client; if there is none, threads of this process.
     """
     with _resolved(client) as resolved:
-        chosen = LocalRuntime(n_threads) if resolved is None else ClusterRuntime(resolved, worker_timeout)
+        if resolved is None:
+            chosen: Runtime = LocalRuntime(n_threads)
+        else:
+            chosen = ClusterRuntime(resolved, worker_timeout, wait_for_workers)
         log.info("training %s", chosen)
         try:
             yield chosen

@@ -21,6 +21,7 @@ def bin(
     missing_chunks: str = "warn",
     memory_limit: int | None = None,
     keep_values: bool = False,
+    wait_for_workers: int | None = None,
     client: Any = None,
 ) -> str:
     """Write a binned store, which `fit` accepts in place of X and y.
@@ -48,6 +49,8 @@ def bin(
         thread, or more if the largest chunk needs it.
     keep_values : bool, default=False
         Store the raw values beside the bins. REBEL's similarities need them.
+    wait_for_workers : int or None, default=None
+        On a cluster: begin when so many workers can take work, as in `fit`.
     client : distributed.Client or None, default=None
         The cluster to run on. By default it is chosen as in `fit`.
 
@@ -66,8 +69,10 @@ def bin(
     >>> model.n_features_in_
     4
     """
+    if wait_for_workers is not None and wait_for_workers < 1:
+        raise ValueError(f"wait_for_workers is {wait_for_workers}, expected at least 1, or None.")
     data = RawDataset.of(X, y, sample_weight)
     warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
-    with open_runtime(client, None) as runtime:
+    with open_runtime(client, None, wait_for_workers=wait_for_workers) as runtime:
         write_store(data, out, max_bins, random_state, runtime, memory_limit, keep_values)
     return out

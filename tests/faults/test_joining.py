@@ -58,6 +58,26 @@ def test_a_worker_that_joins_gets_blocks(workers, expected, trained):
     assert "is lost" not in log
 
 
+def test_a_training_begins_with_as_many_workers_as_it_waits_for(workers, expected, trained, caplog):
+    workers.restore(1)
+
+    class Come(logging.Filter):
+        def filter(self, record):
+            if "1 of 3 are there" in record.getMessage():
+                workers.begin(2)
+            return True
+
+    come = Come()
+    logging.getLogger("distboost").addFilter(come)
+    try:
+        content, log = trained(wait_for_workers=3)
+    finally:
+        logging.getLogger("distboost").removeFilter(come)
+    assert content == expected
+    assert "training on 3 Dask workers with 3 threads" in log
+    assert "have joined" not in log
+
+
 def test_a_worker_that_retires_hands_its_blocks_over(three, expected, trained):
     address = three.there().popitem()[1]
 

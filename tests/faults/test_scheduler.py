@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -133,6 +134,28 @@ def test_gone_before(what, job, two, data, tmp_path):
     with pytest.raises(ClusterError, match=SILENT):
         job(data, two.client, tmp_path)
     assert time.monotonic() - began <= TIMEOUT + SLACK
+
+
+@pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGSTOP])
+def test_gone_while_a_training_waits_for_workers(what, two, data, tmp_path, caplog):
+    struck = []
+
+    class Strike(logging.Filter):
+        def filter(self, record):
+            if "2 of 3 are there" in record.getMessage() and not struck:
+                os.kill(two.scheduler.pid, what)
+                struck.append(time.monotonic())
+            return True
+
+    strike = Strike()
+    log = logging.getLogger("distboost")
+    log.addFilter(strike)
+    try:
+        with caplog.at_level(logging.INFO, "distboost"), pytest.raises(ClusterError, match=SILENT):
+            fit(TRAININGS["long"], data, two.client, tmp_path, worker_timeout=TIMEOUT, wait_for_workers=3)
+    finally:
+        log.removeFilter(strike)
+    assert time.monotonic() - struck[0] <= (AT_ONCE if what == signal.SIGKILL else TIMEOUT + SLACK)
 
 
 def test_a_closed_client(two, data, tmp_path):

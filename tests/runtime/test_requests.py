@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import CancelledError, Future
 from types import SimpleNamespace
 
@@ -150,3 +151,79 @@ def test_there_are_no_workers_if_none_responds(silent, healthy, none_responds, m
         asyncio.run(found._refresh())
     assert (found._seconds_without_workers > 0) == none_responds
     assert found.members() == dict.fromkeys(healthy, 1)
+
+
+@pytest.fixture
+def watching(monkeypatch):
+    """watching(workers): the monitor of a scheduler that describes its workers so, which the test may change; no time passes."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, sleep=lambda seconds: clock.pass_(seconds))
+
+    def pass_(seconds):
+        clock.now += seconds
+        clock.at.pop(clock.now, lambda: None)()
+
+    clock.pass_, clock.at = pass_, {}
+    monkeypatch.setattr(monitor, "time", clock)
+
+    def begin(workers, check=lambda: None):
+        async def listed():
+            return workers
+
+        link = SimpleNamespace(
+            address="tcp://a:1",
+            timeout=20.0,
+            workers=listed,
+            run=asyncio.run,
+            start=lambda work: work.close(),
+            check=check,
+        )
+        return monitor.WorkerMonitor(link), clock
+
+    return begin
+
+
+def worker(status="running"):
+    return {"nthreads": 2, "status": status}
+
+
+def test_as_many_workers_as_wanted_are_waited_for(watching, caplog):
+    """Also if there is none for longer than a training waits for a first one; each change is logged, and every half minute."""
+    found, clock = watching({})
+    found._seconds_without_workers = 2 * monitor.WORKERS_DEADLINE
+
+    def come(*names):
+        found._workers |= {name: worker() for name in names}
+        found._last_seen |= dict.fromkeys(names, clock.now)
+
+    clock.at = {100.0: lambda: come("a"), 500.0: lambda: come("b", "c", "d")}
+    with caplog.at_level(logging.INFO, "distboost"):
+        assert found.wait_for_number(3) == dict.fromkeys("abcd", 2)
+    assert clock.now == 500.0
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0] == "waiting for workers at tcp://a:1: 0 of 3 are there (waited 0 s of at most 600 s)"
+    assert "waiting for workers at tcp://a:1: 1 of 3 are there (waited 100 s of at most 600 s)" in said
+    assert len(said) == 4 + 14  # after 0, 30, 60, 90, 100, 130, ... s, give or take a poll
+
+
+def test_workers_that_cannot_take_work_do_not_count(watching):
+    states = {"a": worker(), "b": worker("paused"), "c": worker("closing_gracefully"), "d": worker()}
+    found, clock = watching(states)
+    found.suspect("d")
+    with pytest.raises(
+        ClusterError,
+        match=r"^the scheduler at tcp://a:1 had 1 of 2 workers after 600 s; 3 more can take no work, as they are paused, "
+        r"leaving or silent\. Start more \(dask worker tcp://a:1\), .*: wait_for_workers, --wait-workers\.$",
+    ):
+        found.wait_for_number(2)
+    assert 600 < clock.now < 601
+    states["b"] = worker()
+    assert found.wait_for_number(2) == {"a": 2, "b": 2}
+    assert found.wait_for_number(1) == {"a": 2, "b": 2}
+
+
+def test_a_scheduler_that_is_gone_is_not_waited_for(watching):
+    def gone():
+        raise ClusterError("it is gone")
+
+    with pytest.raises(ClusterError, match="it is gone"):
+        watching({"a": worker()}, gone)[0].wait_for_number(2)

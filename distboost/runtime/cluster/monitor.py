@@ -18,6 +18,10 @@ log = logging.getLogger("distboost")
 # Seconds.
 REFRESH_INTERVAL = 1.0  # between requests for the scheduler's list of workers
 WORKERS_DEADLINE = 60.0  # to wait for a first worker
+WAIT_DEADLINE = (
+    600.0  # to wait for as many workers as the caller wants: a cluster that scales up starts machines first
+)
+WAIT_LOG_INTERVAL = 30.0  # between messages while the number of workers stays the same
 
 MAX_MISSED_PINGS = 3  # in a row, until a worker is given up
 
@@ -109,6 +113,9 @@ class WorkerMonitor:
         """Raise ClusterError if the scheduler is gone, or has had no worker for long."""
         if self._seconds_without_workers > WORKERS_DEADLINE:
             raise self._no_workers()
+        self._check_scheduler()
+
+    def _check_scheduler(self) -> None:
         self.link.check()
         if self._unanswered >= MAX_MISSED_PINGS:
             raise self.link.scheduler_gone()
@@ -163,6 +170,38 @@ class WorkerMonitor:
                 raise self._no_workers()
             time.sleep(POLL_INTERVAL)
         return found
+
+    def wait_for_number(self, wanted: int) -> dict[str, int]:
+        """Wait until so many workers can take work; return all that can.
+
+        Until then there may be none for longer than `WORKERS_DEADLINE`. Raises ClusterError after `WAIT_DEADLINE`.
+        """
+        began = logged = time.monotonic()
+        n_logged = -1
+        while len(found := self.members()) < wanted:
+            self._check_scheduler()
+            now = time.monotonic()
+            if now > began + WAIT_DEADLINE:
+                raise self._too_few_workers(len(found), wanted)
+            if len(found) != n_logged or now > logged + WAIT_LOG_INTERVAL:
+                log.info(
+                    "waiting for workers at %s: %d of %d are there (waited %.0f s of at most %.0f s)",
+                    self.link.address, len(found), wanted, now - began, WAIT_DEADLINE,
+                )  # fmt: skip
+                n_logged, logged = len(found), now
+            time.sleep(POLL_INTERVAL)
+        return found
+
+    def _too_few_workers(self, n_found: int, wanted: int) -> ClusterError:
+        others = len(self._workers) - n_found
+        idle = (
+            f"; {others} more can take no work, as they are paused, leaving or silent" if others > 0 else ""
+        )
+        return ClusterError(
+            f"the scheduler at {self.link.address} had {n_found} of {wanted} workers after {WAIT_DEADLINE:.0f} s{idle}. Start "
+            f"more (dask worker {self.link.address}), see the logs of those that did not come, or wait for fewer: "
+            "wait_for_workers, --wait-workers."
+        )
 
     def _no_workers(self) -> ClusterError:
         return ClusterError(

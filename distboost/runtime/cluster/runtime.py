@@ -38,13 +38,20 @@ class ClusterRuntime(ClusterTasks):
     client : distributed.Client
     worker_timeout : float
         Seconds after which a worker that does not respond is given up.
+    wait_for_workers : int or None, default=None
+        Begin when so many workers can take work; None: when one can.
     """
 
-    def __init__(self, client: Client, worker_timeout: float = WORKER_TIMEOUT):
+    def __init__(
+        self, client: Client, worker_timeout: float = WORKER_TIMEOUT, wait_for_workers: int | None = None
+    ):
         link = Link(client, worker_timeout)
         monitor = WorkerMonitor(link)
         try:
-            workers = monitor.wait_for_members()
+            if wait_for_workers is None:
+                workers = monitor.wait_for_members()
+            else:
+                workers = monitor.wait_for_number(wait_for_workers)
             check_versions(link, workers)
         except BaseException:
             monitor.close()
