@@ -132,8 +132,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     scheduler = click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Run on the Dask cluster of this scheduler, such as tcp://host:8786. Without it, --scheduler-file and --workers, "
-        "Dask's own setting counts, such as DASK_SCHEDULER_ADDRESS; without one, the command runs in this process.",
+        help="Run on the Dask cluster of this scheduler, such as tcp://host:8786 (default: the one that Dask's configuration "
+        "names, such as DASK_SCHEDULER_ADDRESS; else in this process).",
     )
     scheduler_file = click.option(
         "--scheduler-file",
@@ -157,7 +157,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--wait-workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Begin when N workers of the cluster can take work (at most 10 minutes later).",
+        help="Begin when N workers of the cluster can take work; an error after 10 minutes.",
     )
     return scheduler(scheduler_file(wait_workers(tls(workers(with_cluster)))))
 
