@@ -116,7 +116,7 @@ def test_without_any_setting_a_command_runs_in_its_process(setting):
         (("--scheduler-file", "f", "--workers", 2), "--scheduler-file and --workers exclude each other"),
         (("--workers", 2, "--wait-workers", 2), "leave --wait-workers out"),
         (("--wait-workers", 2), "--wait-workers 2 is for a cluster: give --scheduler, --scheduler-file or DASK_"),
-        (("--workers", 2, "--tls", "."), "such as tls://host:8786; its address is not given, but --workers"),
+        (("--workers", 2, "--tls", "."), "such as tls://host:8786; its address is not given: --workers"),
         (("--tls", "."), "such as tls://host:8786; its address is not given"),
         (("--scheduler", ""), "--scheduler is empty"),
     ],

@@ -76,7 +76,7 @@ def _check_places(options: ClusterOptions) -> None:
     if options.scheduler == "":
         raise ValueError("--scheduler is empty. Give an address such as tcp://host:8786, or leave it out.")
     if options.workers and options.tls:
-        raise _no_use_for_tls(options.tls, "not given, but --workers")
+        raise _no_use_for_tls(options.tls, "not given: --workers starts one without TLS")
     if options.workers and options.wait_workers:
         raise ValueError("--workers N waits for its N workers by itself: leave --wait-workers out.")
 

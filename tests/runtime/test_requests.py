@@ -199,6 +199,7 @@ def test_as_many_workers_as_wanted_are_waited_for(watching, caplog):
     with caplog.at_level(logging.INFO, "distboost"):
         assert found.wait_for_number(3) == dict.fromkeys("abcd", 2)
     assert clock.now == 500.0
+    found.check()
     said = [record.getMessage() for record in caplog.records]
     assert said[0] == "waiting for workers at tcp://a:1: 0 of 3 are there (waited 0 s of at most 600 s)"
     assert "waiting for workers at tcp://a:1: 1 of 3 are there (waited 100 s of at most 600 s)" in said

@@ -18,9 +18,7 @@ log = logging.getLogger("distboost")
 # Seconds.
 REFRESH_INTERVAL = 1.0  # between requests for the scheduler's list of workers
 WORKERS_DEADLINE = 60.0  # to wait for a first worker
-WAIT_DEADLINE = (
-    600.0  # to wait for as many workers as the caller wants: a cluster that scales up starts machines first
-)
+WAIT_DEADLINE = 600.0  # to wait for a number of workers: a cluster that scales up starts machines first
 WAIT_LOG_INTERVAL = 30.0  # between messages while the number of workers stays the same
 
 MAX_MISSED_PINGS = 3  # in a row, until a worker is given up
@@ -190,6 +188,7 @@ class WorkerMonitor:
                 )  # fmt: skip
                 n_logged, logged = len(found), now
             time.sleep(POLL_INTERVAL)
+        self._seconds_without_workers = 0.0  # one that was silent for long may have answered just now
         return found
 
     def _too_few_workers(self, n_found: int, wanted: int) -> ClusterError:
