@@ -48,6 +48,7 @@ LONGEST = (
     "algorithms/test_contract.py",
     "faults/test_ends.py",
     "faults/test_silent.py",
+    "faults/test_exchange.py",
     "faults/test_network.py",
     "faults/test_joining.py",
     "test_object_store.py",

@@ -103,7 +103,11 @@ def test_a_plan_of_workers():
     assert rows == (500_000, 0, 500_000, 0, 0, 0)
     assert parts[:4] == [
         (260_000_000, LIBRARIES),
-        (HISTOGRAM, "1 node of 3.3 MB"),
+        (
+            # 1 node of its own rows; half of 2 nodes; up to 4 pieces of half a node sent, and 2 received, at a time
+            HISTOGRAM + HISTOGRAM + (4 + 2) * HISTOGRAM // 2,
+            "1 node of 3.3 MB, 3.3 MB of all workers' for the features it owns, 9.8 MB under way",
+        ),
         (8 * 4 * 10**2, "0.0032 MB for each of 1 thread, 0 more for the result"),
         (
             500_000 * 252,
@@ -112,9 +116,20 @@ def test_a_plan_of_workers():
     ]
     assert leader == [
         (400_000_000, LIBRARIES),
-        (2 * HISTOGRAM, "2 nodes of 3.3 MB"),
-        (2 * 2 * HISTOGRAM, "histograms of 1 node from 2 workers, as they arrive"),
+        (0, "the workers own them"),
         ((2 + 4) * 8 * 4 * 10**2, "0.0032 MB for each of 2 workers, 4 more for the result"),
+    ]
+
+
+def test_a_plan_of_workers_with_small_histograms():
+    """They are sent to the process that leads."""
+    task = {"n_rows": 10**6, "n_features": 4, "n_classes": 2}
+    found = distboost.plan(distboost.GDMCBoostClassifier(max_depth=2), **task, n_workers=2)
+    node = 8 * 8 * 4 * 256
+    assert found.parts[1][1:] == (node, f"1 node of {megabytes(node)}")
+    assert [tuple(part)[1:] for part in found.leader[1:3]] == [
+        (2 * node, f"2 nodes of {megabytes(node)}"),
+        (2 * 2 * node, "histograms of 1 node from 2 workers, as they arrive"),
     ]
 
 

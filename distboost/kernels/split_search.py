@@ -41,6 +41,25 @@ def subtract(a, b, features, offsets):
                 a[j, c] -= b[j, c]
 
 
+@kernel
+def left_sums(pool, slots, offsets, gain, feature, last_bin, missing_left, out):
+    """Set out[m] to the sums over the rows that the split of slot m sends left, or to 0 if it has no split."""
+    # IN: pool (slots, total bins, padded channels) int64; slots (m,) int64; offsets (D + 1,) int64; the rest as in `Candidates`
+    # OUT: out (m, C) int64
+    for m in range(slots.shape[0]):
+        sums, left = pool[slots[m]], out[m]
+        left[:] = 0
+        if not gain[m] > 0:
+            continue
+        first, stop = offsets[feature[m]], offsets[feature[m] + 1] - 1
+        for j in range(first, first + last_bin[m] + 1):
+            for c in range(left.shape[0]):
+                left[c] += sums[j, c]
+        if missing_left[m]:
+            for c in range(left.shape[0]):
+                left[c] += sums[stop, c]
+
+
 @cache
 def best_splits_by(gain: Gain) -> Any:
     """Return `_best_splits` compiled for a gain.

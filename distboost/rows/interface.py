@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distboost.rows.messages import BestSplits, Losses, Root, RowCounts, Siblings, SplitRules, Splits, Step
+from distboost.rows.messages import BestSplits, Expanded, Losses, Root, RowCounts, Siblings, Splits, Step
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best
 from distboost.rows.scales import Scale
@@ -69,9 +69,7 @@ class Rows(ABC):
         """Begin a new tree with the next question."""
 
     @abstractmethod
-    def init_root(
-        self, root: Root, rules: SplitRules, search: bool = True
-    ) -> tuple[np.ndarray, BestSplits | None]:
+    def init_root(self, root: Root) -> Expanded:
         """Begin a new tree with the histogram of its root, node 0, which may have come with the last update.
 
         Returns

@@ -58,14 +58,24 @@ class RootQuestion:
     weight_factor: float  # of the rows' own weights, if they are summed too: else 0
 
 
+class SplitRules(NamedTuple):
+    """The splits that a tree may have, and the gain that compares them."""
+
+    gain: Gain
+    min_rows: int  # on either side
+    min_weight_fraction: float  # of the weight of all rows in the tree, on either side
+
+
 class Root(NamedTuple):
-    """The root of a new tree: its features and rows, and the statistic that its histograms sum."""
+    """The root of a new tree: its features and rows, the statistic that its histograms sum, and the search for its splits."""
 
     features: np.ndarray  # (m,) int64, ascending
     statistic: Statistic | None
     subsample: Subsample | None
     weight_factor: float  # of the rows' own weights, if they are summed too: else 0
     most_histograms: int = 1  # nodes whose histograms are needed at the same time
+    rules: SplitRules | None = None  # None for a tree without histograms
+    search: bool = True  # whether the best split of the root is wanted
 
     def same(self, other: Root | None) -> bool:
         """Whether both begin the same tree."""
@@ -77,14 +87,6 @@ def _same(a: Any, b: Any) -> bool:
     if is_dataclass(a) and type(a) is type(b):
         return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else a == b
-
-
-class SplitRules(NamedTuple):
-    """The splits that a tree may have, and the gain that compares them."""
-
-    gain: Gain
-    min_rows: int  # on either side
-    min_weight_fraction: float  # of the weight of all rows in the tree, on either side
 
 
 class Siblings(NamedTuple):
@@ -99,6 +101,7 @@ class BestSplits(NamedTuple):
     """The best split of each of m nodes; its gain is 0 if no split gains anything."""
 
     gain: np.ndarray  # (m,) float64
+    value: np.ndarray  # (m,) float64: the value of both children together
     feature: np.ndarray  # (m,) int64
     bin: np.ndarray  # (m,) int64: this bin and those below go left
     missing_left: np.ndarray  # (m,) bool
@@ -106,6 +109,43 @@ class BestSplits(NamedTuple):
     n_right: np.ndarray  # (m,) int64 rows
     # (m, n) int64: sums over the rows on the left, as those of `Rows.init_root`; zero where there is no split
     left: np.ndarray
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A change of the nodes that have histograms.
+
+    The histograms of the nodes `forgotten` are dropped. Then a new tree begins (`root`), or nodes that were split pass their
+    histograms on to their children (`siblings`): the smaller children are summed. If histograms of a tree were lost, its nodes
+    that may still be split are summed again (`restored`).
+    """
+
+    root: Root | None = None
+    forgotten: tuple[int, ...] = ()
+    siblings: tuple[Siblings, ...] = ()
+    search: bool = True  # whether the best splits of the root or of the children are wanted
+    restored: tuple[int, ...] = ()
+    weight: int = 0  # of all rows of the tree whose nodes are restored
+
+    @property
+    def build(self) -> list[int]:
+        """The nodes that are summed over the rows."""
+        if self.root is None:
+            return [pair.smaller for pair in self.siblings]
+        return list(self.restored) or [0]
+
+
+class Expanded(NamedTuple):
+    """The answer to an `Expansion`."""
+
+    sums: np.ndarray | None  # (n,) int64: over the histogram of a new tree's root
+    best: BestSplits | None  # of the root, or of the smaller children and then of the larger ones
+
+    def of_features(self, features: np.ndarray) -> Expanded:
+        """Return the answer with the features of the data, (m,) int64, instead of their positions in `features`."""
+        if self.best is None:
+            return self
+        return self._replace(best=self.best._replace(feature=features[self.best.feature]))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The coordinator's side of a round, the same for every runtime.
 
-`CoordinatedRows` keeps the scale of the integer sums, the queue of splits, the histograms of the growing tree and the losses.
-A runtime supplies `_histogram`, `_sums` and `_update`: each asks all shards the same question and adds the answers.
+`CoordinatedRows` keeps the scale of the integer sums, the queue of splits and the losses. A runtime supplies `_expand`,
+`_search`, `_sums` and `_update`: each asks all shards the same question and adds the answers. Where the histograms of the growing
+tree lie, and who searches them, is the runtime's affair.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy as np
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
+    Expanded,
+    Expansion,
     GivenScores,
     HistogramQuestion,
     Losses,
@@ -23,7 +26,6 @@ from distboost.rows.messages import (
     RootQuestion,
     RowCounts,
     Siblings,
-    SplitRules,
     Splits,
     Step,
     SumsQuestion,
@@ -32,11 +34,10 @@ from distboost.rows.messages import (
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.scales import ENOUGH_BITS, HISTOGRAM_BITS, LOST_BITS, Scale, fine_bits
-from distboost.splits.histograms import Histograms
-from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 
 NO_FEATURES = np.zeros(0, np.int64)
+NOT_EXPANDED = Expanded(None, None)
 
 
 class CoordinatedRows(Rows):
@@ -62,19 +63,24 @@ class CoordinatedRows(Rows):
         self.calls = Counter()
         self.roots_asked = 0
         self.round = 1
-        self.tree = TreeHistograms(n_bins, n_classes, threads)
         self._queue = Splits.empty()
         self._root: RootQuestion | None = None
         self._next_root: Root | None = None  # whose histogram came with the last update
+        self._root_expanded = NOT_EXPANDED
+        self._forgotten: list[int] = []  # nodes whose histograms are dropped with the next question
 
     # To be implemented by a runtime.
 
     @abstractmethod
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
-        """Fill the slots with the histograms of ``question.build``, summed over all shards.
+    def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
+        """Sum the histograms of the nodes ``question.build`` over all shards, and change the histograms by `expansion`.
 
-        Return the totals of a new tree's statistic, (n_totals,) int64.
+        Return the totals of a new tree's statistic, (n_totals,) int64, and the answer to `expansion`.
         """
+
+    @abstractmethod
+    def _search(self, node: int, context: np.ndarray) -> BestSplits:
+        """Find the best split of a node that has a histogram."""
 
     @abstractmethod
     def _sums(self, question: SumsQuestion) -> Reduced:
@@ -82,11 +88,11 @@ class CoordinatedRows(Rows):
 
     @abstractmethod
     def _update(
-        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Reduced, np.ndarray]:
-        """Update all shards, and fill the slot with the histogram of ``question.root`` if the question has one.
+        self, question: UpdateQuestion, expansion: Expansion | None
+    ) -> tuple[Reduced, np.ndarray, Expanded]:
+        """Update all shards; if the question begins the next tree, sum the histogram of its root and change the histograms.
 
-        Return the losses of all shards and the totals of the root's statistic, (n_totals,) int64.
+        Return the losses of all shards, the totals of the root's statistic, (n_totals,) int64, and the answer to `expansion`.
         """
 
     # A training.
@@ -105,30 +111,27 @@ class CoordinatedRows(Rows):
         shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
         self._root = self._root_question(root, shifts)
 
-    def init_root(
-        self, root: Root, rules: SplitRules, search: bool = True
-    ) -> tuple[np.ndarray, BestSplits | None]:
+    def init_root(self, root: Root) -> Expanded:
         came_with_update, self._next_root = self._next_root, None
         if not (root.same(came_with_update) and self.keeps_precision(root.statistic)):
             self.start_tree(root)
-            self._ask_histograms([0], [self.tree.begin(root)])
+            self._root_expanded = self._ask_histograms(Expansion(root, search=root.search))
             self.roots_asked += 1
-        sums = self.tree.init_root(rules)
-        return sums, self.tree.search([0]) if search else None
+        return self._root_expanded
 
     def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
-        slots = self.tree.take_children(siblings)
-        self._ask_histograms([pair.smaller for pair in siblings], slots)
-        if search:
-            return self.tree.search_children(siblings)
-        self.tree.subtract_children(siblings)
-        return None
+        forgotten, self._forgotten = tuple(self._forgotten), []
+        best = self._ask_histograms(Expansion(None, forgotten, tuple(siblings), search)).best
+        if best is not None:
+            nodes = [pair.smaller for pair in siblings] + [pair.larger for pair in siblings]
+            self.forget([node for node, gain in zip(nodes, best.gain, strict=True) if not gain > 0])
+        return best
 
     def best_split(self, node: int, context: np.ndarray) -> BestSplits:
-        return self.tree.search([node], context)
+        return self._search(node, context)
 
     def forget(self, nodes: Sequence[int]) -> None:
-        self.tree.forget(nodes)
+        self._forgotten += nodes
 
     def keeps_precision(self, statistic: Statistic | None) -> bool:
         """Whether the statistic is precise enough when it is scaled by the bound on the weights of the last update.
@@ -166,15 +169,17 @@ class CoordinatedRows(Rows):
         root, self._root = self._root, None
         return root
 
-    def _ask_histograms(self, nodes: list[int], slots: list[int]) -> None:
-        """Sum the tree's statistics over the rows of each node, by feature and bin, into the slots."""
+    def _ask_histograms(self, expansion: Expansion) -> Expanded:
         self.calls["histogram"] += 1
+        if expansion.root is not None:
+            self._forgotten = []  # the new tree drops all histograms
         question = HistogramQuestion(
-            self._take_root(), self._take_queue(), np.array(nodes, np.int64), self._features
+            self._take_root(), self._take_queue(), np.array(expansion.build, np.int64), self._features
         )
-        totals = self._histogram(question, self.tree.histograms, slots)
+        totals, expanded = self._expand(question, expansion)
         if question.root is not None:
             self.totals = totals
+        return expanded
 
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
         """Return the sums of a reduction over the rows of each leaf, (n_leaves, ..) float64, in units of e^shift."""
@@ -212,20 +217,20 @@ class CoordinatedRows(Rows):
         shifts = tuple(shift + growth for shift in before)
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
         splits, self._bound = self._take_queue(), shifts[0]
-        root, histograms, slots = None, None, []
+        root, expansion = None, None
         self._next_root = next_root
         if next_root is not None:
             root = self._root_question(next_root, self._bound)
-            slots = [self.tree.begin(next_root)]
-            histograms = self.tree.histograms
+            expansion = Expansion(next_root, search=next_root.search)
+            self._forgotten = []
         question = UpdateQuestion(
             self.round, splits, tuple(steps), from_zero, self.weighting, shifts, factors, root,
             NO_FEATURES if next_root is None else next_root.features,
         )  # fmt: skip
         self.round += 1
-        answer, totals = self._update(question, histograms, slots)
+        answer, totals, expanded = self._update(question, expansion)
         if root is not None:
-            self.totals = totals
+            self.totals, self._root_expanded = totals, expanded
         losses = []
         for m, count in enumerate(self.counts):
             errors, *sums = answer.sums[m]

@@ -51,6 +51,10 @@ class Holdings:
         self._scratch: Scratch | None = None
         self._stream: Stream | None = None
 
+    def keys(self) -> set[Key]:
+        """Return the keys of all blocks."""
+        return {*self.resident, *self.streamed}
+
     def take(
         self, items: Iterable[tuple[Key, BinnedRows | Reading]], replay: Replay | None
     ) -> dict[Key, int]:

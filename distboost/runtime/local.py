@@ -10,12 +10,19 @@ import numpy as np
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.work import Result
 from distboost.rows.interface import Rows
-from distboost.rows.messages import HistogramQuestion, SumsQuestion, UpdateQuestion
+from distboost.rows.messages import (
+    BestSplits,
+    Expanded,
+    Expansion,
+    HistogramQuestion,
+    SumsQuestion,
+    UpdateQuestion,
+)
 from distboost.rows.reduced import Reduced
-from distboost.runtime.coordinated import CoordinatedRows
+from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.shard import Shard
-from distboost.splits.histograms import Histograms
+from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 
 
@@ -72,18 +79,27 @@ class LocalRows(CoordinatedRows):
     def __init__(self, shard: Shard, layout: Layout):
         super().__init__(layout.n_bins, layout.n_classes, shard.counts(), shard.threads)
         self.shard = shard
+        self.tree = TreeHistograms(layout.n_bins, layout.n_classes, shard.threads)
 
-    def _histogram(self, question: HistogramQuestion, histograms: Histograms, slots: list[int]) -> np.ndarray:
-        return self.shard.histogram(question, histograms.pool, np.array(slots, np.int64))
+    def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
+        slots = np.array(self.tree.prepare(expansion), np.int64)
+        totals = self.shard.histogram(question, self.tree.histograms.pool, slots)
+        return totals, self.tree.answer(expansion)
+
+    def _search(self, node: int, context: np.ndarray) -> BestSplits:
+        return self.tree.search([node], context)
 
     def _sums(self, question: SumsQuestion) -> Reduced:
         return self.shard.sums(question)
 
     def _update(
-        self, question: UpdateQuestion, histograms: Histograms | None, slots: list[int]
-    ) -> tuple[Reduced, np.ndarray]:
-        pool = None if histograms is None else histograms.pool
-        return self.shard.update(question, pool, np.array(slots, np.int64))
+        self, question: UpdateQuestion, expansion: Expansion | None
+    ) -> tuple[Reduced, np.ndarray, Expanded]:
+        if expansion is None:
+            return *self.shard.update(question), NOT_EXPANDED
+        slots = np.array(self.tree.prepare(expansion), np.int64)
+        losses, totals = self.shard.update(question, self.tree.histograms.pool, slots)
+        return losses, totals, self.tree.answer(expansion)
 
     def passes(self) -> dict[str, int]:
         return dict(self.shard.passes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, reduce
-from queue import LifoQueue
+from queue import SimpleQueue
 from typing import TypeVar
 
 import numpy as np
@@ -152,7 +152,7 @@ class Shard:
 
         # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks. More threads
         # than these read blocks from disk; a thread that finds no accumulator waits for one.
-        accumulators: LifoQueue[Reduced | None] = LifoQueue()
+        accumulators: SimpleQueue[Reduced | None] = SimpleQueue()
         for _ in range(self.threads.n):
             accumulators.put(None)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from distboost.kernels.gains import NO_CONTEXT
 from distboost.kernels.split_search import best_splits_by
+from distboost.rows.messages import BestSplits
 from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
@@ -31,11 +32,15 @@ class Candidates(NamedTuple):
         feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
         return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)
 
-    def keep_better(self, other: Candidates) -> None:
-        """Replace the splits for which `other`, of later features, has a larger value. Ties keep the earlier feature."""
-        better = (other.gain > 0) & ((self.gain == 0) | (other.value > self.value))
-        for mine, theirs in zip(self, other, strict=True):
-            mine[better] = theirs[better]
+
+Splits = TypeVar("Splits", Candidates, BestSplits)
+
+
+def keep_better(splits: Splits, others: Splits) -> None:
+    """Replace the splits for which `others`, of later features, have a larger value. Ties keep the earlier feature."""
+    better = (others.gain > 0) & ((splits.gain == 0) | (others.value > splits.value))
+    for mine, theirs in zip(splits, others, strict=True):
+        mine[better] = theirs[better]
 
 
 def search(
@@ -98,5 +103,5 @@ def search(
     groups = [g for g in np.array_split(features, threads.n) if len(g)]
     first, *others = threads.map(search_features, groups)
     for other in others:
-        first.keep_better(other)
+        keep_better(first, other)
     return first

@@ -14,6 +14,9 @@ from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.io.units import megabytes
 from distboost.kernels import simd
+from distboost.runtime.cluster.exchange import PIECE_BYTES
+from distboost.runtime.cluster.owners import exchange_pays
+from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.runtime.layout import Allotment
 from distboost.trees.grower import GrowthLimits
 
@@ -196,15 +199,10 @@ def plan_memory(
         If the limit is too small for any training. The message names a sufficient limit.
     """
     share = -(-task.n_rows // n_processes)
-    nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
     libraries = Part(
         "libraries", WORKER_BYTES if on_cluster else PROCESS_BYTES, "interpreter, libraries, compiled kernels"
     )
-    histograms = Part(
-        "histograms",
-        nodes * task.histogram_bytes,
-        f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}",
-    )
+    histograms = _histograms_part(task, n_processes, on_cluster)
     sums = _sums_part(task, n_threads, "thread", n_threads + (0 if on_cluster else RESULTS))
     fixed = libraries.n_bytes + histograms.n_bytes + sums.n_bytes
     needed = libraries.n_bytes + max(histograms.n_bytes + sums.n_bytes, binning) + share * task.row_bytes
@@ -236,6 +234,27 @@ def plan_memory(
         window,
         task.n_rows * (task.n_features + 12) if streamed else 0,
         streamed * (task.row_bytes - task.n_features - 4),
+    )
+
+
+def _histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
+    """The histograms of a process with rows."""
+    nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
+    what = f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}"
+    if not (on_cluster and exchange_pays(task.histogram_bytes, n_processes)):
+        return Part("histograms", nodes * task.histogram_bytes, what)
+    of_node = -(
+        -task.histogram_bytes // n_processes
+    )  # of a node, the bins of the features that a worker owns
+    owned = task.most_nodes * of_node
+    piece = min(max(PIECE_BYTES, of_node), nodes * of_node)
+    moving = (
+        SENT_AT_ONCE + n_processes
+    ) * piece  # what it sends at a time, and what others may send at the same time
+    return Part(
+        "histograms",
+        nodes * task.histogram_bytes + owned + moving,
+        f"{what}, {megabytes(owned)} of all workers' for the features it owns, {megabytes(moving)} under way",
     )
 
 
@@ -278,8 +297,12 @@ def _sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
 def _leader_parts(task: Task, n_processes: int) -> tuple[Part, ...]:
     nodes = task.most_nodes
     built = max(nodes // 2, 1)
+    libraries = Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels")
+    sums = _sums_part(task, n_processes, "worker", 2 * n_processes + RESULTS)
+    if exchange_pays(task.histogram_bytes, n_processes):
+        return libraries, Part("histograms", 0, "the workers own them"), sums
     return (
-        Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels"),
+        libraries,
         Part(
             "histograms",
             nodes * task.histogram_bytes,
@@ -290,7 +313,7 @@ def _leader_parts(task: Task, n_processes: int) -> tuple[Part, ...]:
             2 * n_processes * built * task.histogram_bytes,
             f"histograms of {built} {_plural(built, 'node')} from {n_processes} {_plural(n_processes, 'worker')}, as they arrive",
         ),
-        _sums_part(task, n_processes, "worker", 2 * n_processes + RESULTS),
+        sums,
     )
 
 

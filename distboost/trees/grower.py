@@ -112,6 +112,10 @@ class TreeGrower:
         self.limits = limits
         self.weighted = rows.counts[0].weighted
         self._most_histograms = limits.most_histograms(rows.counts[0].n_rows)
+        # The round of the last tree, with the rules of its first tree: the next round's first tree probably has the same.
+        self._round = 0
+        self._rules: SplitRules | None = None
+        self._search = True
 
     def __call__(self, statistic: Statistic, gain: Gain, max_depth: int | None = None) -> Tree:
         """Grow a tree, with splits chosen by the gain of the sums of `statistic`, no deeper than `max_depth`."""
@@ -126,16 +130,19 @@ class TreeGrower:
 
     def start(self) -> None:
         """Begin a tree without histograms, on this round's rows and features."""
-        self.rows.start_tree(self._root(None, self.rows.round))
+        self.rows.start_tree(self._root(None, self.rows.round, None))
 
     def next_root(self, statistic: Statistic) -> Root:
         """Return the root of the next round's first tree, so that the update of this round can begin it."""
-        return self._root(statistic, self.rows.round + 1)
+        return self._root(statistic, self.rows.round + 1, self._rules, self._search)
 
-    def _root(self, statistic: Statistic | None, round: int) -> Root:
+    def _root(
+        self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
+    ) -> Root:
         factor = LEAF_WEIGHT_FACTOR if self.weighted and statistic is not None else 0.0
         features = _draw_features(self.rows.n_features, self.limits, round).astype(np.int64)
-        return Root(features, statistic, _draw_rows(self.limits, round), factor, self._most_histograms)
+        drawn = _draw_rows(self.limits, round)
+        return Root(features, statistic, drawn, factor, self._most_histograms, rules, search)
 
     def init_root(
         self, statistic: Statistic, gain: Gain, max_depth: int | None = None, search: bool = True
@@ -147,10 +154,15 @@ class TreeGrower:
         self.split_nodes: list[Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
-        root, node = self._root(statistic, self.rows.round), Node(0, 0, is_summed=True)
-        self.features = root.features
+        node = Node(0, 0, is_summed=True)
         rules = SplitRules(gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf)
-        sums, best = self.rows.init_root(root, rules, search and self.may_split(node))
+        search = search and self.may_split(node)
+        if self._round != self.rows.round:
+            self._round, self._rules, self._search = self.rows.round, rules, search
+        root = self._root(statistic, self.rows.round, rules, search)
+        self.features = root.features
+        sums, best = self.rows.init_root(root)
+        assert sums is not None
         if best is not None:
             note_best_splits([node], best)
         self.sums = {node.id: sums}
@@ -268,7 +280,7 @@ def note_best_splits(nodes: list[Node], best: BestSplits) -> None:
     for node, split, sums in zip(
         nodes, zip(*(column.tolist() for column in columns), strict=True), left, strict=True
     ):
-        node.gain, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
+        node.gain, _, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
         node.left = sums
 
 

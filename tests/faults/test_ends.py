@@ -12,7 +12,7 @@ from distributed import WorkerPlugin
 
 from distboost.errors import ClusterError, StoreError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster import coordinator, monitor
+from distboost.runtime.cluster import crew, monitor
 from tests.faults import traps
 from tests.faults.crews import Workers
 from tests.faults.rounds import at
@@ -108,7 +108,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
     finally:
         three.restore(0)
         three.client.unregister_worker_plugin("poison")
-    assert len(traps.struck(tmp_path, stage)) <= 3 * coordinator.MOST_RECENT_LOSSES
+    assert len(traps.struck(tmp_path, stage)) <= 3 * crew.MOST_RECENT_LOSSES
     assert all(three.exit_of(dead) == -signal.SIGKILL for dead in traps.struck(tmp_path, stage))
 
 

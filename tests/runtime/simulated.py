@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.coordinator import MOST_RECENT_LOSSES, DistributedRows, WorkerLostError
+from distboost.runtime.cluster.coordinator import DistributedRows
+from distboost.runtime.cluster.crew import MOST_RECENT_LOSSES, WorkerLostError
+from distboost.runtime.cluster.exchange import Attempt, Contribution, Part, Piece, Reply
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.local import LocalRuntime
@@ -117,6 +119,34 @@ class Message(NamedTuple):
     arguments: tuple
 
 
+class Peer(NamedTuple):
+    """How a session is addressed by others."""
+
+    address: str
+    session_id: int
+
+
+@dataclass(eq=False)
+class Attending:
+    """A session that takes part in an attempt at an exchange."""
+
+    machine: Machine
+    host: Host
+    message: Message
+    contribution: Contribution
+    undelivered: int = 0
+    complete: bool = False
+    replied: bool = False
+
+    @property
+    def attempt(self) -> Attempt:
+        return self.message.arguments[2]
+
+    @property
+    def owns(self) -> bool:
+        return any(part.owner == self.message.session_id for part in self.attempt.parts)
+
+
 class SimulatedWorkers:
     """Simulated workers, for one training.
 
@@ -161,6 +191,11 @@ class SimulatedWorkers:
         self._again: list[SimulatedRequest] = []  # what comes late, or once more
         self._asked_since_loss = True
         self.blocks_given: Counter[str] = Counter()
+        self.timeout = TIMEOUT
+        self._attending: dict[Host, Attending] = {}
+        self._early: dict[
+            Host, list[tuple[Attending, Part, Piece, bool]]
+        ] = {}  # pieces of attempts that have not begun there
         for _ in range(self.random.randint(1, 4)):
             self.add_worker()
 
@@ -199,6 +234,9 @@ class SimulatedWorkers:
         if method not in RECOVERY:
             self._asked_since_loss = True
         return self._send(session_id, method, *arguments)
+
+    def peer(self, session_id: int) -> Peer:
+        return Peer(self._sessions[session_id], session_id)
 
     def finished(self, requests: Collection[SimulatedRequest]) -> list[SimulatedRequest]:
         while not (done := [request for request in requests if request.settled]):
@@ -280,6 +318,9 @@ class SimulatedWorkers:
             self._tell("refused", machine.address)
             self._lose(message.request, "it was restarted, or given up before", after=self._delay())
             return
+        if message.method == "expand":
+            self._attend(machine, host, message, fault)
+            return
         answer = self._worked(host, message)
         if fault == "request twice":
             self._tell(f"request twice: {message.method}", machine.address)
@@ -293,6 +334,102 @@ class SimulatedWorkers:
         self._at(self._delay(), lambda: self._hear(message, answer))
         if fault == "answer twice":
             self._at(TIMEOUT * self.random.random(), lambda: self._hear(message, answer))
+
+    # Exchanges.
+
+    def _attend(self, machine: Machine, host: Host, message: Message, fault: str | None) -> None:
+        """Take part in an attempt; whatever goes wrong does so while pieces are under way."""
+        question, expansion, attempt, session = message.arguments
+        former = self._attending.get(host)
+        if former is not None and former.attempt.number >= attempt.number:
+            self._tell("attempt refused", machine.address)
+            return
+        host.exchange.begin(attempt, expansion, session)
+        n_nodes = len(expansion.build)
+        contribution = host.exchange.contribute(attempt, question, n_nodes)
+        mine = self._attending[host] = Attending(machine, host, message, contribution)
+        for part in attempt.parts:
+            for nodes in host.exchange.spans(attempt, part, n_nodes):
+                piece = host.exchange.piece(attempt, part, contribution, nodes, session)
+                if part.owner == session:
+                    self._add_piece(mine, piece)
+                else:
+                    mine.undelivered += 1
+                    self._send_piece(mine, part, piece)
+        for sent in self._early.pop(host, []):
+            self._deliver(*sent)
+        self._reply(mine)
+        if fault == "request twice":
+            self._tell("request twice: expand", machine.address)
+            self._attend(machine, host, message, None)
+        elif fault == "killed after":
+            self._at(2 * self._delay(), lambda: self._kill(machine, "expand"))
+        elif fault == "answer lost":
+            self._tell("answer lost: expand", machine.address)
+            self._lose(message.request, "the connection broke", after=self._delay())
+
+    def _send_piece(self, sender: Attending, part: Part, piece: Piece) -> None:
+        def deliver() -> None:
+            if sender.machine.alive:
+                self._deliver(sender, part, piece)
+
+        if self.losses_left and self.random.random() < self.trouble.chance:
+            self.losses_left -= 1
+            self._tell("piece lost", sender.machine.address)
+            self._at(TIMEOUT, lambda: self._unreachable(sender, part))
+            return
+        self._at(self._delay(), deliver)
+        if self.random.random() < 0.05:
+            self._tell("piece twice", sender.machine.address)
+            self._at(TIMEOUT * self.random.random(), lambda: self._deliver(sender, part, piece, again=True))
+
+    def _deliver(self, sender: Attending, part: Part, piece: Piece, again: bool = False) -> None:
+        address, session_id = sender.attempt.peers[part.owner]
+        machine = self._machines.get(address)
+        if machine is not None and machine.thaws > self.now:
+            self._at(
+                machine.thaws - self.now + self._delay(), lambda: self._deliver(sender, part, piece, again)
+            )
+            if not again:
+                self._at(TIMEOUT, lambda: self._unreachable(sender, part))
+            return
+        host = machine.sessions.get(session_id) if machine is not None else None
+        if host is None:
+            self._at(self._delay(), lambda: self._unreachable(sender, part))
+            return
+        owner = self._attending.get(host)
+        if owner is None or owner.attempt.number < piece.attempt:
+            self._early.setdefault(host, []).append((sender, part, piece, again))
+            return
+        if owner.attempt.number > piece.attempt:
+            self._tell("piece late", address)
+        self._add_piece(owner, piece)
+        if not again:
+            sender.undelivered -= 1
+        self._reply(owner)
+        self._reply(sender)
+
+    def _add_piece(self, owner: Attending, piece: Piece) -> None:
+        complete = owner.host.exchange.receive(piece)
+        owner.complete |= complete and piece.attempt == owner.attempt.number
+
+    def _unreachable(self, sender: Attending, part: Part) -> None:
+        if sender.undelivered and self._attending.get(sender.host) is sender and not sender.replied:
+            sender.replied = True
+            found = sender.contribution
+            reply = Reply(found.totals, found.losses, {}, part.owner)
+            self._at(self._delay(), lambda: self._hear(sender.message, reply))
+
+    def _reply(self, attending: Attending) -> None:
+        """Answer the coordinator once all pieces have arrived, here and where they were sent."""
+        ready = not attending.undelivered and (attending.complete or not attending.owns)
+        if not ready or attending.replied or not attending.machine.alive:
+            return
+        attending.replied = True
+        if self._attending.get(attending.host) is attending:
+            found, answers = attending.contribution, attending.host.exchange.answers()
+            reply = Reply(found.totals, found.losses, answers)
+            self._at(self._delay(), lambda: self._hear(attending.message, reply))
 
     @staticmethod
     def _worked(host: Host, message: Message) -> Any:
@@ -347,6 +484,8 @@ class SimulatedWorkers:
         self._former.append(machine.address)
         for host in machine.sessions.values():
             host.close()
+            if host in self._attending:
+                self._lose(self._attending[host].message.request, "it was killed", after=self._delay())
         stays = [other for other in self._machines.values() if not other.leaving]
         if len(stays) + self._joining < 1 or self.random.random() < 0.5:
             self._join()

@@ -115,11 +115,14 @@ def test_sessions_are_opened_while_others_close():
     """Tasks open them in threads of a worker's pool, and its event loop closes them."""
 
     class Host:
+        exchange = None
+
         def close(self):
             pass
 
     class Worker:
         state = SimpleNamespace(nthreads=1)
+        loop = SimpleNamespace(add_callback=lambda function: function())
 
     ours, theirs = Worker(), Worker()
     n = 300

@@ -13,6 +13,7 @@ import zarr
 
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.kernels import random
+from distboost.runtime.cluster import owners
 
 N, D = 1500, 7
 
@@ -77,6 +78,20 @@ def test_two_threads(name, data, expected, tmp_path):
     ],
 )
 def test_workers(name, workers, data, expected, clients, tmp_path):
+    assert trained(tmp_path, ESTIMATORS[name], clients[workers], *data) == expected[name]
+
+
+@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.soak), 3])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.soak] * (name not in ("direction", "sampled")))
+        for name in ESTIMATORS
+    ],
+)
+def test_workers_that_own_the_histograms(name, workers, data, expected, clients, tmp_path, monkeypatch):
+    """However small these are."""
+    monkeypatch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: True)
     assert trained(tmp_path, ESTIMATORS[name], clients[workers], *data) == expected[name]
 
 

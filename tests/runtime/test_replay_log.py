@@ -44,14 +44,18 @@ class Recording(LocalRuntime):
         def record(name):
             answer = getattr(rows, f"_{name}")
 
-            def recorded(question, histograms=None, slots=()):
-                channels = () if name == "sums" else (0, 0) if histograms is None else histograms.channels
-                self.asked.append((name, question, channels))
-                return answer(question) if name == "sums" else answer(question, histograms, slots)
+            def recorded(question, expansion=None):
+                method = "histogram" if name == "expand" else name
+                found = answer(question) if name == "sums" else answer(question, expansion)
+                none = () if name == "sums" else (0, 0)
+                self.asked.append(
+                    (method, question, none if expansion is None else rows.tree.histograms.channels)
+                )
+                return found
 
             setattr(rows, f"_{name}", recorded)
 
-        for name in ("histogram", "sums", "update"):
+        for name in ("expand", "sums", "update"):
             record(name)
         return rows
 

@@ -12,7 +12,7 @@ from distributed.comm import CommClosedError
 
 from distboost.errors import ClusterError, DataError, WorkerError
 from distboost.runtime.cluster import monitor, tasks
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import Link
 from distboost.runtime.cluster.workers import DaskRequest
 

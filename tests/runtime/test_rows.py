@@ -53,8 +53,8 @@ def updates_of(rows):
     """The list that each update will be added to, with its answer."""
     asked, update = [], rows._update
 
-    def kept(question, histograms, slots):
-        answer = update(question, histograms, slots)
+    def kept(question, expansion):
+        answer = update(question, expansion)
         asked.append((question, answer[0]))
         return answer
 
@@ -68,8 +68,9 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
     rows, profile = place(runtime, X, y, weights)
     K = rows.n_classes
     rows.begin(WEIGHTING)
-    root = Root(np.arange(6), Residuals(WEIGHTING, wide=wide), None, 0.0)
-    sums, _ = rows.init_root(root, SplitRules(gains.CODEWORD, 1, 0.0), search=False)
+    rules = SplitRules(gains.CODEWORD, 1, 0.0)
+    root = Root(np.arange(6), Residuals(WEIGHTING, wide=wide), None, 0.0, rules=rules, search=False)
+    sums, _ = rows.init_root(root)
     histograms, slot = rows.tree.histograms, rows.tree.slots[0]
 
     # All scores are 0: e = 1 for every other class, and shift and scale are those of K - 1 of them.
@@ -107,8 +108,7 @@ def test_splits_travel_with_the_next_question(runtime, problem):
     X, y, _ = problem
     rows, profile = place(runtime, X, y)
     rows.begin(WEIGHTING)
-    root = Root(np.arange(6), Residuals(WEIGHTING), None, 0.0, 2)
-    rows.init_root(root, SplitRules(gains.CODEWORD, 1, 0.0))
+    rows.init_root(Root(np.arange(6), Residuals(WEIGHTING), None, 0.0, 2, SplitRules(gains.CODEWORD, 1, 0.0)))
     histograms = rows.tree.histograms
     whole = histograms.pool[rows.tree.slots[0]].copy()
     rows.split(Splits.of([(0, 2, 10, True, 1, 2)]))
@@ -164,11 +164,11 @@ def test_update_reports_both_sets_and_happens_once(runtime, problem):
     assert evaluation.error == (F.argmax(axis=1) != y)[:200].mean()
 
     [(question, answer)] = asked
-    again, _ = rows._update(question, None, [])
+    again = rows._update(question, None)[0]
     for mine, theirs in zip(again, answer, strict=True):
         assert_array_equal(mine, theirs)
     shifted = replace(question, round=question.round + 1)  # another round: now the scores move again
-    assert not np.array_equal(rows._update(shifted, None, [])[0].sums, answer.sums)
+    assert not np.array_equal(rows._update(shifted, None)[0].sums, answer.sums)
     rows.close()
 
 
@@ -216,7 +216,7 @@ def test_a_round_of_several_trees_and_one_that_starts_anew(runtime, problem, wei
         # Without a bound on the growth, that of all steps together: it costs digits of the loss.
         check(rows.update(ensemble.steps(range(3), profile.edges), from_zero=True), rel=1e-6)
         question, answer = asked[0]
-        for mine, theirs in zip(rows._update(question, None, [])[0], answer, strict=True):
+        for mine, theirs in zip(rows._update(question, None)[0], answer, strict=True):
             assert_array_equal(mine, theirs)  # once, however often asked
 
         # The shifts do not tell by what bound they were found.

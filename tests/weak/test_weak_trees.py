@@ -24,6 +24,7 @@ from distboost.weights.codes import (
 )
 from distboost.weights.margin import MarginWeights, ProjectedResiduals, Residuals
 from distboost.weights.response import ClassWeights, ResponseWeights, add_windows
+from tests.weak.histogram_slots import assert_no_histogram_is_lost
 
 N_CLASSES = 3
 EDGES = [np.arange(6) + 0.5, np.array([0.5]), np.empty(0), np.arange(9) + 0.5]
@@ -338,8 +339,7 @@ def test_a_root_knows_its_sums(kind, limits, weighted):
     grow = TreeGrower(rows, limits)
     tree = grow_whole_tree(grow, statistic)[0] if kind == gains.WHOLE_TREE else grow(statistic, kind)
     assert tree.leaves.tolist() == [0]
-    assert not rows.tree.slots
-    assert sorted(rows.tree.histograms._free) == list(range(len(rows.tree.histograms.pool)))
+    assert_no_histogram_is_lost(rows)
     assert tree.weight == data.weights.sum()
     assert_sums(rows, tree, statistic, data)
     runtime.close()
@@ -406,6 +406,5 @@ def test_histogram_slots_are_all_given_back():
         grow = TreeGrower(rows, limits)
         for _ in range(3):
             grow(Residuals(MARGINS), gains.DIRECTION)
-            assert not rows.tree.slots
-            assert sorted(rows.tree.histograms._free) == list(range(len(rows.tree.histograms.pool)))
+            assert_no_histogram_is_lost(rows)
     runtime.close()

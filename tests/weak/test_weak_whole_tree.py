@@ -14,6 +14,7 @@ from distboost.runtime.local import LocalRuntime
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree
 from distboost.weights.codes import CodeSides, CodeWeights, ColumnSums, one_against_all
+from tests.weak.histogram_slots import assert_no_histogram_is_lost
 
 N_BINS = np.array([6, 4, 1, 5])
 NOISE = 2.0**-40
@@ -177,8 +178,7 @@ def grown(data, limits, rounds):
     grow = TreeGrower(rows, limits)
     for _ in range(rounds):
         tree, signs = grow_whole_tree(grow, CodeSides(weighting))
-        assert not rows.tree.slots
-        assert sorted(rows.tree.histograms._free) == list(range(len(rows.tree.histograms.pool)))
+        assert_no_histogram_is_lost(rows)
         sides, of_rows = np.split(tree.sums, 2, axis=1), sides_of(rows, weighting)
         rows.sums(ColumnSums(weighting, 0), tree.leaves)  # the last splits are made with the next question
         for leaf, *sums in zip(tree.leaves, *sides, strict=True):

@@ -9,9 +9,10 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import trim_heap
-from distboost.rows.messages import HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
+from distboost.rows.messages import Expanded, HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
+from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.shard import Shard
@@ -27,6 +28,7 @@ class Host:
         self._threads = Threads(n_threads)
         self._shard = Shard([[]] * n_sets, layout, self._threads, allotment)
         self._replay_log = EMPTY_LOG
+        self.exchange = Exchange(self._shard, layout.n_bins)
 
     # What it holds.
 
@@ -66,6 +68,12 @@ class Host:
         root = None if question.root is None else self._room(1, padded)
         found = self._shard.update(question, root, np.zeros(1, np.int64), only)
         return (*found, None if root is None else _trimmed(root, n_channels))
+
+    def search(
+        self, parts: Collection[int], node: int, context: np.ndarray, only: Keys = None
+    ) -> dict[int, Expanded]:
+        """Return the best splits of a node among the features of these parts."""
+        return self.exchange.search(parts, node, context)
 
     def passes(self, only: Keys = None) -> Counter[str]:
         return self._shard.passes

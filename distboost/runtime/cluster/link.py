@@ -14,7 +14,7 @@ from distributed import Future as DaskFuture
 from distributed.comm.core import CommClosedError
 
 from distboost.errors import ClusterError, DistboostError
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 
 POLL_INTERVAL = 0.25  # seconds between checks while waiting
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from distboost.errors import ClusterError
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 
 log = logging.getLogger("distboost")

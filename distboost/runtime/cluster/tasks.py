@@ -18,7 +18,7 @@ from distboost.data.graphs import renamed
 from distboost.data.sources import is_dask
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.worker_session import run_task

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import distboost
 from distboost.errors import ClusterError
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import Link
 
 REQUIRED = ("python", "distboost")  # other versions may not understand the messages

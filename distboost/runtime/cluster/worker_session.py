@@ -21,8 +21,9 @@ from distributed.utils import sync
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
+from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange, sender
 from distboost.runtime.layout import Allotment, Layout
 
 HANDLER = "distboost"
@@ -47,6 +48,7 @@ class WorkerSession:
         self.host, self.worker = host, worker
         self.token = uuid.uuid4().hex
         self.pool = ThreadPoolExecutor(worker.state.nthreads + 1, "distboost-host")
+        self.exchange = WorkerExchange(host.exchange, self.pool, sender(worker, HANDLER, serialized))
         self.closed = False
 
     def close(self) -> None:
@@ -57,6 +59,7 @@ class WorkerSession:
             self.host.close()
 
         self.closed = True
+        self.worker.loop.add_callback(self.exchange.cancel)
         threading.Thread(target=end, name="distboost-closing", daemon=True).start()
 
 
@@ -134,7 +137,12 @@ async def _answer(session: str, token: str, method: str, arguments: list[Any]) -
         return {"gone": True}
     loop = asyncio.get_running_loop()
     try:
-        value = await loop.run_in_executor(found.pool, getattr(found.host, method), *arguments)
+        if method in ("expand", "receive"):
+            value = await getattr(found.exchange, method)(*arguments)
+        else:
+            value = await loop.run_in_executor(found.pool, getattr(found.host, method), *arguments)
+    except SupersededError:
+        return {"gone": True}
     except (Exception, asyncio.CancelledError) as error:
         if found.closed:
             return {"gone": True}

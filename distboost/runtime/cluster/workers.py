@@ -5,21 +5,24 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from distributed.protocol.serialize import Serialized, serialize
 
 from distboost.data.graphs import renamed
 from distboost.data.inventory import Probe
 from distboost.data.sources import is_dask
 from distboost.errors import DistboostError, WorkerError
 from distboost.runtime.block import Key, located
-from distboost.runtime.cluster.coordinator import WorkerLostError
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
+from distboost.runtime.cluster.worker_exchange import Peer
 from distboost.runtime.cluster.worker_session import (
     HANDLER,
     located_error,
@@ -33,6 +36,8 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 log = logging.getLogger("distboost")
 
 CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that keeps answering pings
+QUESTIONS = ("histogram", "sums", "update", "expand")  # each is sent to all workers
+LAST_SENT = 4  # arguments that are remembered in their serialized form
 BATCH = 16  # blocks per thread, of those that a worker reads by itself
 
 
@@ -147,9 +152,11 @@ class DaskWorkers:
         name: str,
     ):
         self._link, self._monitor, self._items = link, monitor, items
+        self.timeout = link.timeout
         self._host_arguments = _probes(items), layout, n_sets, allotment
         self._name = name
         self._sessions: dict[int, RemoteSession] = {}
+        self._sent: deque[tuple[Any, Serialized]] = deque(maxlen=LAST_SENT)
 
     def members(self) -> dict[str, int]:
         """Return the workers that can take rows, with their numbers of threads."""
@@ -228,9 +235,26 @@ class DaskWorkers:
             "session": self._session_name(session_id),
             "token": session.token,
             "method": method,
-            "arguments": [serialized(argument) for argument in arguments],
+            "arguments": [
+                self._serialized_once(argument) if method in QUESTIONS else serialized(argument)
+                for argument in arguments
+            ],
         }
         return DaskRequest(session.worker, self._link.start(self._reply(session.worker, message)))
+
+    def _serialized_once(self, argument: Any) -> Any:
+        """Return an argument in serialized form, that of the last worker if it is the same."""
+        for known, sent in self._sent:
+            if known is argument:
+                return sent
+        sent = Serialized(*serialize(argument))
+        self._sent.append((argument, sent))
+        return sent
+
+    def peer(self, session_id: int) -> Peer:
+        """Return how other sessions address a session."""
+        session = self._sessions[session_id]
+        return Peer(session.worker, self._session_name(session_id), session.token)
 
     async def _reply(self, worker: str, message: dict[str, Any]) -> Any:
         reply = await self._link.send(worker, HANDLER, **message)

@@ -1,0 +1,211 @@
+"""The coordinator's side of the exchange of histograms: which worker owns which features, and what becomes of lost ones."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Collection
+from functools import reduce
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.rows.messages import (
+    BestSplits,
+    Expanded,
+    Expansion,
+    HistogramQuestion,
+    Root,
+    Splits,
+    UpdateQuestion,
+)
+from distboost.rows.reduced import Reduced
+from distboost.runtime.cluster.crew import Crew, Session
+from distboost.runtime.cluster.exchange import Attempt, Part, Reply
+from distboost.splits.search import keep_better
+
+log = logging.getLogger("distboost")
+
+
+# Of a node's histogram: to send so many bytes to the coordinator takes less time than another message.
+FEW_BYTES = 2**18
+
+
+def exchange_pays(n_bytes: int, n_workers: int) -> bool:
+    """Whether workers add and search histograms of `n_bytes` per node faster than the coordinator."""
+    return n_workers > 1 and n_bytes > FEW_BYTES
+
+
+class Exchanged(NamedTuple):
+    """The answer of all rows to a question."""
+
+    totals: np.ndarray  # (n_totals,) int64: for a new tree's statistic
+    losses: list[Reduced]  # of an update: parts that together are those of all rows
+    expanded: Expanded
+
+
+class Owners:
+    """The workers that own the histograms of the growing tree.
+
+    The features are divided into parts when a tree begins. A part that is lost with its owner gets another one: the nodes of the
+    tree that may still be split are summed again for its features.
+
+    Parameters
+    ----------
+    crew : Crew
+    n_bins : ndarray of shape (n_features,), int64
+        Bins per feature, without the bin for missing values.
+    n_classes : int
+    """
+
+    def __init__(self, crew: Crew, n_bins: np.ndarray, n_classes: int):
+        self._crew, self._n_bins, self._n_classes = crew, n_bins, n_classes
+        self._bounds: list[
+            tuple[int, int]
+        ] = []  # of each part: the positions of its features among the tree's
+        self._owners: dict[int, int] = {}  # the session's id of each part that is not lost
+        self._open: set[int] = set()  # the nodes that have histograms
+        self._weight = 0
+        self._questions, self._attempts = itertools.count(1), itertools.count(1)
+
+    # Questions.
+
+    def expand(
+        self, stage: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion
+    ) -> Exchanged:
+        """Sum the nodes of an expansion over all rows and search them."""
+        self._crew.begin(stage)
+        if expansion.root is not None:
+            self._begin(expansion.root)
+        found, replies = self._exchange(question, expansion, range(len(self._bounds)), next(self._questions))
+        expanded = self._combined([found[number] for number in range(len(self._bounds))])
+        self._follow(expansion, expanded)
+        losses = [reply.losses for reply in replies if reply.losses is not None]
+        totals: np.ndarray = reduce(np.add, [reply.totals for reply in replies])
+        return Exchanged(totals, losses, expanded)
+
+    def search(self, node: int, context: np.ndarray) -> BestSplits:
+        """Find the best split of a node."""
+        found: dict[int, Expanded] = {}
+        while len(found) < len(self._bounds):
+            self._settle(next(self._questions), expansion=None)
+            wanted: dict[Session, tuple[list[int], int, np.ndarray]] = {}
+            for session in self._crew.sessions:
+                parts = [n for n, owner in self._owners.items() if owner == session.id and n not in found]
+                if parts:
+                    wanted[session] = parts, node, context
+            for answer in self._crew.ask_sessions("search", wanted).values():
+                found.update(answer)
+        best = self._combined([found[number] for number in range(len(self._bounds))]).best
+        assert best is not None
+        return best
+
+    # An exchange.
+
+    def _exchange(
+        self,
+        question: HistogramQuestion | UpdateQuestion,
+        expansion: Expansion,
+        parts: Collection[int],
+        number: int,
+        keep: int | None = None,
+    ) -> tuple[dict[int, Expanded], list[Reply]]:
+        """Repeat attempts until all parts have an answer and all rows have contributed."""
+        found: dict[int, Expanded] = {}
+        failed: Counter[int] = Counter()
+        while True:
+            before = dict(self._owners)
+            self._settle(number if keep is None else keep, expansion, parts)
+            # A new owner needs the histograms of this question too.
+            found = {n: answer for n, answer in found.items() if self._owners[n] == before[n]}
+            contributors = [session for session in self._crew.sessions if session.keys]
+            attempt = Attempt(
+                next(self._attempts), number, number if keep is None else keep,
+                self._root.features,
+                tuple(Part(n, *self._bounds[n], self._owners[n]) for n in parts if n not in found),
+                frozenset(session.id for session in contributors),
+                self._n_channels,
+                {s.id: self._crew.workers.peer(s.id) for s in self._crew.sessions},
+                self._crew.workers.timeout,
+            )  # fmt: skip
+            arguments = {session: (question, expansion, attempt, session.id) for session in contributors}
+            replies: dict[Session, Reply] = self._crew.ask_sessions("expand", arguments, _has_failed)
+            for reply in replies.values():
+                found.update(reply.answers)
+            unreachable = [reply.unreachable for reply in replies.values() if reply.unreachable is not None]
+            for session_id in unreachable:
+                failed[session_id] += 1
+                if failed[session_id] > 1:
+                    self._crew.cut_off(session_id)
+            if not unreachable and len(replies) == len(contributors) and len(found) == len(parts):
+                return found, list(replies.values())
+
+    def _settle(self, keep: int, expansion: Expansion | None, parts: Collection[int] = ()) -> None:
+        """See that all blocks are held, and that all parts have an owner with the histograms of the open nodes."""
+        while True:
+            self._crew.settle()
+            there = {session.id for session in self._crew.sessions if session.keys}
+            lost = [n for n in range(len(self._bounds)) if self._owners.get(n) not in there]
+            if not lost:
+                return
+            for n in lost:
+                self._owners[n] = min(there, key=lambda id: (sum(o == id for o in self._owners.values()), id))
+            if expansion is not None and expansion.root is not None:  # it begins from nothing
+                lost = [n for n in lost if n not in parts]
+            if lost and self._open:
+                self._restore(lost, keep)
+
+    def _restore(self, parts: list[int], keep: int) -> None:
+        """Sum the open nodes again for parts whose owner was lost."""
+        nodes = tuple(sorted(self._open))
+        log.info(
+            "the histograms of %d nodes are summed again for %d lost parts of the features",
+            len(nodes),
+            len(parts),
+        )
+        features = np.concatenate([self._root.features[slice(*self._bounds[n])] for n in sorted(parts)])
+        question = HistogramQuestion(None, Splits.empty(), np.array(nodes, np.int64), features)
+        expansion = Expansion(self._root, restored=nodes, weight=self._weight)
+        self._exchange(question, expansion, parts, next(self._questions), keep)
+
+    # The tree.
+
+    def _begin(self, root: Root) -> None:
+        """Divide the features among the workers that have rows, with equal numbers of bins."""
+        assert root.statistic is not None
+        self._root, self._open = root, set()
+        self._n_channels = root.statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
+        self._crew.settle()
+        sessions = [session.id for session in self._crew.sessions if session.keys]
+        bins = np.cumsum(self._n_bins[root.features] + 1)
+        n = min(len(sessions), len(root.features))
+        ends = np.searchsorted(bins, bins[-1] * np.arange(1, n) / n)
+        edges = [0, *ends.tolist(), len(root.features)]
+        self._bounds = [(first, stop) for first, stop in pairwise(edges) if first < stop]
+        self._owners = dict(enumerate(sessions[: len(self._bounds)]))
+
+    def _follow(self, expansion: Expansion, expanded: Expanded) -> None:
+        """Note which nodes have histograms, and the weight of the tree's rows."""
+        if expansion.root is not None:
+            assert expanded.sums is not None
+            self._open = {0}
+            self._weight = int(expanded.sums[-1])
+            return
+        self._open -= {*expansion.forgotten, *(pair.parent for pair in expansion.siblings)}
+        for pair in expansion.siblings:
+            self._open |= {pair.smaller, pair.larger}
+
+    @staticmethod
+    def _combined(parts: list[Expanded]) -> Expanded:
+        """Return the best of the parts, whose features ascend."""
+        first = parts[0]
+        for other in parts[1:]:
+            if first.best is not None and other.best is not None:
+                keep_better(first.best, other.best)
+        return first
+
+
+def _has_failed(reply: Reply) -> bool:
+    return reply.unreachable is not None

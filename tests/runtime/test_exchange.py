@@ -1,0 +1,204 @@
+"""One session's part in the exchange of histograms: attempts that fail, pieces that come twice or too late."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from distboost.data.blocks import BinnedRows
+from distboost.kernels import gains
+from distboost.rows.messages import Expansion, HistogramQuestion, Root, RootQuestion, SplitRules, Splits
+from distboost.rows.scales import Scale
+from distboost.runtime.block import Key
+from distboost.runtime.cluster.exchange import Attempt, Exchange, Part
+from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange
+from distboost.runtime.layout import Layout
+from distboost.runtime.shard import Shard
+from distboost.threads import Threads
+from distboost.weights.margin import MarginWeights, Residuals
+
+N, D, K = 60, 4, 3
+LAYOUT = Layout(np.full(D, 5), K, K, "float64")
+STATISTIC = Residuals(MarginWeights(0.5))
+ROOT = Root(np.arange(D), STATISTIC, None, 0.0, 4, SplitRules(gains.CODEWORD, 1, 0.0))
+EXPANSION = Expansion(ROOT)
+QUESTION = HistogramQuestion(
+    RootQuestion(STATISTIC, Scale(0.7, 20), None, 0.0), Splits.empty(), np.zeros(1, np.int64), np.arange(D)
+)
+PARTS = Part(0, 0, 1, 1), Part(1, 1, 4, 2)  # of two sessions
+
+
+def rows(first: int) -> BinnedRows:
+    rng = np.random.default_rng(first)
+    labels = rng.integers(0, K, N).astype(np.int32)
+    return BinnedRows(first, rng.integers(0, 6, (N, D)).astype(np.uint8), labels, np.ones(N), None)
+
+
+def session(*firsts: int) -> Exchange:
+    """Holds blocks of rows from these on."""
+    return Exchange(Shard([[rows(first) for first in firsts]], LAYOUT, Threads(1)), LAYOUT.n_bins)
+
+
+def attempt(number: int, question: int = 1, parts=PARTS, contributors=(1, 2)) -> Attempt:
+    return Attempt(
+        number, question, question, np.arange(D), parts, frozenset(contributors), K + 1, {1: 1, 2: 2}, 5.0
+    )
+
+
+def pieces(exchange: Exchange, of: Attempt, part: Part, own: int):
+    found = exchange.contribute(of, QUESTION, 1)
+    return [exchange.piece(of, part, found, nodes, own) for nodes in exchange.spans(of, part, 1)]
+
+
+@pytest.fixture
+def two():
+    return session(0), session(N)
+
+
+def answered(two, of: Attempt):
+    """The answers of both sessions, after an exchange in which each piece arrives."""
+    for own, exchange in enumerate(two, 1):
+        exchange.begin(of, EXPANSION, own)
+    for own, exchange in enumerate(two, 1):
+        for part in of.parts:
+            for piece in pieces(exchange, of, part, own):
+                two[part.owner - 1].receive(piece)
+    return {**two[0].answers(), **two[1].answers()}
+
+
+def assert_same(found, expected) -> None:
+    assert found.keys() == expected.keys()
+    for number, answer in found.items():
+        assert_array_equal(answer.sums, expected[number].sums)
+        for mine, theirs in zip(answer.best, expected[number].best, strict=True):
+            assert_array_equal(mine, theirs)
+
+
+def test_the_answers_are_those_of_all_rows(two):
+    found = answered(two, attempt(1))
+    alone = session(0, N)
+    alone.begin(attempt(1, contributors=[1], parts=(Part(0, 0, D, 1),)), EXPANSION, 1)
+    for piece in pieces(alone, attempt(1), Part(0, 0, D, 1), 1):
+        assert alone.receive(piece)
+    [whole] = alone.answers().values()
+    best = max(found.values(), key=lambda answer: answer.best.value[0]).best
+    for mine, theirs in zip(best, whole.best, strict=True):
+        assert_array_equal(mine, theirs)
+    assert_array_equal(found[0].sums, whole.sums)
+    assert_array_equal(found[1].sums, whole.sums)
+
+
+def test_a_piece_counts_once(two):
+    expected = answered((session(0), session(N)), attempt(1))
+    for own, exchange in enumerate(two, 1):
+        exchange.begin(attempt(1), EXPANSION, own)
+    [theirs] = pieces(two[1], attempt(1), PARTS[0], 2)
+    [ours] = pieces(two[0], attempt(1), PARTS[0], 1)
+    assert [two[0].receive(piece) for piece in (theirs, theirs, ours, theirs)] == [False, False, True, True]
+    assert_same(two[0].answers(), {0: expected[0]})
+
+
+def test_pieces_of_an_earlier_attempt_are_refused(two):
+    """The first attempt has brought the owner one of its two pieces; the second begins from zero."""
+    expected = answered((session(0), session(N)), attempt(1))
+    two[0].begin(attempt(1), EXPANSION, 1)
+    [late] = pieces(two[1], attempt(1), PARTS[0], 2)
+    [first] = pieces(two[0], attempt(1), PARTS[0], 1)
+    two[0].receive(first)
+    two[0].begin(attempt(2), EXPANSION, 1)
+    assert not two[0].receive(late)
+    for exchange, own in ((two[1], 2), (two[0], 1)):
+        for piece in pieces(exchange, attempt(2), PARTS[0], own):
+            complete = two[0].receive(piece)
+            assert not two[0].receive(late)
+    assert complete
+    assert_same(two[0].answers(), {0: expected[0]})
+
+
+def test_an_answer_that_was_not_heard_is_given_again(two):
+    """Its owner has searched the histograms and may not add to them again."""
+    expected = answered(two, attempt(1))
+    assert_same(answered(two, attempt(2)), expected)
+
+
+def test_own_sums_are_computed_once(two):
+    [exchange, _] = two
+    found = exchange.contribute(attempt(1), QUESTION, 1)
+    assert exchange.contribute(attempt(2), QUESTION, 1) is found
+    assert exchange._shard.passes["histogram"] == N
+    exchange._shard.take([(Key(0, 7), rows(N))])  # of a lost worker
+    more = exchange.contribute(attempt(3), QUESTION, 1)
+    assert exchange._shard.passes["histogram"] == 2 * N
+    both = session(0, N).contribute(attempt(1), QUESTION, 1)
+    assert_array_equal(more.sums, both.sums)
+    assert_array_equal(more.totals, both.totals)
+    assert exchange.contribute(attempt(4, question=2), QUESTION, 1) is not more
+
+
+def worker(exchange: Exchange, send) -> WorkerExchange:
+    return WorkerExchange(exchange, ThreadPoolExecutor(2), send)
+
+
+def test_a_newer_attempt_ends_the_one_that_waits(two):
+    async def run() -> None:
+        async def silent(peer, piece):
+            await asyncio.sleep(60)
+
+        first = worker(two[0], silent)
+        waiting = asyncio.ensure_future(first.expand(QUESTION, EXPANSION, attempt(1), 1))
+        await asyncio.sleep(0.1)
+        alone = attempt(2, parts=(PARTS[0],), contributors=[1])
+        assert (await first.expand(QUESTION, EXPANSION, alone, 1)).answers.keys() == {0}
+        with pytest.raises(SupersededError):
+            await waiting
+        with pytest.raises(SupersededError):
+            await first.expand(QUESTION, EXPANSION, attempt(2), 1)
+
+    asyncio.run(run())
+
+
+def test_a_piece_waits_for_its_attempt(two):
+    """It may arrive before the owner has been asked."""
+
+    async def run() -> None:
+        async def nowhere(peer, piece):
+            return True
+
+        owner = worker(two[0], nowhere)
+        [piece] = pieces(two[1], attempt(1), PARTS[0], 2)
+        arriving = asyncio.ensure_future(owner.receive(piece))
+        reply = await owner.expand(QUESTION, EXPANSION, attempt(1), 1)
+        await arriving
+        assert reply.answers.keys() == {0}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("error", [OSError("no route"), TimeoutError()])
+def test_an_owner_that_cannot_be_reached_is_named(two, error):
+    async def run() -> None:
+        async def broken(peer, piece):
+            raise error
+
+        reply = await worker(two[0], broken).expand(QUESTION, EXPANSION, attempt(1), 1)
+        assert (reply.unreachable, reply.answers) == (2, {})
+
+    asyncio.run(run())
+
+
+def test_errors_are_not_taken_for_losses(two, monkeypatch):
+    def fail(*arguments):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(two[0], "piece", fail)
+
+    async def run() -> None:
+        with pytest.raises(MemoryError, match="no room"):
+            await worker(two[0], partial(asyncio.sleep, 0)).expand(QUESTION, EXPANSION, attempt(1), 1)
+
+    asyncio.run(run())
