@@ -59,9 +59,9 @@ def calls(workers, data, tmp_path_factory):
 MOMENTS = [
     ("a piece is made", 5, True),  # some owners have its pieces of the first tree, and others not
     ("a piece is added", 0.5, False),
-    ("splits are searched", 2, True),
 ]
 OTHER_MOMENTS = [
+    ("splits are searched", 2, True),
     ("attempt begins", 2, False),
     ("rows are summed", 0.5, True),
     ("a piece is made", 0.5, True),

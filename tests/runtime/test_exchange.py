@@ -12,10 +12,20 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import gains
-from distboost.rows.messages import Expansion, HistogramQuestion, Root, RootQuestion, SplitRules, Splits
+from distboost.rows.messages import (
+    Expansion,
+    HistogramQuestion,
+    Root,
+    RootQuestion,
+    Siblings,
+    SplitRules,
+    Splits,
+)
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Key
-from distboost.runtime.cluster.exchange import Attempt, Exchange, Part
+from distboost.runtime.cluster.crew import Session
+from distboost.runtime.cluster.exchange import Attempt, Exchange, Part, Reply
+from distboost.runtime.cluster.owners import Owners
 from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange
 from distboost.runtime.layout import Layout
 from distboost.runtime.shard import Shard
@@ -202,3 +212,57 @@ def test_errors_are_not_taken_for_losses(two, monkeypatch):
             await worker(two[0], partial(asyncio.sleep, 0)).expand(QUESTION, EXPANSION, attempt(1), 1)
 
     asyncio.run(run())
+
+
+class OneLoss:
+    """A crew of two sessions. The first one answers the first question, and is lost before the other one has answered."""
+
+    timeout = 5.0
+
+    def __init__(self, loses: bool):
+        self.workers, self.loses = self, loses
+        self.hosts = {1: session(0), 2: session(N)}
+        self.sessions = [Session(1, "a", 1, {Key(0, 0)}), Session(2, "b", 1, {Key(0, 0)})]
+
+    def begin(self, stage: str) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def peer(self, session_id: int) -> int:
+        return session_id
+
+    def ask_sessions(self, method, arguments, failed=None):
+        asked = {each.id: own for each, own in arguments.items()}
+        for own, (_, expansion, of, _) in asked.items():
+            self.hosts[own].begin(of, expansion, own)
+        found = {}
+        for own, (question, expansion, of, _) in asked.items():
+            n_nodes = len(expansion.build)
+            found[own] = self.hosts[own].contribute(of, question, n_nodes)
+            for part in of.parts:
+                for nodes in self.hosts[own].spans(of, part, n_nodes):
+                    self.hosts[part.owner].receive(self.hosts[own].piece(of, part, found[own], nodes, own))
+        replies = {
+            each: Reply(found[each.id].totals, None, self.hosts[each.id].answers()) for each in arguments
+        }
+        if self.loses:
+            self.loses = False
+            lost = self.sessions.pop(0)
+            self.hosts[3] = session(0)  # reads its rows again
+            self.sessions.append(Session(3, "c", 1, {Key(0, 0)}))
+            return {lost: replies[lost]}
+        return replies
+
+
+def test_the_answer_of_an_owner_that_is_lost_is_found_again():
+    """It was heard, but its histograms are gone: a new owner needs those of this question, too."""
+    expected, found = (Owners(OneLoss(loses), LAYOUT.n_bins, K) for loses in (False, True))
+    first = [each.expand("histogram", QUESTION, EXPANSION).expanded.best for each in (expected, found)]
+    best = first[0]
+    splits = Splits.of([(0, int(best.feature[0]), int(best.bin[0]), bool(best.missing_left[0]), 1, 2)])
+    question = HistogramQuestion(None, splits, np.ones(1, np.int64), np.arange(D))
+    children = Expansion(siblings=(Siblings(0, 1, 2),))
+    second = [each.expand("histogram", question, children).expanded.best for each in (expected, found)]
+    for pair in (first, second):
+        for ours, theirs in zip(*pair, strict=True):
+            assert_array_equal(ours, theirs)

@@ -84,10 +84,7 @@ def test_workers(name, workers, data, expected, clients, tmp_path):
 @pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.soak), 3])
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=[pytest.mark.soak] * (name not in ("direction", "sampled")))
-        for name in ESTIMATORS
-    ],
+    [pytest.param(name, marks=[pytest.mark.soak] * (name != "sampled")) for name in ESTIMATORS],
 )
 def test_workers_that_own_the_histograms(name, workers, data, expected, clients, tmp_path, monkeypatch):
     """However small these are."""
