@@ -130,6 +130,22 @@ def test_pieces_of_an_earlier_attempt_are_refused(two):
     assert_same(two[0].answers(), {0: expected[0]})
 
 
+def test_another_attempt_may_begin_while_a_piece_arrives(two):
+    """The piece has found its part, but is not added yet."""
+    expected = answered((session(0), session(N)), attempt(1))
+    two[0].begin(attempt(1), EXPANSION, 1)
+    [late] = pieces(two[1], attempt(1), PARTS[0], 2)
+    part = two[0]._parts[0]
+    two[0].begin(attempt(2), EXPANSION, 1)
+    assert not part.add(late._replace(sums=3 * late.sums))
+    with pytest.raises(RuntimeError, match="another attempt has begun"):
+        two[0].answers()
+    for exchange, own in ((two[1], 2), (two[0], 1)):
+        for piece in pieces(exchange, attempt(2), PARTS[0], own):
+            two[0].receive(piece)
+    assert_same(two[0].answers(), {0: expected[0]})
+
+
 def test_an_answer_that_was_not_heard_is_given_again(two):
     """Its owner has searched the histograms and may not add to them again."""
     expected = answered(two, attempt(1))

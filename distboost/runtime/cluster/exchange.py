@@ -124,12 +124,13 @@ class OwnedPart:
     def __init__(self, features: np.ndarray, tree: TreeHistograms):
         self.features, self._tree = features, tree
         self._lock = threading.Lock()
-        self._question = 0
+        self._attempt = self._question = 0
         self._answer: Expanded | None = None
 
-    def begin(self, question: int, expansion: Expansion, n_pieces: int) -> None:
+    def begin(self, attempt: int, question: int, expansion: Expansion, n_pieces: int) -> None:
         """Clear the sums of the question's nodes: `n_pieces` will be added. An answer that is known already stays."""
         with self._lock:
+            self._attempt = attempt
             if question != self._question:
                 self._question, self._answer = question, None
                 if expansion.root is not None:
@@ -143,15 +144,21 @@ class OwnedPart:
             else:
                 self._missing = 0
 
-    def add(self, piece: Piece) -> None:
-        """Add a piece, unless it was added before."""
+    def add(self, piece: Piece) -> bool:
+        """Add a piece, unless it was added before; return whether it is of the current attempt.
+
+        The attempt is compared under the lock: another one may begin at any moment, and may count other rows.
+        """
         with self._lock:
+            if piece.attempt != self._attempt:
+                return False
             origin = piece.contributor, piece.first
             if self._missing and origin not in self._received:
                 slots = np.array(self._slots[piece.first :][: len(piece.sums)], np.int64)
                 exchange.add(piece.sums, slots, self._tree.histograms.pool)
                 self._received.add(origin)
                 self._missing -= 1
+            return True
 
     @property
     def is_complete(self) -> bool:
@@ -161,6 +168,8 @@ class OwnedPart:
     def answer(self) -> Expanded:
         """Return the answer to the question, whose pieces have all been added."""
         with self._lock:
+            if self._missing:
+                raise RuntimeError("the sums are not complete: another attempt has begun")
             if self._answer is None:
                 self._answer = self._tree.answer(self._expansion).of_features(self.features)
             return self._answer
@@ -187,6 +196,7 @@ class Exchange:
         self._contributions: dict[int, Contribution] = {}
         self._memory = np.empty(0, np.int64)  # of sums that are no longer needed
         self._parts: dict[int, OwnedPart] = {}
+        self._own: list[int] = []  # the parts of the current attempt that this process owns
         self._attempt: Attempt | None = None
         self._changing, self._computing = threading.Lock(), threading.Lock()
 
@@ -209,7 +219,7 @@ class Exchange:
                     )
                     self._parts[part.number] = OwnedPart(attempt.features_of(part), tree)
                 n_pieces = len(attempt.contributors) * len(self.spans(attempt, part, len(expansion.build)))
-                self._parts[part.number].begin(attempt.question, expansion, n_pieces)
+                self._parts[part.number].begin(attempt.number, attempt.question, expansion, n_pieces)
             self._own = [part.number for part in own]
 
     def _holds(self, attempt: Attempt, part: Part) -> bool:
@@ -220,11 +230,8 @@ class Exchange:
     def receive(self, piece: Piece) -> bool:
         """Add a piece to the sums of its part; return whether all pieces of this process's parts have been added."""
         with self._changing:
-            if self._attempt is None or piece.attempt != self._attempt.number:
-                return False
-            part, own = self._parts[piece.part], [self._parts[number] for number in self._own]
-        part.add(piece)
-        return all(other.is_complete for other in own)
+            part, own = self._parts.get(piece.part), [self._parts[number] for number in self._own]
+        return part is not None and part.add(piece) and all(other.is_complete for other in own)
 
     def answers(self) -> dict[int, Expanded]:
         """Return the answers of this process's parts."""

@@ -28,7 +28,6 @@ from distboost.splits.search import keep_better
 
 log = logging.getLogger("distboost")
 
-
 # Of a node's histogram: to send so many bytes to the coordinator takes less time than another message.
 FEW_BYTES = 2**18
 
@@ -62,9 +61,8 @@ class Owners:
 
     def __init__(self, crew: Crew, n_bins: np.ndarray, n_classes: int):
         self._crew, self._n_bins, self._n_classes = crew, n_bins, n_classes
-        self._bounds: list[
-            tuple[int, int]
-        ] = []  # of each part: the positions of its features among the tree's
+        # Of each part: the positions of its features among the tree's.
+        self._bounds: list[tuple[int, int]] = []
         self._owners: dict[int, int] = {}  # the session's id of each part that is not lost
         self._open: set[int] = set()  # the nodes that have histograms
         self._weight = 0

@@ -16,9 +16,8 @@ from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, 
 
 log = logging.getLogger("distboost")
 
-SENT_AT_ONCE = (
-    4  # pieces under way from a worker, of different parts: each takes memory here and at its owner
-)
+# Pieces under way from a worker, of different parts: each takes memory here and at its owner.
+SENT_AT_ONCE = 4
 
 
 class Peer(NamedTuple):
@@ -55,7 +54,8 @@ class WorkerExchange:
 
     def __init__(self, exchange: Exchange, pool: Executor, send: Callable[[Peer, Piece], Awaitable[bool]]):
         self._exchange, self._pool, self._send = exchange, pool, send
-        self._newest = 0
+        self._newest = 0  # the last attempt that was asked for
+        self._ready = 0  # the last attempt whose pieces can be added
         self._running: asyncio.Task[Reply] | None = None
         self._begun = asyncio.Condition()
         self._complete = asyncio.Event()
@@ -86,8 +86,6 @@ class WorkerExchange:
         async with self._begun:
             await self._begun.wait_for(lambda: self._ready >= piece.attempt)
         return await self._add(piece)
-
-    _ready = 0
 
     def cancel(self) -> None:
         """End the attempt that is under way."""

@@ -8,7 +8,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,7 +236,10 @@ class DaskWorkers:
             "token": session.token,
             "method": method,
             "arguments": [
-                self._serialized_once(argument) if method in QUESTIONS else serialized(argument)
+                # Numbers are cheap, and would displace the questions.
+                self._serialized_once(argument)
+                if method in QUESTIONS and is_dataclass(argument)
+                else serialized(argument)
                 for argument in arguments
             ],
         }
