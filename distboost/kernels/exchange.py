@@ -1,4 +1,4 @@
-"""Histograms on their way from one process to another."""
+"""Histograms on their way from one process to another. Bins without rows do not travel."""
 
 import numpy as np
 
@@ -6,36 +6,61 @@ from distboost.kernels._jit import kernel
 
 
 @kernel
-def narrow(sums, features, offsets, out):
-    """Copy the bins of some features; return whether all sums are the same in the type of `out`.
+def pack(sums, features, offsets, occupied, packed):
+    """Copy the sums of the bins that are not all zero; return their number, or -1 if the type of `packed` cannot hold a sum.
 
-    In NumPy: ``out[m] = np.concatenate([sums[m, offsets[d] : offsets[d + 1], :C] for d in features])``.
+    In NumPy, with ``bins = np.concatenate([sums[:, offsets[d] : offsets[d + 1], :C] for d in features], axis=1)``:
+    ``occupied[:] = bins.any(axis=2); packed[:n] = bins[occupied]``.
     """
     # IN: sums (nodes, total bins, padded channels) int64; features (f,) int64; offsets (D + 1,) int64
-    # OUT: out (nodes, bins of the features, C) int32 or int64
-    n_channels = np.uintp(out.shape[2])
-    lost = np.int64(0)
-    for m in range(out.shape[0]):
-        source, target = sums[m], out[m]
+    # OUT: occupied (nodes, bins of the features) bool; packed (nodes * bins of the features, C) int32 or int64
+    n_channels = np.uintp(packed.shape[1])
+    n, lost = np.uintp(0), np.int64(0)
+    for m in range(occupied.shape[0]):
+        source, full = sums[m], occupied[m]
+        b = np.uintp(0)
+        for d in features:
+            for j in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
+                found = np.int64(0)
+                for c in range(n_channels):
+                    value = source[j, c]
+                    found |= value
+                    packed[n, c] = value
+                    lost |= value ^ np.int64(packed[n, c])
+                full[b] = found != 0
+                b += np.uintp(1)
+                if found != 0:
+                    n += np.uintp(1)
+    return np.int64(n) if lost == 0 else np.int64(-1)
+
+
+@kernel
+def add_packed(occupied, packed, slots, pool):
+    """pool[slots, :, :C][occupied] += packed."""
+    # IN: occupied (nodes, bins) bool; packed (n, C) int32 or int64, contiguous; slots (nodes,) int64
+    # OUT: pool (slots, bins, padded channels) int64, added to
+    n_channels = np.uintp(packed.shape[1])
+    n = np.uintp(0)
+    for m in range(occupied.shape[0]):
+        full, target = occupied[m], pool[slots[m]]
+        for b in range(np.uintp(occupied.shape[1])):
+            if full[b]:
+                for c in range(n_channels):
+                    target[b, c] += packed[n, c]
+                n += np.uintp(1)
+
+
+@kernel
+def add_features(sums, features, offsets, slots, pool):
+    """Add the bins of some features, in their order: pool[slots] += np.concatenate([sums[:, first:stop], ...], axis=1)."""
+    # IN: sums (nodes, total bins, padded channels) int64; features (f,) int64; offsets (D + 1,) int64; slots (nodes,) int64
+    # OUT: pool (slots, bins of the features, padded channels) int64, added to
+    n_channels = np.uintp(sums.shape[2])
+    for m in range(slots.shape[0]):
+        source, target = sums[m], pool[slots[m]]
         b = np.uintp(0)
         for d in features:
             for j in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
                 for c in range(n_channels):
-                    value = source[j, c]
-                    target[b, c] = value
-                    lost |= value ^ np.int64(target[b, c])
+                    target[b, c] += source[j, c]
                 b += np.uintp(1)
-    return lost == 0
-
-
-@kernel
-def add(piece, slots, pool):
-    """pool[slots, :, :C] += piece."""
-    # IN: piece (nodes, bins, C) int32 or int64, contiguous; slots (nodes,) int64
-    # OUT: pool (slots, bins, padded channels) int64, added to
-    n_channels = np.uintp(piece.shape[2])
-    for m in range(piece.shape[0]):
-        source, target = piece[m], pool[slots[m]]
-        for b in range(np.uintp(piece.shape[1])):
-            for c in range(n_channels):
-                target[b, c] += source[b, c]

@@ -15,7 +15,7 @@ from distboost.errors import LimitError
 from distboost.io.units import megabytes
 from distboost.kernels import simd
 from distboost.runtime.cluster.exchange import PIECE_BYTES
-from distboost.runtime.cluster.owners import exchange_pays
+from distboost.runtime.cluster.owners import exchange_pays, group_size
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.runtime.layout import Allotment
 from distboost.trees.grower import GrowthLimits
@@ -243,18 +243,19 @@ def _histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
     what = f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}"
     if not (on_cluster and exchange_pays(task.histogram_bytes, n_processes)):
         return Part("histograms", nodes * task.histogram_bytes, what)
-    of_node = -(
-        -task.histogram_bytes // n_processes
-    )  # of a node, the bins of the features that a worker owns
+    of_node = -(-task.histogram_bytes // n_processes)  # the bins of the features that a worker owns
     owned = task.most_nodes * of_node
-    piece = min(max(PIECE_BYTES, of_node), nodes * of_node)
-    moving = (
-        SENT_AT_ONCE + n_processes
-    ) * piece  # what it sends at a time, and what others may send at the same time
+    size = group_size(n_processes)
+    group = 0 if size == 1 else -(-nodes * task.histogram_bytes // size)
+    # What it sends at a time, and what its group and the other groups may send at the same time.
+    n_pieces = SENT_AT_ONCE + (size - 1) + -(-n_processes // size)
+    largest = -(-task.histogram_bytes // size) if size > 1 else of_node
+    moving = n_pieces * min(max(PIECE_BYTES, largest), nodes * largest)
+    of_group = f", {megabytes(group)} of its group of {size}" if group else ""
     return Part(
         "histograms",
-        nodes * task.histogram_bytes + owned + moving,
-        f"{what}, {megabytes(owned)} of all workers' for the features it owns, {megabytes(moving)} under way",
+        nodes * task.histogram_bytes + group + owned + moving,
+        f"{what}{of_group}, {megabytes(owned)} of all workers' for the features it owns, {megabytes(moving)} under way",
     )
 
 

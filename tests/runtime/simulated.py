@@ -20,7 +20,8 @@ from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import DistributedRows
 from distboost.runtime.cluster.crew import MOST_RECENT_LOSSES, WorkerLostError
-from distboost.runtime.cluster.exchange import Attempt, Contribution, Part, Piece, Reply
+from distboost.runtime.cluster.exchange import Attempt, Contribution, Reply
+from distboost.runtime.cluster.gathering import Piece
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
 from distboost.runtime.local import LocalRuntime
@@ -135,7 +136,7 @@ class Attending:
     message: Message
     contribution: Contribution
     undelivered: int = 0
-    complete: bool = False
+    passed_on: bool = False
     replied: bool = False
 
     @property
@@ -143,8 +144,12 @@ class Attending:
         return self.message.arguments[2]
 
     @property
-    def owns(self) -> bool:
-        return any(part.owner == self.message.session_id for part in self.attempt.parts)
+    def n_nodes(self) -> int:
+        return len(self.message.arguments[1].build)
+
+    @property
+    def session_id(self) -> int:
+        return self.message.session_id
 
 
 class SimulatedWorkers:
@@ -194,7 +199,7 @@ class SimulatedWorkers:
         self.timeout = TIMEOUT
         self._attending: dict[Host, Attending] = {}
         self._early: dict[
-            Host, list[tuple[Attending, Part, Piece, bool]]
+            Host, list[tuple[Attending, int, Piece, bool]]
         ] = {}  # pieces of attempts that have not begun there
         for _ in range(self.random.randint(1, 4)):
             self.add_worker()
@@ -345,20 +350,17 @@ class SimulatedWorkers:
             self._tell("attempt refused", machine.address)
             return
         host.exchange.begin(attempt, expansion, session)
-        n_nodes = len(expansion.build)
-        contribution = host.exchange.contribute(attempt, question, n_nodes)
+        contribution = host.exchange.contribute(attempt, question, len(expansion.build))
         mine = self._attending[host] = Attending(machine, host, message, contribution)
-        for part in attempt.parts:
-            for nodes in host.exchange.spans(attempt, part, n_nodes):
-                piece = host.exchange.piece(attempt, part, contribution, nodes, session)
-                if part.owner == session:
-                    self._add_piece(mine, piece)
-                else:
-                    mine.undelivered += 1
-                    self._send_piece(mine, part, piece)
+        host.exchange.collect(attempt, contribution, session)
+        for other in attempt.group(session):
+            if other != session and attempt.collected(other):
+                for nodes in host.exchange.spans(attempt, attempt.collected(other), mine.n_nodes):
+                    piece = host.exchange.group_piece(attempt, other, contribution, nodes, session)
+                    self._send_piece(mine, other, piece)
         for sent in self._early.pop(host, []):
             self._deliver(*sent)
-        self._reply(mine)
+        self._go_on(mine)
         if fault == "request twice":
             self._tell("request twice: expand", machine.address)
             self._attend(machine, host, message, None)
@@ -368,68 +370,76 @@ class SimulatedWorkers:
             self._tell("answer lost: expand", machine.address)
             self._lose(message.request, "the connection broke", after=self._delay())
 
-    def _send_piece(self, sender: Attending, part: Part, piece: Piece) -> None:
+    def _go_on(self, attending: Attending) -> None:
+        """Pass the sums of the group on once they are complete; then answer, once all has arrived here and there."""
+        if self._attending.get(attending.host) is not attending or not attending.machine.alive:
+            return
+        exchange, attempt, own = attending.host.exchange, attending.attempt, attending.session_id
+        if exchange.has_collected and not attending.passed_on:
+            attending.passed_on = True
+            for part in attempt.collected(own):
+                if part.owner == own:
+                    exchange.keep(attempt, part, attending.contribution, own)
+                    continue
+                for nodes in exchange.spans(attempt, [part], attending.n_nodes):
+                    piece = exchange.piece(attempt, part, attending.contribution, nodes, own)
+                    self._send_piece(attending, part.owner, piece)
+        ready = attending.passed_on and not attending.undelivered and exchange.has_all
+        if ready and not attending.replied:
+            attending.replied = True
+            found = attending.contribution
+            reply = Reply(found.totals, found.losses, exchange.answers())
+            self._at(self._delay(), lambda: self._hear(attending.message, reply))
+
+    def _send_piece(self, sender: Attending, to: int, piece: Piece) -> None:
+        sender.undelivered += 1
+
         def deliver() -> None:
             if sender.machine.alive:
-                self._deliver(sender, part, piece)
+                self._deliver(sender, to, piece)
 
         if self.losses_left and self.random.random() < self.trouble.chance:
             self.losses_left -= 1
             self._tell("piece lost", sender.machine.address)
-            self._at(TIMEOUT, lambda: self._unreachable(sender, part))
+            self._at(TIMEOUT, lambda: self._unreachable(sender, to))
             return
         self._at(self._delay(), deliver)
         if self.random.random() < 0.05:
             self._tell("piece twice", sender.machine.address)
-            self._at(TIMEOUT * self.random.random(), lambda: self._deliver(sender, part, piece, again=True))
+            self._at(TIMEOUT * self.random.random(), lambda: self._deliver(sender, to, piece, again=True))
 
-    def _deliver(self, sender: Attending, part: Part, piece: Piece, again: bool = False) -> None:
-        address, session_id = sender.attempt.peers[part.owner]
+    def _deliver(self, sender: Attending, to: int, piece: Piece, again: bool = False) -> None:
+        address, session_id = sender.attempt.peers[to]
         machine = self._machines.get(address)
         if machine is not None and machine.thaws > self.now:
             self._at(
-                machine.thaws - self.now + self._delay(), lambda: self._deliver(sender, part, piece, again)
+                machine.thaws - self.now + self._delay(), lambda: self._deliver(sender, to, piece, again)
             )
             if not again:
-                self._at(TIMEOUT, lambda: self._unreachable(sender, part))
+                self._at(TIMEOUT, lambda: self._unreachable(sender, to))
             return
         host = machine.sessions.get(session_id) if machine is not None else None
         if host is None:
-            self._at(self._delay(), lambda: self._unreachable(sender, part))
+            self._at(self._delay(), lambda: self._unreachable(sender, to))
             return
-        owner = self._attending.get(host)
-        if owner is None or owner.attempt.number < piece.attempt:
-            self._early.setdefault(host, []).append((sender, part, piece, again))
+        receiver = self._attending.get(host)
+        if receiver is None or receiver.attempt.number < piece.attempt:
+            self._early.setdefault(host, []).append((sender, to, piece, again))
             return
-        if owner.attempt.number > piece.attempt:
+        if receiver.attempt.number > piece.attempt:
             self._tell("piece late", address)
-        self._add_piece(owner, piece)
+        host.exchange.receive(piece)
         if not again:
             sender.undelivered -= 1
-        self._reply(owner)
-        self._reply(sender)
+        self._go_on(receiver)
+        self._go_on(sender)
 
-    def _add_piece(self, owner: Attending, piece: Piece) -> None:
-        complete = owner.host.exchange.receive(piece)
-        owner.complete |= complete and piece.attempt == owner.attempt.number
-
-    def _unreachable(self, sender: Attending, part: Part) -> None:
+    def _unreachable(self, sender: Attending, to: int) -> None:
         if sender.undelivered and self._attending.get(sender.host) is sender and not sender.replied:
             sender.replied = True
             found = sender.contribution
-            reply = Reply(found.totals, found.losses, {}, part.owner)
+            reply = Reply(found.totals, found.losses, {}, to)
             self._at(self._delay(), lambda: self._hear(sender.message, reply))
-
-    def _reply(self, attending: Attending) -> None:
-        """Answer the coordinator once all pieces have arrived, here and where they were sent."""
-        ready = not attending.undelivered and (attending.complete or not attending.owns)
-        if not ready or attending.replied or not attending.machine.alive:
-            return
-        attending.replied = True
-        if self._attending.get(attending.host) is attending:
-            found, answers = attending.contribution, attending.host.exchange.answers()
-            reply = Reply(found.totals, found.losses, answers)
-            self._at(self._delay(), lambda: self._hear(attending.message, reply))
 
     @staticmethod
     def _worked(host: Host, message: Message) -> Any:

@@ -23,6 +23,7 @@ from distboost.rows.messages import (
 )
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Key
+from distboost.runtime.cluster import exchange as exchange_module
 from distboost.runtime.cluster.crew import Session
 from distboost.runtime.cluster.exchange import Attempt, Exchange, Part, Reply
 from distboost.runtime.cluster.owners import Owners
@@ -54,15 +55,21 @@ def session(*firsts: int) -> Exchange:
     return Exchange(Shard([[rows(first) for first in firsts]], LAYOUT, Threads(1)), LAYOUT.n_bins)
 
 
-def attempt(number: int, question: int = 1, parts=PARTS, contributors=(1, 2)) -> Attempt:
-    return Attempt(
-        number, question, question, np.arange(D), parts, frozenset(contributors), K + 1, {1: 1, 2: 2}, 5.0
-    )
+ALONE = (1,), (2,)  # groups of one
+
+
+def attempt(number: int, question: int = 1, parts=PARTS, groups=ALONE) -> Attempt:
+    peers = {own: own for group in groups for own in group}
+    return Attempt(number, question, question, np.arange(D), parts, groups, K + 1, peers, 5.0)
 
 
 def pieces(exchange: Exchange, of: Attempt, part: Part, own: int):
     found = exchange.contribute(of, QUESTION, 1)
-    return [exchange.piece(of, part, found, nodes, own) for nodes in exchange.spans(of, part, 1)]
+    return [exchange.piece(of, part, found, nodes, own) for nodes in exchange.spans(of, [part], 1)]
+
+
+def keep(exchange: Exchange, of: Attempt, part: Part, own: int) -> None:
+    exchange.keep(of, part, exchange.contribute(of, QUESTION, 1), own)
 
 
 @pytest.fixture
@@ -70,15 +77,33 @@ def two():
     return session(0), session(N)
 
 
-def answered(two, of: Attempt):
-    """The answers of both sessions, after an exchange in which each piece arrives."""
-    for own, exchange in enumerate(two, 1):
-        exchange.begin(of, EXPANSION, own)
-    for own, exchange in enumerate(two, 1):
-        for part in of.parts:
-            for piece in pieces(exchange, of, part, own):
-                two[part.owner - 1].receive(piece)
-    return {**two[0].answers(), **two[1].answers()}
+def exchanged(exchanges, of: Attempt, question=QUESTION, expansion=EXPANSION) -> None:
+    """An attempt in which each piece arrives."""
+    exchanges = dict(zip(sorted(own for group in of.groups for own in group), exchanges, strict=True))
+    n_nodes = len(expansion.build)
+    for own, exchange in exchanges.items():
+        exchange.begin(of, expansion, own)
+    found = {own: exchange.contribute(of, question, n_nodes) for own, exchange in exchanges.items()}
+    for own, exchange in exchanges.items():
+        exchange.collect(of, found[own], own)
+        for other in of.group(own):
+            if other != own and of.collected(other):
+                for nodes in exchange.spans(of, of.collected(other), n_nodes):
+                    exchanges[other].receive(exchange.group_piece(of, other, found[own], nodes, own))
+    for own, exchange in exchanges.items():
+        assert exchange.has_collected
+        for part in of.collected(own):
+            if part.owner == own:
+                exchange.keep(of, part, found[own], own)
+                continue
+            for nodes in exchange.spans(of, [part], n_nodes):
+                exchanges[part.owner].receive(exchange.piece(of, part, found[own], nodes, own))
+
+
+def answered(exchanges, of: Attempt):
+    """The answers of all sessions, after an attempt in which each piece arrives."""
+    exchanged(exchanges, of)
+    return {number: answer for exchange in exchanges for number, answer in exchange.answers().items()}
 
 
 def assert_same(found, expected) -> None:
@@ -89,18 +114,32 @@ def assert_same(found, expected) -> None:
             assert_array_equal(mine, theirs)
 
 
-def test_the_answers_are_those_of_all_rows(two):
-    found = answered(two, attempt(1))
-    alone = session(0, N)
-    alone.begin(attempt(1, contributors=[1], parts=(Part(0, 0, D, 1),)), EXPANSION, 1)
-    for piece in pieces(alone, attempt(1), Part(0, 0, D, 1), 1):
-        assert alone.receive(piece)
-    [whole] = alone.answers().values()
-    best = max(found.values(), key=lambda answer: answer.best.value[0]).best
-    for mine, theirs in zip(best, whole.best, strict=True):
-        assert_array_equal(mine, theirs)
-    assert_array_equal(found[0].sums, whole.sums)
-    assert_array_equal(found[1].sums, whole.sums)
+GROUPS = {
+    "alone": ((1,), (2,), (3,), (4,), (5,)),
+    "groups": ((1, 3, 5), (2, 4)),
+    "one group": ((1, 2, 3, 4, 5),),
+    "some alone": ((1,), (2, 3), (4, 5)),
+}
+DIVISIONS = {
+    "a part for each": (Part(0, 0, 1, 1), Part(1, 1, 2, 2), Part(2, 2, 3, 3), Part(3, 3, 4, 4)),
+    "owned by others": (Part(0, 0, 1, 5), Part(1, 1, 2, 4), Part(2, 2, 3, 5), Part(3, 3, 4, 1)),
+    "fewer parts than members": (Part(0, 0, 3, 2), Part(1, 3, 4, 4)),
+    "some have answers": (Part(0, 0, 1, 1), Part(3, 3, 4, 4)),
+}
+
+
+@pytest.mark.parametrize("parts", DIVISIONS.values(), ids=DIVISIONS)
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_the_answers_are_those_of_all_rows(groups, parts, monkeypatch):
+    """However the workers are grouped, and whoever owns what."""
+    monkeypatch.setattr(exchange_module, "PIECE_BYTES", 1)  # of one node
+    firsts = range(0, 5 * N, N)
+    found = answered([session(first) for first in firsts], attempt(1, parts=parts, groups=groups))
+    alone = session(*firsts)
+    for part in parts:
+        whole = answered([alone], attempt(1, parts=(part._replace(owner=1),), groups=((1,),)))
+        assert_same({part.number: found[part.number]}, whole)
+        alone = session(*firsts)
 
 
 def test_a_piece_counts_once(two):
@@ -108,26 +147,51 @@ def test_a_piece_counts_once(two):
     for own, exchange in enumerate(two, 1):
         exchange.begin(attempt(1), EXPANSION, own)
     [theirs] = pieces(two[1], attempt(1), PARTS[0], 2)
-    [ours] = pieces(two[0], attempt(1), PARTS[0], 1)
-    assert [two[0].receive(piece) for piece in (theirs, theirs, ours, theirs)] == [False, False, True, True]
+    for _ in range(2):
+        two[0].receive(theirs)
+        assert not two[0].has_all
+    for _ in range(2):
+        keep(two[0], attempt(1), PARTS[0], 1)
+        two[0].receive(theirs)
+        assert two[0].has_all
     assert_same(two[0].answers(), {0: expected[0]})
 
 
 def test_pieces_of_an_earlier_attempt_are_refused(two):
-    """The first attempt has brought the owner one of its two pieces; the second begins from zero."""
+    """The first attempt has brought the owner both of its sums; the second begins from zero."""
     expected = answered((session(0), session(N)), attempt(1))
     two[0].begin(attempt(1), EXPANSION, 1)
     [late] = pieces(two[1], attempt(1), PARTS[0], 2)
-    [first] = pieces(two[0], attempt(1), PARTS[0], 1)
-    two[0].receive(first)
+    keep(two[0], attempt(1), PARTS[0], 1)
     two[0].begin(attempt(2), EXPANSION, 1)
-    assert not two[0].receive(late)
-    for exchange, own in ((two[1], 2), (two[0], 1)):
-        for piece in pieces(exchange, attempt(2), PARTS[0], own):
-            complete = two[0].receive(piece)
-            assert not two[0].receive(late)
-    assert complete
+    two[0].receive(late)
+    keep(two[0], attempt(1), PARTS[0], 1)
+    for piece in pieces(two[1], attempt(2), PARTS[0], 2):
+        two[0].receive(piece)
+        two[0].receive(late)
+    assert not two[0].has_all
+    keep(two[0], attempt(2), PARTS[0], 1)
+    assert two[0].has_all
     assert_same(two[0].answers(), {0: expected[0]})
+
+
+def test_sums_of_a_group_in_an_earlier_attempt_are_refused(two):
+    """They may be late, and those that were collected are gone."""
+    of = [attempt(number, groups=((1, 2),)) for number in range(3)]
+    expected = answered((session(0), session(N)), of[1])
+    found = []
+    for own, exchange in enumerate(two, 1):
+        exchange.begin(of[1], EXPANSION, own)
+        found.append(exchange.contribute(of[1], QUESTION, 1))
+    late = two[1].group_piece(of[1], 1, found[1], range(1), 2)
+    two[0].receive(late)
+    two[0].begin(of[2], EXPANSION, 1)
+    two[0].receive(late)
+    two[0].collect(of[1], found[0], 1)
+    assert not two[0].has_collected
+    with pytest.raises(RuntimeError, match="another attempt has begun"):
+        two[0].piece(of[1], PARTS[1], found[0], range(1), 1)
+    assert_same(answered(two, of[2]), expected)
 
 
 def test_another_attempt_may_begin_while_a_piece_arrives(two):
@@ -137,12 +201,12 @@ def test_another_attempt_may_begin_while_a_piece_arrives(two):
     [late] = pieces(two[1], attempt(1), PARTS[0], 2)
     part = two[0]._parts[0]
     two[0].begin(attempt(2), EXPANSION, 1)
-    assert not part.add(late._replace(sums=3 * late.sums))
+    part.add(late._replace(sums=3 * late.sums))
     with pytest.raises(RuntimeError, match="another attempt has begun"):
         two[0].answers()
-    for exchange, own in ((two[1], 2), (two[0], 1)):
-        for piece in pieces(exchange, attempt(2), PARTS[0], own):
-            two[0].receive(piece)
+    for piece in pieces(two[1], attempt(2), PARTS[0], 2):
+        two[0].receive(piece)
+    keep(two[0], attempt(2), PARTS[0], 1)
     assert_same(two[0].answers(), {0: expected[0]})
 
 
@@ -161,7 +225,7 @@ def test_own_sums_are_computed_once(two):
     more = exchange.contribute(attempt(3), QUESTION, 1)
     assert exchange._shard.passes["histogram"] == 2 * N
     both = session(0, N).contribute(attempt(1), QUESTION, 1)
-    assert_array_equal(more.sums, both.sums)
+    assert_array_equal(more.sums.values, both.sums.values)
     assert_array_equal(more.totals, both.totals)
     assert exchange.contribute(attempt(4, question=2), QUESTION, 1) is not more
 
@@ -178,7 +242,7 @@ def test_a_newer_attempt_ends_the_one_that_waits(two):
         first = worker(two[0], silent)
         waiting = asyncio.ensure_future(first.expand(QUESTION, EXPANSION, attempt(1), 1))
         await asyncio.sleep(0.1)
-        alone = attempt(2, parts=(PARTS[0],), contributors=[1])
+        alone = attempt(2, parts=(PARTS[0],), groups=((1,),))
         assert (await first.expand(QUESTION, EXPANSION, alone, 1)).answers.keys() == {0}
         with pytest.raises(SupersededError):
             await waiting
@@ -193,7 +257,7 @@ def test_a_piece_waits_for_its_attempt(two):
 
     async def run() -> None:
         async def nowhere(peer, piece):
-            return True
+            pass
 
         owner = worker(two[0], nowhere)
         [piece] = pieces(two[1], attempt(1), PARTS[0], 2)
@@ -249,15 +313,9 @@ class OneLoss:
 
     def ask_sessions(self, method, arguments, failed=None):
         asked = {each.id: own for each, own in arguments.items()}
-        for own, (_, expansion, of, _) in asked.items():
-            self.hosts[own].begin(of, expansion, own)
-        found = {}
-        for own, (question, expansion, of, _) in asked.items():
-            n_nodes = len(expansion.build)
-            found[own] = self.hosts[own].contribute(of, question, n_nodes)
-            for part in of.parts:
-                for nodes in self.hosts[own].spans(of, part, n_nodes):
-                    self.hosts[part.owner].receive(self.hosts[own].piece(of, part, found[own], nodes, own))
+        [(question, expansion, of, _), *_] = asked.values()
+        exchanged([self.hosts[own] for own in sorted(asked)], of, question, expansion)
+        found = {own: self.hosts[own].contribute(of, question, len(expansion.build)) for own in asked}
         replies = {
             each: Reply(found[each.id].totals, None, self.hosts[each.id].answers()) for each in arguments
         }

@@ -34,8 +34,12 @@ MODELS = [
     baselines.OneVsAllAdaBoostClassifier(n_estimators=3, max_depth=2, subsample=0.8),
 ]
 
-# Who owns the histograms of a growing tree.
-OWNERS = {"owned by the coordinator": False, "owned by the workers": True}
+# Who owns the histograms of a growing tree, and how many workers are a group.
+OWNERS = {
+    "owned by the coordinator": (False, 1),
+    "owned by the workers": (True, 1),
+    "workers in groups": (True, 2),
+}
 
 ASKED = ("counts", "histogram", "sums", "update")
 MOVED = ("set_replay_log", "take", "drop")
@@ -73,8 +77,10 @@ def rows():
 @pytest.fixture(params=OWNERS.values(), ids=OWNERS.keys())
 def exchanged(request, monkeypatch):
     """Whether workers exchange histograms."""
-    monkeypatch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: request.param)
-    return request.param
+    exchanged, size = request.param
+    monkeypatch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: exchanged)
+    monkeypatch.setattr(owners, "group_size", lambda n_workers: min(size, n_workers))
+    return exchanged
 
 
 @pytest.fixture

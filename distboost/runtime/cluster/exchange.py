@@ -1,10 +1,14 @@
 """A worker's part in the exchange of histograms.
 
-Each worker sums the histograms of its rows and sends each *owner* the bins of the features that it owns. The owner adds what
-all workers send, and searches the best splits of its features. So the coordinator receives best splits only, and no process
+Each worker sums the histograms of its rows. The features are divided into *parts*, and each part has an *owner* that adds the
+sums of all workers and searches the best splits of its features. So the coordinator receives best splits only, and no process
 holds the sums of all features over all rows.
 
-A question is exchanged in numbered attempts. If a worker is lost, what it has sent may have reached some owners and not others.
+If each worker sent its sums to each owner, the number of messages would be the square of the number of workers. So many workers
+form groups. Within a group, each member *collects* the sums of some parts; then the collectors send the sums of their groups to
+the owners. Few workers are groups of one, each of which collects all parts of its own sums.
+
+A question is exchanged in numbered attempts. If a worker is lost, what it has sent may have reached some workers and not others.
 Then the parts without an answer are exchanged again in a new attempt, and messages of the failed one are refused. A worker
 computes its own sums once for each question: later attempts only send them again.
 
@@ -16,15 +20,16 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.kernels import exchange, simd
+from distboost.kernels import simd
 from distboost.rows.messages import Expanded, Expansion, HistogramQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
+from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
 from distboost.runtime.shard import Shard
 from distboost.splits.tree_histograms import TreeHistograms
 
@@ -56,12 +61,12 @@ class Attempt:
         The tree's features, ascending.
     parts : tuple of Part
         The parts that have no answer yet.
-    contributors : frozenset of int
-        The sessions that have rows. They send their sums to the owners of all parts.
+    groups : tuple of tuples of int
+        The sessions that have rows.
     n_channels : int
         Channels of the histograms.
     peers : mapping of int to object
-        How the owners' sessions are addressed.
+        How other sessions are addressed.
     timeout : float
         Seconds within which a piece arrives and is added.
     """
@@ -71,24 +76,27 @@ class Attempt:
     keep: int
     features: np.ndarray
     parts: tuple[Part, ...]
-    contributors: frozenset[int]
+    groups: tuple[tuple[int, ...], ...]
     n_channels: int
     peers: Mapping[int, Any]
     timeout: float
 
-    def features_of(self, part: Part) -> np.ndarray:
-        """Return the features of a part."""
-        return self.features[part.first : part.stop]
+    def group(self, session: int) -> tuple[int, ...]:
+        """Return the group of a session."""
+        return next(group for group in self.groups if session in group)
 
+    def collector(self, group: tuple[int, ...], position: int) -> int:
+        """Return the member of a group that collects the group's sums of ``parts[position]``."""
+        return group[position * len(group) // len(self.parts)]
 
-class Piece(NamedTuple):
-    """A contributor's sums of some nodes over the bins of a part."""
+    def collected(self, session: int) -> list[Part]:
+        """Return the parts that a session collects."""
+        group = self.group(session)
+        return [part for n, part in enumerate(self.parts) if self.collector(group, n) == session]
 
-    attempt: int
-    part: int
-    contributor: int
-    first: int  # of the nodes, by their position in the question
-    sums: np.ndarray  # (n_nodes, n_bins, n_channels) int32, or int64 if they do not fit
+    def features_of(self, *parts: Part) -> np.ndarray:
+        """Return the features of some parts."""
+        return np.concatenate([self.features[part.first : part.stop] for part in parts])
 
 
 class Reply(NamedTuple):
@@ -97,87 +105,18 @@ class Reply(NamedTuple):
     totals: np.ndarray  # (n_totals,) int64: of its rows, for a new tree's statistic
     losses: Reduced | None  # of its rows, for an update
     answers: dict[int, Expanded]  # of the parts that it owns
-    unreachable: int | None = None  # an owner that its sums did not reach: the attempt has failed
+    unreachable: int | None = None  # a session that its sums did not reach: the attempt has failed
 
 
 @dataclass
 class Contribution:
     """The answer of this process's rows to a question, before it is exchanged."""
 
-    memory: np.ndarray  # (n,) int64, in which `sums` lies
-    sums: np.ndarray  # (n_nodes, total bins, channels with padding) int64
+    memory: np.ndarray  # (n,) int64, in which the values of `sums` lie
+    sums: Sums
     covered: set[Key] = field(default_factory=set)
     totals: np.ndarray | None = None
     losses: Reduced | None = None
-
-
-class OwnedPart:
-    """The histograms of the features that this process owns.
-
-    Parameters
-    ----------
-    features : ndarray of shape (m,), int64
-    tree : TreeHistograms
-        Of these features alone.
-    """
-
-    def __init__(self, features: np.ndarray, tree: TreeHistograms):
-        self.features, self._tree = features, tree
-        self._lock = threading.Lock()
-        self._attempt = self._question = 0
-        self._answer: Expanded | None = None
-
-    def begin(self, attempt: int, question: int, expansion: Expansion, n_pieces: int) -> None:
-        """Clear the sums of the question's nodes: `n_pieces` will be added. An answer that is known already stays."""
-        with self._lock:
-            self._attempt = attempt
-            if question != self._question:
-                self._question, self._answer = question, None
-                if expansion.root is not None:
-                    own = np.arange(len(self.features))
-                    expansion = replace(expansion, root=expansion.root._replace(features=own))
-                self._slots = self._tree.prepare(expansion)
-                self._expansion = expansion
-            if self._answer is None:
-                self._tree.histograms.pool[self._slots] = 0
-                self._missing, self._received = n_pieces, set[tuple[int, int]]()
-            else:
-                self._missing = 0
-
-    def add(self, piece: Piece) -> bool:
-        """Add a piece, unless it was added before; return whether it is of the current attempt.
-
-        The attempt is compared under the lock: another one may begin at any moment, and may count other rows.
-        """
-        with self._lock:
-            if piece.attempt != self._attempt:
-                return False
-            origin = piece.contributor, piece.first
-            if self._missing and origin not in self._received:
-                slots = np.array(self._slots[piece.first :][: len(piece.sums)], np.int64)
-                exchange.add(piece.sums, slots, self._tree.histograms.pool)
-                self._received.add(origin)
-                self._missing -= 1
-            return True
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pieces have been added."""
-        return not self._missing
-
-    def answer(self) -> Expanded:
-        """Return the answer to the question, whose pieces have all been added."""
-        with self._lock:
-            if self._missing:
-                raise RuntimeError("the sums are not complete: another attempt has begun")
-            if self._answer is None:
-                self._answer = self._tree.answer(self._expansion).of_features(self.features)
-            return self._answer
-
-    def search(self, node: int, context: np.ndarray) -> Expanded:
-        """Find the best split of a node."""
-        with self._lock:
-            return Expanded(None, self._tree.search([node], context)).of_features(self.features)
 
 
 class Exchange:
@@ -197,53 +136,55 @@ class Exchange:
         self._memory = np.empty(0, np.int64)  # of sums that are no longer needed
         self._parts: dict[int, OwnedPart] = {}
         self._own: list[int] = []  # the parts of the current attempt that this process owns
+        self._group = GroupSums(n_bins)
+        self._has_group = False  # whether this process collects for others too
         self._attempt: Attempt | None = None
         self._changing, self._computing = threading.Lock(), threading.Lock()
 
-    # The owner.
+    # An attempt: first all processes begin it and contribute.
 
     def begin(self, attempt: Attempt, expansion: Expansion, session: int) -> None:
         """Begin an attempt: from now on, pieces of earlier ones are refused."""
+        n_nodes = len(expansion.build)
         with self._changing:
             former, self._attempt = self._attempt, attempt
-            own = [part for part in attempt.parts if part.owner == session]
+            own = [(n, part) for n, part in enumerate(attempt.parts) if part.owner == session]
             is_new = former is None or former.question != attempt.question
             if is_new and expansion.root is not None and not expansion.restored:
                 self._parts = {
-                    part.number: self._parts[part.number] for part in own if self._holds(attempt, part)
+                    part.number: self._parts[part.number] for _, part in own if self._holds(attempt, part)
                 }
-            for part in own:
+            for position, part in own:
                 if not self._holds(attempt, part):
-                    tree = TreeHistograms(
-                        self._n_bins[attempt.features_of(part)], self._shard.n_classes, self._shard.threads
-                    )
-                    self._parts[part.number] = OwnedPart(attempt.features_of(part), tree)
-                n_pieces = len(attempt.contributors) * len(self.spans(attempt, part, len(expansion.build)))
+                    features = attempt.features_of(part)
+                    tree = TreeHistograms(self._n_bins[features], self._shard.n_classes, self._shard.threads)
+                    self._parts[part.number] = OwnedPart(features, tree)
+                collectors = [attempt.collector(group, position) for group in attempt.groups]
+                n_pieces = self._n_pieces(attempt, [part], n_nodes, collectors, session)
                 self._parts[part.number].begin(attempt.number, attempt.question, expansion, n_pieces)
-            self._own = [part.number for part in own]
+            self._own = [part.number for _, part in own]
+            self._begin_group(attempt, n_nodes, session)
 
     def _holds(self, attempt: Attempt, part: Part) -> bool:
         """Whether there is memory for the histograms of a part."""
         known = self._parts.get(part.number)
         return known is not None and np.array_equal(known.features, attempt.features_of(part))
 
-    def receive(self, piece: Piece) -> bool:
-        """Add a piece to the sums of its part; return whether all pieces of this process's parts have been added."""
-        with self._changing:
-            part, own = self._parts.get(piece.part), [self._parts[number] for number in self._own]
-        return part is not None and part.add(piece) and all(other.is_complete for other in own)
+    def _begin_group(self, attempt: Attempt, n_nodes: int, session: int) -> None:
+        """Clear the sums of this process's group, unless it has no other members."""
+        group, parts = attempt.group(session), attempt.collected(session)
+        self._has_group = len(group) > 1 and bool(parts)
+        if self._has_group:
+            features = attempt.features_of(*parts)
+            shape = n_nodes, int((self._n_bins[features] + 1).sum()), simd.padded(attempt.n_channels)
+            n_pieces = self._n_pieces(attempt, parts, n_nodes, group, session)
+            self._group.begin(attempt.number, features, shape, n_pieces)
 
-    def answers(self) -> dict[int, Expanded]:
-        """Return the answers of this process's parts."""
-        with self._changing:
-            own = {number: self._parts[number] for number in self._own}
-        return {number: part.answer() for number, part in own.items()}
-
-    def search(self, parts: Collection[int], node: int, context: np.ndarray) -> dict[int, Expanded]:
-        """Find the best splits of a node in some of this process's parts."""
-        return {number: self._parts[number].search(node, context) for number in parts}
-
-    # The contributor.
+    def _n_pieces(
+        self, attempt: Attempt, parts: Collection[Part], n_nodes: int, senders: Collection[int], session: int
+    ) -> int:
+        """Return the number of pieces that senders make of their sums of some parts. Own sums are one."""
+        return sum(1 if sender == session else len(self.spans(attempt, parts, n_nodes)) for sender in senders)
 
     def contribute(
         self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion, n_nodes: int
@@ -257,15 +198,15 @@ class Exchange:
             todo = keys - known.covered if known else keys
             if known is not None and not todo:
                 return known
-            memory, pool = self._room(n_nodes, simd.padded(attempt.n_channels))
-            found = Contribution(memory, pool, keys)
+            memory, values = self._room(n_nodes, simd.padded(attempt.n_channels))
+            found = Contribution(memory, Sums(values, self._shard.offsets), keys)
             slots, only = np.arange(n_nodes), None if known is None else todo
             if isinstance(question, UpdateQuestion):
-                found.losses, found.totals = self._shard.update(question, pool, slots, only)
+                found.losses, found.totals = self._shard.update(question, values, slots, only)
             else:
-                found.totals = self._shard.histogram(question, pool, slots, only)
+                found.totals = self._shard.histogram(question, values, slots, only)
             if known is not None:
-                found.sums += known.sums
+                values += known.sums.values
                 found.totals = found.totals + known.totals
                 if found.losses is not None and known.losses is not None:
                     found.losses = found.losses.combined(known.losses)
@@ -275,27 +216,79 @@ class Exchange:
     def _room(self, n_nodes: int, n_channels: int) -> tuple[np.ndarray, np.ndarray]:
         """Return memory and an array for sums in it, whose content is arbitrary."""
         shape = n_nodes, int(self._shard.offsets[-1]), n_channels
-        memory, self._memory = self._memory, np.empty(0, np.int64)
-        if memory.size < math.prod(shape):
-            memory = np.empty(math.prod(shape), np.int64)
+        memory, self._memory = _enough(self._memory, math.prod(shape)), np.empty(0, np.int64)
         return memory, memory[: math.prod(shape)].reshape(shape)
 
-    def spans(self, attempt: Attempt, part: Part, n_nodes: int) -> list[range]:
-        """Return the nodes of each piece of a part, by their position in the question."""
-        n_bytes = 8 * int((self._n_bins[attempt.features_of(part)] + 1).sum()) * attempt.n_channels
+    # Then the members of a group send their sums to the collectors, and these send the sums of the group to the owners.
+
+    def collect(self, attempt: Attempt, found: Contribution, session: int) -> None:
+        """Add this process's sums to those of its group."""
+        if self._has_group:
+            self._group.add_contribution(attempt.number, session, found.sums)
+
+    def _collected(self, attempt: Attempt, found: Contribution) -> Sums:
+        """Return the sums of this process's group, or of the process if it is alone."""
+        return self._group.sums(attempt.number) if self._has_group else found.sums
+
+    def keep(self, attempt: Attempt, part: Part, found: Contribution, session: int) -> None:
+        """Add the sums of its group to a part that this process collects and owns."""
+        with self._changing:
+            owned = self._parts.get(part.number)
+        if owned is not None:
+            sums = self._collected(attempt, found)
+            owned.add_own(attempt.number, session, sums, attempt.features_of(part))
+
+    def spans(self, attempt: Attempt, parts: Collection[Part], n_nodes: int) -> list[range]:
+        """Return the nodes of each piece of some parts, by their position in the question."""
+        n_bytes = 8 * int((self._n_bins[attempt.features_of(*parts)] + 1).sum()) * attempt.n_channels
         step = max(PIECE_BYTES // n_bytes, 1)
         return [range(first, min(first + step, n_nodes)) for first in range(0, n_nodes, step)]
 
-    def piece(
-        self, attempt: Attempt, part: Part, contribution: Contribution, nodes: range, session: int
+    def group_piece(
+        self, attempt: Attempt, collector: int, found: Contribution, nodes: range, session: int
     ) -> Piece:
-        """Return the sums of some nodes over the bins of a part."""
-        sums, offsets = contribution.sums[nodes.start : nodes.stop], self._shard.offsets
-        features = attempt.features_of(part)
-        shape = len(nodes), int((self._n_bins[features] + 1).sum()), attempt.n_channels
-        # Most sums over the rows of one process fit into 32 bits.
-        out = np.empty(shape, np.int32)
-        if not exchange.narrow(sums, features, offsets, out):
-            out = np.empty(shape, np.int64)
-            exchange.narrow(sums, features, offsets, out)
-        return Piece(attempt.number, part.number, session, nodes.start, out)
+        """Return this process's sums of some nodes over the parts that another member of its group collects."""
+        features = attempt.features_of(*attempt.collected(collector))
+        packed = found.sums.packed(features, nodes, attempt.n_channels)
+        return Piece(attempt.number, None, session, nodes.start, *packed)
+
+    def piece(self, attempt: Attempt, part: Part, found: Contribution, nodes: range, session: int) -> Piece:
+        """Return the sums of its group of some nodes over a part that this process collects."""
+        packed = self._collected(attempt, found).packed(attempt.features_of(part), nodes, attempt.n_channels)
+        self._collected(attempt, found)  # another attempt would have cleared them meanwhile
+        return Piece(attempt.number, part.number, session, nodes.start, *packed)
+
+    def receive(self, piece: Piece) -> None:
+        """Add a piece that another process sends."""
+        with self._changing:
+            gathering: Gathering | None = self._group if piece.part is None else self._parts.get(piece.part)
+        if gathering is not None:
+            gathering.add(piece)
+
+    @property
+    def has_collected(self) -> bool:
+        """Whether the sums of this process's group are complete."""
+        return not self._has_group or self._group.is_complete
+
+    @property
+    def has_all(self) -> bool:
+        """Whether the sums of all parts that this process owns are complete."""
+        with self._changing:
+            return all(self._parts[number].is_complete for number in self._own)
+
+    # Then the owners search.
+
+    def answers(self) -> dict[int, Expanded]:
+        """Return the answers of this process's parts."""
+        with self._changing:
+            own = {number: self._parts[number] for number in self._own}
+        return {number: part.answer() for number, part in own.items()}
+
+    def search(self, parts: Collection[int], node: int, context: np.ndarray) -> dict[int, Expanded]:
+        """Find the best splits of a node in some of this process's parts."""
+        return {number: self._parts[number].search(node, context) for number in parts}
+
+
+def _enough(memory: np.ndarray, n: int) -> np.ndarray:
+    """Return memory for n numbers: the given one if it suffices."""
+    return memory if memory.size >= n else np.empty(n, np.int64)

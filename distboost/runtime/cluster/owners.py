@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections import Counter
 from collections.abc import Collection
 from functools import reduce
@@ -30,11 +31,31 @@ log = logging.getLogger("distboost")
 
 # Of a node's histogram: to send so many bytes to the coordinator takes less time than another message.
 FEW_BYTES = 2**18
+# Fewer workers than this send their sums to the owners directly.
+LEAST_GROUPED = 6
 
 
 def exchange_pays(n_bytes: int, n_workers: int) -> bool:
     """Whether workers add and search histograms of `n_bytes` per node faster than the coordinator."""
     return n_workers > 1 and n_bytes > FEW_BYTES
+
+
+def group_size(n_workers: int) -> int:
+    """Return the number of workers in a group: each sends about as many messages to its group as to other groups.
+
+    >>> [group_size(n) for n in (2, 4, 8, 16, 1000)]
+    [1, 1, 3, 4, 32]
+    """
+    return round(math.sqrt(n_workers)) if n_workers >= LEAST_GROUPED else 1
+
+
+def grouped(sessions: list[int]) -> tuple[tuple[int, ...], ...]:
+    """Divide sessions into groups.
+
+    If each session owns one part, in this order, then each collects the part that it owns.
+    """
+    n = -(-len(sessions) // group_size(len(sessions)))
+    return tuple(tuple(sessions[k::n]) for k in range(n))
 
 
 class Exchanged(NamedTuple):
@@ -123,7 +144,7 @@ class Owners:
                 next(self._attempts), number, number if keep is None else keep,
                 self._root.features,
                 tuple(Part(n, *self._bounds[n], self._owners[n]) for n in parts if n not in found),
-                frozenset(session.id for session in contributors),
+                grouped([session.id for session in contributors]),
                 self._n_channels,
                 {s.id: self._crew.workers.peer(s.id) for s in self._crew.sessions},
                 self._crew.workers.timeout,

@@ -12,11 +12,12 @@ from distributed import Worker
 from distributed.comm.core import CommClosedError
 
 from distboost.rows.messages import Expansion, HistogramQuestion, UpdateQuestion
-from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, Part, Piece, Reply
+from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, Part, Reply
+from distboost.runtime.cluster.gathering import Piece
 
 log = logging.getLogger("distboost")
 
-# Pieces under way from a worker, of different parts: each takes memory here and at its owner.
+# Pieces under way from a worker, to different ones: each takes memory here and at its owner.
 SENT_AT_ONCE = 4
 
 
@@ -33,11 +34,11 @@ class SupersededError(Exception):
 
 
 class UnreachableError(Exception):
-    """An owner cannot be reached."""
+    """Another session cannot be reached."""
 
-    def __init__(self, owner: int):
-        super().__init__(owner)
-        self.owner = owner
+    def __init__(self, session: int):
+        super().__init__(session)
+        self.session = session
 
 
 class WorkerExchange:
@@ -52,13 +53,13 @@ class WorkerExchange:
         send(peer, piece) sends a piece and waits until it was added.
     """
 
-    def __init__(self, exchange: Exchange, pool: Executor, send: Callable[[Peer, Piece], Awaitable[bool]]):
+    def __init__(self, exchange: Exchange, pool: Executor, send: Callable[[Peer, Piece], Awaitable[None]]):
         self._exchange, self._pool, self._send = exchange, pool, send
         self._newest = 0  # the last attempt that was asked for
         self._ready = 0  # the last attempt whose pieces can be added
         self._running: asyncio.Task[Reply] | None = None
         self._begun = asyncio.Condition()
-        self._complete = asyncio.Event()
+        self._collected, self._complete = asyncio.Event(), asyncio.Event()
         self._slots = asyncio.Semaphore(SENT_AT_ONCE)
 
     async def expand(
@@ -81,11 +82,11 @@ class WorkerExchange:
                 raise SupersededError from None
             raise
 
-    async def receive(self, piece: Piece) -> bool:
-        """Add a piece that another worker sends, once its attempt has begun; return whether nothing is missing here."""
+    async def receive(self, piece: Piece) -> None:
+        """Add a piece that another worker sends, once its attempt has begun."""
         async with self._begun:
             await self._begun.wait_for(lambda: self._ready >= piece.attempt)
-        return await self._add(piece)
+        await self._add(piece.attempt, self._exchange.receive, piece)
 
     def cancel(self) -> None:
         """End the attempt that is under way."""
@@ -102,6 +103,7 @@ class WorkerExchange:
         attempt: Attempt,
         session: int,
     ) -> Reply:
+        self._collected.clear()
         self._complete.clear()
         await self._call(self._exchange.begin, attempt, expansion, session)
         async with self._begun:
@@ -110,15 +112,19 @@ class WorkerExchange:
         n_nodes = len(expansion.build)
         found: Contribution = await self._call(self._exchange.contribute, attempt, question, n_nodes)
         assert found.totals is not None
-        # Each worker begins with another owner: they do not all send to the same one.
-        parts = sorted(attempt.parts, key=lambda part: (part.owner < session, part.owner, part.number))
+        await self._add(attempt.number, self._exchange.collect, attempt, found, session)
+        collected = attempt.collected(session)
         sending = [
-            asyncio.ensure_future(self._deliver(attempt, part, found, n_nodes, session)) for part in parts
-        ]
+            asyncio.ensure_future(work)
+            for work in (
+                *(self._share(attempt, other, found, n_nodes, session) for other in self._others(attempt, session)),
+                *(self._pass_on(attempt, part, found, n_nodes, session) for part in _turned(collected, session)),
+            )
+        ]  # fmt: skip
         try:
             await asyncio.gather(*sending)
         except UnreachableError as error:
-            return Reply(found.totals, found.losses, {}, error.owner)
+            return Reply(found.totals, found.losses, {}, error.session)
         finally:
             for each in sending:
                 each.cancel()
@@ -127,40 +133,68 @@ class WorkerExchange:
         answers = await self._call(self._exchange.answers)
         return Reply(found.totals, found.losses, answers)
 
-    async def _deliver(
+    @staticmethod
+    def _others(attempt: Attempt, session: int) -> list[int]:
+        """Return the other members of the group that collect parts, beginning with those that come after this one."""
+        others = [other for other in attempt.group(session) if other != session and attempt.collected(other)]
+        return sorted(others, key=lambda other: (other < session, other))
+
+    async def _share(
+        self, attempt: Attempt, collector: int, found: Contribution, n_nodes: int, session: int
+    ) -> None:
+        """Bring this process's sums to a collector of its group, one piece after another."""
+        async with self._slots:
+            for nodes in self._exchange.spans(attempt, attempt.collected(collector), n_nodes):
+                piece = await self._call(
+                    self._exchange.group_piece, attempt, collector, found, nodes, session
+                )
+                await self._reach(attempt, collector, piece)
+
+    async def _pass_on(
         self, attempt: Attempt, part: Part, found: Contribution, n_nodes: int, session: int
     ) -> None:
-        """Bring this process's sums of a part to its owner, one piece after another."""
+        """Once the sums of its group are complete, bring those of a part to the owner."""
+        await self._collected.wait()
+        if part.owner == session:
+            await self._add(attempt.number, self._exchange.keep, attempt, part, found, session)
+            return
         async with self._slots:
-            for nodes in self._exchange.spans(attempt, part, n_nodes):
+            for nodes in self._exchange.spans(attempt, [part], n_nodes):
                 piece = await self._call(self._exchange.piece, attempt, part, found, nodes, session)
-                if part.owner == session:
-                    await self._add(piece)
-                    continue
-                try:
-                    await asyncio.wait_for(self._send(attempt.peers[part.owner], piece), attempt.timeout)
-                except (OSError, CommClosedError, TimeoutError) as error:
-                    log.info("session %d cannot be reached: %r", part.owner, error)
-                    raise UnreachableError(part.owner) from error
+                await self._reach(attempt, part.owner, piece)
 
-    async def _add(self, piece: Piece) -> bool:
-        complete = await self._call(self._exchange.receive, piece)
-        if complete and piece.attempt == self._newest:
-            self._complete.set()
-        return bool(complete)
+    async def _reach(self, attempt: Attempt, session: int, piece: Piece) -> None:
+        try:
+            await asyncio.wait_for(self._send(attempt.peers[session], piece), attempt.timeout)
+        except (OSError, CommClosedError, TimeoutError) as error:
+            log.info("session %d cannot be reached: %r", session, error)
+            raise UnreachableError(session) from error
+
+    async def _add(self, attempt: int, add: Callable[..., None], *arguments: Any) -> None:
+        """Add sums, and note whether they were the last ones."""
+        await self._call(add, *arguments)
+        if attempt == self._newest:
+            if self._exchange.has_collected:
+                self._collected.set()
+            if self._exchange.has_all:
+                self._complete.set()
+
+
+def _turned(parts: list[Part], session: int) -> list[Part]:
+    """Return the parts in an order that begins elsewhere for each session: they do not all send to the same owner first."""
+    return sorted(parts, key=lambda part: (part.owner < session, part.owner, part.number))
 
 
 def sender(
     worker: Worker, handler: str, serialized: Callable[[Any], Any]
-) -> Callable[[Peer, Piece], Awaitable[bool]]:
+) -> Callable[[Peer, Piece], Awaitable[None]]:
     """Return a function that sends a piece from a worker to another one's session."""
 
-    async def send(peer: Peer, piece: Piece) -> bool:
+    async def send(peer: Peer, piece: Piece) -> None:
         reply = await getattr(worker.rpc(peer.address), handler)(
             session=peer.session, token=peer.token, method="receive", arguments=[serialized(piece)]
         )
         if reply is None or "value" not in reply:
             raise CommClosedError(f"{peer.session} is closed")
-        return bool(reply["value"])
 
     return send

@@ -1,0 +1,174 @@
+"""Histograms that gather in one process: the pieces that others send are added, each once."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.kernels import exchange
+from distboost.rows.messages import Expanded, Expansion
+from distboost.splits.tree_histograms import TreeHistograms
+
+
+class Piece(NamedTuple):
+    """A process's sums of some nodes over the bins of some features, without bins whose sums are all zero."""
+
+    attempt: int
+    part: (
+        int | None
+    )  # whose owner is to add them; None: whoever collects these features for the sender's group
+    sender: int
+    first: int  # of the nodes, by their position in the question
+    occupied: np.ndarray  # (n_nodes, n_bins) bool: which bins are there
+    sums: np.ndarray  # (n, n_channels) int32, or int64 if they do not fit
+
+
+class Sums(NamedTuple):
+    """Sums of nodes over the bins of features."""
+
+    values: np.ndarray  # (n_nodes, n_bins, channels with padding) int64
+    offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
+
+    def packed(self, features: np.ndarray, nodes: range, n_channels: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return which bins of some features and nodes are not all zero, and the sums of these bins."""
+        values = self.values[nodes.start : nodes.stop]
+        n_bins = int((self.offsets[features + 1] - self.offsets[features]).sum())
+        occupied = np.empty((len(nodes), n_bins), bool)
+        # Most sums over the rows of one process fit into 32 bits. The system provides memory only for what is written.
+        for dtype in (np.int32, np.int64):
+            sums = np.empty((len(nodes) * n_bins, n_channels), dtype)
+            n = exchange.pack(values, features, self.offsets, occupied, sums)
+            if n >= 0:
+                return occupied, sums[:n]
+        raise AssertionError("all sums fit into 64 bits")
+
+
+class Gathering:
+    """Adds up pieces, each once. Several threads may add at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._attempt = 0
+        self._missing = 0
+        self._received: set[tuple[int, int]] = set()
+
+    def _begin(self, attempt: int, pool: np.ndarray, slots: np.ndarray, n_pieces: int) -> None:
+        """Clear pool[slots], to which `n_pieces` pieces will be added. The caller has the lock."""
+        pool[slots] = 0
+        self._attempt, self._pool, self._slots = attempt, pool, slots
+        self._missing, self._received = n_pieces, set()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pieces have been added."""
+        return not self._missing
+
+    def add(self, piece: Piece) -> None:
+        """Add a piece, unless it was added before or is of another attempt."""
+        with self._lock:
+            # Compared under the lock: another attempt may begin at any moment, and may count other rows.
+            if piece.attempt == self._attempt and self._is_missing(piece.sender, piece.first):
+                slots = self._slots[piece.first :][: len(piece.occupied)]
+                exchange.add_packed(piece.occupied, piece.sums, slots, self._pool)
+
+    def add_own(self, attempt: int, sender: int, sums: Sums, features: np.ndarray) -> None:
+        """Add all nodes' sums of this process, in place of a piece."""
+        with self._lock:
+            if attempt == self._attempt and self._is_missing(sender, 0):
+                exchange.add_features(sums.values, features, sums.offsets, self._slots, self._pool)
+
+    def _is_missing(self, sender: int, first: int) -> bool:
+        """Whether a piece is still to be added; from now on, it is not."""
+        if not self._missing or (sender, first) in self._received:
+            return False
+        self._received.add((sender, first))
+        self._missing -= 1
+        return True
+
+
+class GroupSums(Gathering):
+    """The sums of a group's rows, over the features that this process collects for the group.
+
+    Parameters
+    ----------
+    n_bins : ndarray of shape (n_features,), int64
+        Bins of all features of the data, without the bin for missing values.
+    """
+
+    def __init__(self, n_bins: np.ndarray):
+        super().__init__()
+        self._n_bins = n_bins
+        self._memory = np.empty(0, np.int64)
+        self._features = np.empty(0, np.int64)
+
+    def begin(self, attempt: int, features: np.ndarray, shape: tuple[int, int, int], n_pieces: int) -> None:
+        """Clear the sums, of the given shape: `n_pieces` will be added."""
+        with self._lock:
+            if self._memory.size < math.prod(shape):
+                self._memory = np.empty(math.prod(shape), np.int64)
+            values = self._memory[: math.prod(shape)].reshape(shape)
+            ends = np.zeros(len(self._n_bins) + 1, np.int64)
+            ends[features + 1] = self._n_bins[features] + 1
+            self._features, self._sums = features, Sums(values, np.cumsum(ends))
+            self._begin(attempt, values, np.arange(shape[0]), n_pieces)
+
+    def add_contribution(self, attempt: int, sender: int, sums: Sums) -> None:
+        """Add the sums of this process."""
+        self.add_own(attempt, sender, sums, self._features)
+
+    def sums(self, attempt: int) -> Sums:
+        """Return the sums, unless another attempt has begun."""
+        with self._lock:
+            if attempt != self._attempt:
+                raise RuntimeError("another attempt has begun")
+            return self._sums
+
+
+class OwnedPart(Gathering):
+    """The histograms of the features that this process owns.
+
+    Parameters
+    ----------
+    features : ndarray of shape (m,), int64
+    tree : TreeHistograms
+        Of these features alone.
+    """
+
+    def __init__(self, features: np.ndarray, tree: TreeHistograms):
+        super().__init__()
+        self.features, self._tree = features, tree
+        self._question = 0
+        self._answer: Expanded | None = None
+
+    def begin(self, attempt: int, question: int, expansion: Expansion, n_pieces: int) -> None:
+        """Clear the sums of the question's nodes: `n_pieces` will be added. An answer that is known already stays."""
+        with self._lock:
+            if question != self._question:
+                self._question, self._answer = question, None
+                if expansion.root is not None:
+                    own = np.arange(len(self.features))
+                    expansion = replace(expansion, root=expansion.root._replace(features=own))
+                self._nodes = np.array(self._tree.prepare(expansion), np.int64)
+                self._expansion = expansion
+            if self._answer is None:
+                self._begin(attempt, self._tree.histograms.pool, self._nodes, n_pieces)
+            else:
+                self._attempt, self._missing = attempt, 0
+
+    def answer(self) -> Expanded:
+        """Return the answer to the question, whose pieces have all been added."""
+        with self._lock:
+            if self._missing:
+                raise RuntimeError("the sums are not complete: another attempt has begun")
+            if self._answer is None:
+                self._answer = self._tree.answer(self._expansion).of_features(self.features)
+            return self._answer
+
+    def search(self, node: int, context: np.ndarray) -> Expanded:
+        """Find the best split of a node."""
+        with self._lock:
+            return Expanded(None, self._tree.search([node], context)).of_features(self.features)
