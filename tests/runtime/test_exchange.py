@@ -164,7 +164,7 @@ def test_pieces_of_an_earlier_attempt_are_refused(two):
     [late] = pieces(two[1], attempt(1), PARTS[0], 2)
     keep(two[0], attempt(1), PARTS[0], 1)
     two[0].begin(attempt(2), EXPANSION, 1)
-    two[0].receive(late)
+    two[0].receive(late._replace(sums=3 * late.sums))  # of other rows
     keep(two[0], attempt(1), PARTS[0], 1)
     for piece in pieces(two[1], attempt(2), PARTS[0], 2):
         two[0].receive(piece)
