@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,57 +29,7 @@ from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan as memory
 from distboost.trees.grower import TreeGrower
 from distboost.weights.base import Reduction
-
-ROUNDS = 6
-MOST_ROUNDS = 30  # of any test: settings that name a value for each round name so many
-
-HALVES = [[1, 1, -1, -1], [1, -1, 1, -1], [1, -1, -1, 1]]
-
-VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
-    "cd-mcboost": {
-        "depth 3": {"max_depth": 3},
-        "best first": {"max_depth": None, "max_leaf_nodes": 4},
-    },
-    "gd-mcboost": {
-        "codeword": {"leaf": "codeword", "max_depth": 2},
-        "best first": {"max_depth": None, "max_leaf_nodes": 4},
-    },
-    "adaboost-mm": {
-        "stumps": {"max_depth": 1},
-        "fixed": {"strategy": "fixed", "edge": 0.2, "max_depth": 3},
-        "fixed steps": {
-            "strategy": "fixed",
-            "edge": np.linspace(0.4, 0.1, MOST_ROUNDS).tolist(),
-            "alphas": np.linspace(0.6, 0.3, MOST_ROUNDS).tolist(),
-            "max_depth": 3,
-        },
-        "os-exponential": {"strategy": "os-exponential", "edge": 0.2, "eta": 0.3, "max_depth": 3},
-        "os-zero-one": {"strategy": "os-zero-one", "edge": 0.2, "max_depth": 3},
-    },
-    "stagewise": {
-        "logistic": {"loss": "logistic"},
-        "depth 2": {"max_depth": 2},
-        "bounded steps": {"max_step": 0.3, "learning_rate": 1.0},
-    },
-    "gamble": {"by level": {"max_leaf_nodes": None, "max_depth": 2}},
-    "rebel": {
-        "depth 2": {"max_depth": 2},
-        "similarity": {"weak_learner": "similarity"},
-        "similarity sign": {"weak_learner": "similarity", "output": "sign"},
-        "similarity one-point": {"weak_learner": "similarity", "similarity": "one-point"},
-    },
-    "one-vs-all": {"depth 2": {"max_depth": 2}},
-    "adaboost-m1": {"best first": {"max_depth": None, "max_leaf_nodes": 5}},
-    "adaboost-mh": {"depth 3": {"max_depth": 3}, "real": {"vote": "real"}},
-    "adaboost-ecc": {"colorings": {"colorings": HALVES * (MOST_ROUNDS // 3)}, "depth 2": {"max_depth": 2}},
-    "adaboost-mo": {"depth 2": {"max_depth": 2}},
-    "samme": {"depth 2": {"max_depth": 2}},
-    "gentle-adaboost": {"4 leaves": {"max_depth": None, "max_leaf_nodes": 4}},
-    "gradboost": {"penalty": {"penalty": 0.01}},
-    "multiboost": {"logistic": {"loss": "logistic", "nu": 0.1}},
-}
-
-CORRECTIVE = {"multiboost"}  # every round rewrites the coefficients of all
+from tests.algorithms.subjects import CORRECTIVE, MOST_ROUNDS, ROUNDS, SUBJECTS, VARIANTS, Subject, sampled
 
 
 def others(F: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -139,33 +87,6 @@ LOSSES = {
 }
 
 
-@dataclass(frozen=True)
-class Subject:
-    """An algorithm with some settings."""
-
-    algorithm: str
-    variant: str
-
-    def __str__(self) -> str:
-        return f"{self.algorithm} {self.variant}".strip()
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return VARIANTS[self.algorithm][self.variant] if self.variant else {}
-
-    def make(self, **parameters):
-        """The estimator; the test's parameters go before the variant's."""
-        place = "distboost.baselines" if self.algorithm in registry.BASELINES else "distboost"
-        names = {name: estimator for estimator, name in registry.estimator_names(registry.ALGORITHMS).items()}
-        estimator = getattr(importlib.import_module(place), names[self.algorithm])
-        return estimator(**{"n_estimators": ROUNDS, "n_jobs": 1, **self.settings, **parameters})
-
-
-SUBJECTS = [
-    Subject(name, variant) for name in registry.ALGORITHMS for variant in ("", *VARIANTS.get(name, ()))
-]
-
-
 class Problem(NamedTuple):
     X: np.ndarray
     y: np.ndarray
@@ -206,12 +127,6 @@ def content(model, tmp_path_factory):
 def file_of(model, folder: Path) -> bytes:
     model.save(folder / "model")
     return (folder / "model").read_bytes()
-
-
-def sampled(subject: Subject) -> dict[str, Any]:
-    """Parameters that have each round see some rows and features only; a totally corrective step needs all rows."""
-    rows = {} if subject.algorithm in CORRECTIVE else {"subsample": 0.6}
-    return {"max_features": 0.6, "random_state": 3, **rows}
 
 
 def test_variants_are_of_the_registry():

@@ -1,0 +1,160 @@
+"""Whoever adds and searches the histograms, and however many workers there are: the model is that of one process.
+
+The whole matrix belongs to the soak: ``python -m pytest tests/algorithms/test_choices_of_owners.py -m "soak or not soak"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from distboost.data import ingest
+from distboost.runtime.cluster import exchange, owners
+from tests.algorithms.subjects import SUBJECTS, Subject, sampled
+
+N, D, K, BLOCK = 480, 10, 4, 40  # twelve blocks in all: with 8 workers, some have one and some have two
+ROUNDS = 4
+ONE_BY_ONE, PIECE_BYTES = 1, exchange.PIECE_BYTES  # of a message
+
+
+class Choice(NamedTuple):
+    """How histograms are added.
+
+    Attributes
+    ----------
+    exchanged : bool
+        By the workers, or by the coordinator.
+    piece_bytes : int
+        Of the sums in one message.
+    """
+
+    exchanged: bool
+    piece_bytes: int = PIECE_BYTES
+
+
+CHOICES = {
+    "the coordinator": Choice(False),
+    "workers": Choice(True),
+    "workers, node by node": Choice(True, ONE_BY_ONE),
+}
+
+# What is trained: all rows alike, or rows of different weights of which each round sees some.
+DRAWS: dict[str, Callable[[Subject], dict[str, Any]]] = {
+    "all rows": lambda subject: {},
+    "some weighted rows": lambda subject: {
+        **sampled(subject),
+        "min_weight_fraction_leaf": 0.03,
+        "class_weight": {0: 1.5, 1: 1, 2: 1, 3: 0.5},
+    },
+}
+
+# With all rows, the coordinator's way is tested in test_contract.py.
+WAYS = [
+    ("the coordinator", "some weighted rows"),
+    ("workers", "all rows"),
+    ("workers", "some weighted rows"),
+    ("workers, node by node", "some weighted rows"),
+]
+
+# In which each way to grow trees, and each kind of sums, is seen once.
+BY_DEFAULT = {
+    "gd-mcboost best first, 8, workers, node by node, some weighted rows",
+    "gd-mcboost, 8, the coordinator, some weighted rows",
+    "cd-mcboost, 8, workers, some weighted rows",
+    "rebel depth 2, 8, workers, some weighted rows",
+    "rebel similarity, 8, workers, some weighted rows",
+    "adaboost-mo, 8, workers, all rows",
+    "multiboost, 8, workers, some weighted rows",
+}
+CASES = {
+    f"{subject}, {n}, {choice}, {draw}": (subject, n, choice, draw)
+    for n in (1, 2, 3, 8)
+    for choice, draw in WAYS
+    for subject in SUBJECTS
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "BLOCK_ROWS", BLOCK)
+        yield
+
+
+@pytest.fixture(scope="module")
+def data():
+    """X, y, weights, sorted by class: no worker has rows of all classes. Some values are missing, some rows count nothing."""
+    rng = np.random.default_rng(4)
+    y = np.sort(rng.integers(0, K, N))
+    X = np.round(2 * np.eye(K, D)[y] + rng.normal(size=(N, D)), 2)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, np.where(rng.random(N) < 0.1, rng.integers(0, K, N), y), rng.integers(0, 4, N).astype(float)
+
+
+@pytest.fixture(scope="module")
+def train(data, tmp_path_factory):
+    """train(subject, draw, client): the model's file."""
+    X, y, weights = data
+    folder = tmp_path_factory.mktemp("models")
+
+    def file_of(subject: Subject, draw: str, client: Any) -> bytes:
+        model = subject.make(n_estimators=ROUNDS, **DRAWS[draw](subject))
+        model.client = client
+        model.fit(X, y, weights if draw != "all rows" else None, eval_set=(X[::5], y[::5]))
+        model.save(folder / "model")
+        return Path(folder / "model").read_bytes()
+
+    return file_of
+
+
+@pytest.fixture(scope="module")
+def expected(train):
+    """expected(subject, draw): the file of the model trained in this process by one thread."""
+    return cache(lambda subject, draw: train(subject, draw, None))
+
+
+@pytest.fixture
+def exchanges(monkeypatch):
+    """The questions that workers exchange histograms for."""
+    found, expand = [], owners.Owners.expand
+
+    def noted(self, *arguments, **options):
+        found.append(1)
+        return expand(self, *arguments, **options)
+
+    monkeypatch.setattr(owners.Owners, "expand", noted)
+    return found
+
+
+def set_piece_bytes(number: int) -> None:
+    exchange.PIECE_BYTES = number
+
+
+@pytest.mark.parametrize(
+    ("subject", "n_workers", "choice", "draw"),
+    [
+        pytest.param(*case, id=name, marks=[] if name in BY_DEFAULT else pytest.mark.soak)
+        for name, case in CASES.items()
+    ],
+)
+def test_the_model_is_that_of_one_process(
+    subject, n_workers, choice, draw, train, expected, exchanges, clients, monkeypatch
+):
+    chosen = CHOICES[choice]
+    monkeypatch.setattr(owners, "exchange_pays", lambda *arguments: chosen.exchanged)
+    clients[n_workers].run(set_piece_bytes, chosen.piece_bytes)
+    try:
+        assert train(subject, draw, clients[n_workers]) == expected(subject, draw)
+    finally:
+        clients[n_workers].run(set_piece_bytes, PIECE_BYTES)
+    has_trees = "similarity" not in subject.variant
+    assert bool(exchanges) == (chosen.exchanged and has_trees)
+
+
+def test_the_default_names_cases():
+    assert CASES.keys() >= BY_DEFAULT
