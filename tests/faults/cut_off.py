@@ -1,6 +1,7 @@
-"""A program that trains in a network of its own, whose workers have network namespaces of their own, and cuts one of them off.
+"""A program that trains in a network of its own, whose workers have network namespaces of their own, and cuts cables.
 
-    unshare --net python -m tests.faults.cut_off FOLDER
+    unshare --net python -m tests.faults.cut_off all FOLDER
+    unshare --net python -m tests.faults.cut_off "each other" FOLDER WORKERS silent|refused QUESTION
 
 It leaves the model's file and the log in the folder.
 """
@@ -14,19 +15,25 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
 
 from distboost.data import ingest
+from tests.faults import traps
 from tests.faults.crews import FORKS, Workers, until, work
+from tests.faults.exchanged import QUESTIONS, exchange
 from tests.faults.rounds import Slowly, at
 from tests.faults.trainings import BLOCK, TRAININGS, Data, fit
+from tests.faults.traps import Trap
 
 CLONE_NEWNET = 0x40000000
 NETWORK = "10.77.0"
-TIMEOUT = 3.0
+TIMEOUT, SHORT = 3.0, 1.0
 
 
-def ip(*arguments: object) -> None:
-    subprocess.run(["ip", *map(str, arguments)], check=True, timeout=10)
+def ip(*arguments: object, inside: tuple[str, ...] = ()) -> None:
+    subprocess.run([*inside, "ip", *map(str, arguments)], check=True, timeout=10)
 
 
 def work_apart(number: int, *arguments) -> None:
@@ -67,19 +74,14 @@ class Apart(Workers):
         return ours != theirs
 
 
-def main(folder: Path) -> None:
-    log = folder / "log"
-    logging.basicConfig(filename=log, level=logging.WARNING)
-    logging.getLogger("distboost").setLevel(logging.INFO)
-    ingest.BLOCK_ROWS = BLOCK
-    FORKS.set_forkserver_preload(["tests.warm"])
-    data = Data(folder)
-    workers = Apart(folder)
+def cut_from_all(folder: Path) -> None:
+    """One worker, for a while, after which it takes part again, and for good."""
+    data, workers = Data(folder), Apart(folder)
     workers.restore(3)
     name = min(workers.there())
     cut, mend = (lambda to=to: ip("link", "set", name, to) for to in ("down", "up"))
     # It holds its old blocks as soon as it answers, but takes part only from here on.
-    back = Slowly(31, lambda: "1 workers have joined" in log.read_text())
+    back = Slowly(31, lambda: "1 workers have joined" in (folder / "log").read_text())
     gone = Slowly(31, lambda: back.done and (cut() or True))
     fit(
         TRAININGS["long"],
@@ -94,5 +96,34 @@ def main(folder: Path) -> None:
     workers.close()
 
 
+def cut_between(folder: Path, n_workers: str, how: str, number: str) -> None:
+    """Two workers, before a question; the scheduler and this process reach both."""
+    exchange(pytest.MonkeyPatch())
+    data, workers = Data(folder), Apart(folder)
+    workers.restore(int(n_workers))
+    first, second = sorted(workers.there())[:2]
+    address = urlsplit(workers.there()[second]).hostname
+
+    def cut() -> None:
+        if how == "refused":
+            inside = ("nsenter", "--net", "--target", str(workers.pid(first)))
+            ip("route", "add", "unreachable", f"{address}/32", inside=inside)
+            return
+        for name in (first, second):
+            ip("link", "set", name, "type", "bridge_slave", "isolated", "on")
+
+    traps.set_up(str(folder), QUESTIONS, {"question": Trap(int(number), what=cut)})
+    fit(TRAININGS["levels"], data, workers.client, folder, worker_timeout=SHORT)
+    workers.close()
+
+
+def main(kind: str, folder: Path, *how: str) -> None:
+    logging.basicConfig(filename=folder / "log", level=logging.WARNING)
+    logging.getLogger("distboost").setLevel(logging.INFO)
+    ingest.BLOCK_ROWS = BLOCK
+    FORKS.set_forkserver_preload(["tests.warm"])
+    {"all": cut_from_all, "each other": cut_between}[kind](folder, *how)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,12 +33,52 @@ def namespaces():
         pytest.skip(f"no network namespaces here: {tried.stderr.strip()}")
 
 
+@pytest.fixture
+def run(namespaces, tmp_path):
+    """run(*how): what the program of cut_off.py, called so, leaves: the model's file and the log."""
+
+    def files(*how: object) -> tuple[bytes, str]:
+        kind, *others = map(str, how)
+        program = [*APART, sys.executable, "-m", "tests.faults.cut_off", kind, str(tmp_path), *others]
+        done = subprocess.run(program, capture_output=True, text=True, timeout=100, check=False, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "model").read_bytes(), (tmp_path / "log").read_text()
+
+    return files
+
+
 @pytest.mark.timeout(110)
-def test_a_worker_is_cut_off(namespaces, data, tmp_path):
+def test_a_worker_is_cut_off(run, data, tmp_path):
     """For a while, after which it takes part again, and for good."""
     expected = fit(TRAININGS["long"], data, None, tmp_path / "expected")
-    program = [*APART, sys.executable, "-m", "tests.faults.cut_off", str(tmp_path)]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=100, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "model").read_bytes() == expected
-    assert (tmp_path / "log").read_text().count("no response for 3 s") == 2
+    content, log = run("all")
+    assert content == expected
+    assert log.count("no response for 3 s") == 2
+
+
+CUTS = [
+    pytest.param(n, how, question, marks=[pytest.mark.soak] * ((n, how, question) != (3, "silent", 8)))
+    for n in (2, 3)
+    for how in ("silent", "refused")
+    for question in (
+        1,
+        2,
+        7,
+        8,
+        9,
+    )  # of the first tree or of one amid others: about its root or a later level
+]
+
+
+@pytest.mark.timeout(110)
+@pytest.mark.parametrize(("n_workers", "how", "question"), CUTS)
+def test_two_workers_are_cut_off_from_each_other(n_workers, how, question, run, data, tmp_path):
+    """Without a sign, or so that each attempt is refused: one counts as lost for a tree, then the coordinator adds histograms."""
+    expected = fit(TRAININGS["levels"], data, None, tmp_path / "expected")
+    content, log = run("each other", n_workers, how, question)
+    assert content == expected
+    found = re.findall(r"is lost at '(\w+)' of round (\d+) \((.*)\)", log)
+    stage = "update" if question in (7, 10) else "histogram"  # the root of the next tree goes with the update
+    tree = (question - 1) // 3 + (stage == "histogram")
+    assert found == [(stage, str(tree), "another worker cannot reach it")]
+    assert log.count("workers cannot reach each other") == 1

@@ -50,6 +50,8 @@ TRAININGS = {
         lambda **how: REBELClassifier(n_estimators=2, weak_learner="similarity", **how), "zarr"
     ),
     "soak": Training(lambda **how: GDMCBoostClassifier(n_estimators=100, max_depth=6, **how)),
+    # Each tree has three levels of histograms: on a cluster, questions 1, 4, 7 .. are about a root.
+    "levels": Training(lambda **how: GDMCBoostClassifier(n_estimators=6, max_depth=3, **how)),
     "long": Training(lambda **how: GDMCBoostClassifier(n_estimators=60, max_depth=2, **how)),
 }
 

@@ -1,0 +1,26 @@
+"""What tests of faults know of the inside of the exchange of histograms, in one place."""
+
+from __future__ import annotations
+
+import pytest
+
+from distboost.runtime.cluster import owners
+from tests.faults.traps import Stage
+
+_EXCHANGE = "distboost.runtime.cluster.exchange:Exchange"
+
+# On a worker.
+STAGES = {
+    "attempt begins": Stage(f"{_EXCHANGE}.begin"),
+    "rows are summed": Stage(f"{_EXCHANGE}.contribute"),
+    "a piece is made": Stage(f"{_EXCHANGE}.piece"),
+    "a piece is added": Stage(f"{_EXCHANGE}.receive"),
+    "splits are searched": Stage(f"{_EXCHANGE}.answers"),
+}
+# On the coordinator: all workers have answered earlier questions, none has been asked this one.
+QUESTIONS = {"question": Stage("distboost.runtime.cluster.owners:Owners.expand")}
+
+
+def exchange(patch: pytest.MonkeyPatch, pays: bool = True) -> None:
+    """Have the workers own the histograms, however small these are, or have the coordinator add all, however large."""
+    patch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: pays and n_workers > 1)
