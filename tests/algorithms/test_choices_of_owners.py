@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from distboost.data import ingest
-from distboost.runtime.cluster import exchange, owners
+from distboost.runtime.cluster import exchange
 from tests.algorithms.subjects import SUBJECTS, Subject, sampled
+from tests.faults.stages import QUESTIONS
+from tests.faults.stages import exchange as exchange_histograms
 
 N, D, K, BLOCK = 480, 10, 4, 40  # twelve blocks in all: with 8 workers, some have one and some have two
 ROUNDS = 4
@@ -27,20 +29,30 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    exchanged : bool
+    pays : bool
         By the workers, or by the coordinator.
+    group_size : callable
+        Of a number of workers.
     piece_bytes : int
         Of the sums in one message.
     """
 
-    exchanged: bool
+    pays: bool
+    group_size: Callable[[int], int] = lambda n: 1
     piece_bytes: int = PIECE_BYTES
+
+
+def root(n: int) -> int:
+    return max(2, round(n**0.5))
 
 
 CHOICES = {
     "the coordinator": Choice(False),
     "workers": Choice(True),
-    "workers, node by node": Choice(True, ONE_BY_ONE),
+    "workers, node by node": Choice(True, piece_bytes=ONE_BY_ONE),
+    "groups": Choice(True, root),
+    "groups, node by node": Choice(True, root, ONE_BY_ONE),
+    "one group": Choice(True, lambda n: n),
 }
 
 # What is trained: all rows alike, or rows of different weights of which each round sees some.
@@ -57,25 +69,28 @@ DRAWS: dict[str, Callable[[Subject], dict[str, Any]]] = {
 WAYS = [
     ("the coordinator", "some weighted rows"),
     ("workers", "all rows"),
-    ("workers", "some weighted rows"),
     ("workers, node by node", "some weighted rows"),
+    ("groups", "some weighted rows"),
+    ("groups, node by node", "all rows"),
+    ("one group", "some weighted rows"),
 ]
 
 # In which each way to grow trees, and each kind of sums, is seen once.
 BY_DEFAULT = {
-    "gd-mcboost best first, 8, workers, node by node, some weighted rows",
+    "gd-mcboost best first, 8, groups, some weighted rows",
     "gd-mcboost, 8, the coordinator, some weighted rows",
-    "cd-mcboost, 8, workers, some weighted rows",
-    "rebel depth 2, 8, workers, some weighted rows",
-    "rebel similarity, 8, workers, some weighted rows",
-    "adaboost-mo, 8, workers, all rows",
-    "multiboost, 8, workers, some weighted rows",
+    "cd-mcboost, 8, workers, node by node, some weighted rows",
+    "rebel depth 2, 8, groups, some weighted rows",
+    "rebel similarity, 8, one group, some weighted rows",
+    "adaboost-mo, 8, groups, node by node, all rows",
+    "multiboost, 8, groups, some weighted rows",
 }
 CASES = {
     f"{subject}, {n}, {choice}, {draw}": (subject, n, choice, draw)
     for n in (1, 2, 3, 8)
     for choice, draw in WAYS
     for subject in SUBJECTS
+    if n > 2 or "group" not in choice or (n == 2 and choice == "one group")
 }
 
 
@@ -121,13 +136,14 @@ def expected(train):
 @pytest.fixture
 def exchanges(monkeypatch):
     """The questions that workers exchange histograms for."""
-    found, expand = [], owners.Owners.expand
+    place, name, expand = QUESTIONS["question"].found()
+    found = []
 
-    def noted(self, *arguments, **options):
+    def noted(*arguments, **options):
         found.append(1)
-        return expand(self, *arguments, **options)
+        return expand(*arguments, **options)
 
-    monkeypatch.setattr(owners.Owners, "expand", noted)
+    monkeypatch.setattr(place, name, noted)
     return found
 
 
@@ -146,14 +162,14 @@ def test_the_model_is_that_of_one_process(
     subject, n_workers, choice, draw, train, expected, exchanges, clients, monkeypatch
 ):
     chosen = CHOICES[choice]
-    monkeypatch.setattr(owners, "exchange_pays", lambda *arguments: chosen.exchanged)
+    exchange_histograms(monkeypatch, chosen.pays, chosen.group_size)
     clients[n_workers].run(set_piece_bytes, chosen.piece_bytes)
     try:
         assert train(subject, draw, clients[n_workers]) == expected(subject, draw)
     finally:
         clients[n_workers].run(set_piece_bytes, PIECE_BYTES)
     has_trees = "similarity" not in subject.variant
-    assert bool(exchanges) == (chosen.exchanged and has_trees)
+    assert bool(exchanges) == (chosen.pays and has_trees)
 
 
 def test_the_default_names_cases():

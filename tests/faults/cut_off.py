@@ -22,8 +22,8 @@ import pytest
 from distboost.data import ingest
 from tests.faults import traps
 from tests.faults.crews import FORKS, Workers, until, work
-from tests.faults.exchanged import QUESTIONS, exchange
 from tests.faults.rounds import Slowly, at
+from tests.faults.stages import QUESTIONS, exchange
 from tests.faults.trainings import BLOCK, TRAININGS, Data, fit
 from tests.faults.traps import Trap
 
@@ -113,7 +113,8 @@ def cut_between(folder: Path, n_workers: str, how: str, number: str) -> None:
             ip("link", "set", name, "type", "bridge_slave", "isolated", "on")
 
     traps.set_up(str(folder), QUESTIONS, {"question": Trap(int(number), what=cut)})
-    fit(TRAININGS["levels"], data, workers.client, folder, worker_timeout=SHORT)
+    all_there = {"wait_for_workers": int(n_workers), "worker_timeout": SHORT}
+    fit(TRAININGS["levels"], data, workers.client, folder, **all_there)
     workers.close()
 
 

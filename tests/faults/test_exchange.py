@@ -5,115 +5,231 @@ from __future__ import annotations
 import logging
 import re
 import signal
-from functools import partial
+import threading
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
 
 import pytest
 
-from distboost.runtime.cluster import owners
 from tests.faults import traps
+from tests.faults.crews import until
 from tests.faults.rounds import at
+from tests.faults.stages import QUESTIONS, STAGES, exchange
 from tests.faults.trainings import TRAININGS, fit
-from tests.faults.traps import Stage, Trap
+from tests.faults.traps import Trap
 
 pytestmark = pytest.mark.timeout(60)
 
 TIMEOUT = 3.0
-EXCHANGE = "distboost.runtime.cluster.exchange:Exchange"
-STAGES = {
-    "attempt begins": Stage(f"{EXCHANGE}.begin"),
-    "rows are summed": Stage(f"{EXCHANGE}.contribute"),
-    "a piece is made": Stage(f"{EXCHANGE}.piece"),
-    "a piece is added": Stage(f"{EXCHANGE}.receive"),
-    "splits are searched": Stage(f"{EXCHANGE}.answers"),
-}
-LOST = r"worker tcp://\S+ is lost at '(histogram|update)' of round \d+"
+LOST = r"worker tcp://\S+ is lost at '(\w+)' of round (\d+)"
 
 
 @pytest.fixture(autouse=True)
 def owned_by_workers(monkeypatch):
-    """However small the histograms are."""
-    monkeypatch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: n_workers > 1)
+    exchange(monkeypatch)
+    yield
+    traps.take_down()  # those in this process
 
 
 @pytest.fixture(scope="module")
 def expected(data, tmp_path_factory):
-    return {
-        name: fit(TRAININGS[name], data, None, tmp_path_factory.mktemp("expected"))
-        for name in ("gd", "long", "corrective")
-    }
+    """expected(name): the model's file of a training in this process."""
+    return cache(lambda name: fit(TRAININGS[name], data, None, tmp_path_factory.mktemp("expected")))
 
 
-@pytest.fixture(scope="module")
-def calls(workers, data, tmp_path_factory):
-    """The calls of each stage in an undisturbed training."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    workers.restore(3)
-    workers.client.run(traps.set_up, str(folder), STAGES, {})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: n_workers > 1)
-        fit(TRAININGS["gd"], data, workers.client, folder)
-    return {stage: traps.counted(folder, stage) for stage in STAGES}
+@dataclass(frozen=True)
+class Level:
+    """A question of the training "levels".
+
+    Attributes
+    ----------
+    question : int
+        Its number.
+    asked : tuple of (str, str)
+        As what, and in which round.
+    """
+
+    question: int
+    asked: tuple[str, str]
 
 
-# (stage, after how many calls or which part of all, whether its work is done)
-MOMENTS = [
-    ("a piece is made", 5, True),  # some owners have its pieces of the first tree, and others not
-    ("a piece is added", 0.5, False),
-]
-OTHER_MOMENTS = [
-    ("splits are searched", 2, True),
-    ("attempt begins", 2, False),
-    ("rows are summed", 0.5, True),
-    ("a piece is made", 0.5, True),
-    ("a piece is added", 5, True),
-    ("splits are searched", 0.5, False),
-]
-MOMENTS += [pytest.param(*moment, marks=pytest.mark.soak) for moment in OTHER_MOMENTS]
+LEVELS = {
+    "the first level": Level(1, ("histogram", "1")),
+    "the first level, with an update": Level(7, ("update", "3")),
+    "a middle level": Level(8, ("histogram", "3")),
+}
+FIRST, WITH_UPDATE, MIDDLE = LEVELS
 
 
-@pytest.mark.parametrize(("stage", "moment", "after"), MOMENTS)
-def test_killed(stage, moment, after, three, calls, expected, data, tmp_path, caplog):
-    number = moment if isinstance(moment, int) else int(moment * calls[stage])
-    three.client.run(traps.set_up, str(tmp_path), STAGES, {stage: Trap(number, after)})
-    assert fit(TRAININGS["gd"], data, three.client, tmp_path) == expected["gd"]
+def strike(three, folder: Path, level: str, stage: str, trap: Trap) -> None:
+    """Lay a trap for the workers when a question is to be asked: its calls are counted from there on."""
+
+    def lay() -> None:
+        three.client.run(traps.set_up, str(folder), STAGES, {stage: trap})
+
+    here = {"question": Trap(LEVELS[level].question, what=lay)}
+    traps.set_up(str(folder), QUESTIONS, here)
+
+
+# Of three workers, each makes two pieces for the other owners, and is sent two: six in all.
+PIECES = 6
+
+
+def hold(folder: str, stage: str, number: int) -> None:
+    """On a worker: let it go no further until so many calls of a stage have begun."""
+    until(lambda: traps.counted(Path(folder), stage) >= number, f"{number} calls: {stage}", 10.0)
+
+
+def die_late(folder: str) -> None:
+    """On a worker that makes a piece: it dies when all other pieces have been added."""
+    hold(folder, "a piece is added", PIECES - 1)
+    signal.raise_signal(signal.SIGKILL)
+
+
+# What happens to a worker: the stage, and the trap for a folder.
+DEATHS = {
+    "an owner, between contributions": ("a piece is added", lambda folder: Trap(1, after=True)),
+    "an owner, when others have all": ("a piece is added", lambda folder: Trap(PIECES)),
+    "a contributor, after half of its shares": (
+        "a piece is made",
+        lambda folder: Trap(1, what=partial(die_late, folder)),
+    ),
+    "a contributor, before its first share": ("rows are summed", lambda folder: Trap(1, after=True)),
+    "an owner, before its answer": ("splits are searched", lambda folder: Trap(1)),
+    "an owner, after others have answered": ("splits are searched", lambda folder: Trap(3, after=True)),
+    "a worker that has not begun": ("attempt begins", lambda folder: Trap(2)),
+}
+BY_DEFAULT = {
+    ("an owner, between contributions", MIDDLE),
+    ("a contributor, after half of its shares", WITH_UPDATE),
+}
+
+
+def default_or_soak(cases, chosen):
+    return [pytest.param(*case, marks=[] if case in chosen else pytest.mark.soak) for case in cases]
+
+
+@pytest.mark.parametrize(
+    ("death", "level"),
+    default_or_soak([(death, level) for death in DEATHS for level in LEVELS], BY_DEFAULT),
+)
+def test_killed(death, level, three, expected, data, tmp_path, caplog):
+    stage, trap = DEATHS[death]
+    strike(three, tmp_path, level, stage, trap(str(tmp_path)))
+    assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
     [dead] = traps.struck(tmp_path, stage)
     assert three.exit_of(dead) == -signal.SIGKILL
-    assert re.search(LOST, caplog.text)
+    assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
 
 
-@pytest.mark.parametrize("moment", [pytest.param(4, marks=pytest.mark.soak), 0.5])
-def test_an_owner_is_stopped(moment, three, calls, expected, data, tmp_path, caplog):
+# Of two groups, one has two members, each of which collects some parts of the group's sums.
+DEATHS_IN_GROUPS = {
+    "a member, before it shares": ("a group's piece is made", Trap(1)),
+    "a collector, when it has its group's sums": ("a piece is added", Trap(2, after=True)),
+    "a collector, before it passes them on": ("a piece is made", Trap(1)),
+    "an owner, between groups": ("a piece is added", Trap(4, after=True)),
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("death", DEATHS_IN_GROUPS)
+def test_killed_in_groups(death, level, three, expected, data, tmp_path, monkeypatch, caplog):
+    exchange(monkeypatch, group_size=lambda n: 2)
+    stage, trap = DEATHS_IN_GROUPS[death]
+    strike(three, tmp_path, level, stage, trap)
+    assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
+    [dead] = traps.struck(tmp_path, stage)
+    assert three.exit_of(dead) == -signal.SIGKILL
+    assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", [0.2, 0.8])
+@pytest.mark.parametrize("stage", ["a piece is made", "a piece is added", "a node is searched"])
+@pytest.mark.parametrize("name", ["best first", "whole", "corrective", "gd", "streaming"])
+def test_killed_in_other_trainings(name, stage, part, three, expected, data, tmp_path):
+    """At some part of all calls of a stage."""
+    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), STAGES, {})
+    (tmp_path / "undisturbed").mkdir()
+    fit(TRAININGS[name], data, three.client, tmp_path)
+    n_calls = traps.counted(tmp_path / "undisturbed", stage)
+    assert bool(n_calls) == (stage != "a node is searched" or name == "whole")
+    if not n_calls:
+        pytest.skip(f"{name} has no calls: {stage}")
+    three.client.run(traps.set_up, str(tmp_path), STAGES, {stage: Trap(int(part * n_calls), after=True)})
+    assert fit(TRAININGS[name], data, three.client, tmp_path) == expected(name)
+    [dead] = traps.struck(tmp_path, stage)
+    assert three.exit_of(dead) == -signal.SIGKILL
+
+
+STOPS = {"an owner": "a piece is added", "a contributor": "a piece is made"}
+
+
+@pytest.mark.parametrize(
+    ("who", "level"),
+    default_or_soak([(who, level) for who in STOPS for level in LEVELS], {("an owner", MIDDLE)}),
+)
+def test_stopped(who, level, three, expected, data, tmp_path, caplog):
     """In the middle of an exchange: the others wait no longer than `worker_timeout`."""
-    stage = "a piece is added"
-    number = moment if isinstance(moment, int) else int(moment * calls[stage])
-    three.client.run(traps.set_up, str(tmp_path), STAGES, {stage: Trap(number, what=signal.SIGSTOP)})
+    strike(three, tmp_path, level, STOPS[who], Trap(1, what=signal.SIGSTOP))
     try:
-        assert fit(TRAININGS["gd"], data, three.client, tmp_path, worker_timeout=TIMEOUT) == expected["gd"]
+        content = fit(TRAININGS["levels"], data, three.client, tmp_path, worker_timeout=TIMEOUT)
     finally:
         for name in three.alive():
             three.signal(name, signal.SIGCONT)
+    assert content == expected("levels")
+    assert len(traps.struck(tmp_path, STOPS[who])) == 1
+    assert re.search(LOST, caplog.text).groups() == LEVELS[level].asked
     assert f"(no response for {TIMEOUT:g} s)" in caplog.text
 
 
 def test_an_owner_retires(three, expected, data, tmp_path, caplog):
     """Between two levels of a tree: another worker sums the histograms of its features again."""
-    begun = []
+    retired = []
 
     def retire() -> None:
+        retired.append(three.pid(next(iter(three.there()))))
         three.client.retire_workers([next(iter(three.there().values()))])
-        begun.append(True)
 
+    traps.set_up(str(tmp_path), QUESTIONS, {"question": Trap(LEVELS[MIDDLE].question, what=retire)})
     with caplog.at_level(logging.INFO, "distboost"):
-        content = fit(TRAININGS["long"], data, three.client, tmp_path, callbacks=[at(10, retire)])
-    assert content == expected["long"]
-    assert begun
+        content = fit(TRAININGS["levels"], data, three.client, tmp_path)
+    assert content == expected("levels")
+    assert three.exit_of(retired[0]) == 0
+    assert "are summed again for 1 lost parts" in caplog.text
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("stage", ["a piece is made", "a piece is added"])
+def test_a_worker_retires_in_the_middle_of_an_exchange(stage, level, three, expected, data, tmp_path):
+    struck, retired = (tmp_path / stage).with_suffix(".struck"), tmp_path / "a worker retires"
+
+    def retire() -> None:
+        until(lambda: struck.exists() and struck.read_text().endswith("\n"), "a worker is struck")
+        [pid] = traps.struck(tmp_path, stage)
+        [name] = [name for name in three.alive() if three.pid(name) == pid]
+        three.client.retire_workers([three.there()[name]])
+        retired.write_text(".")
+
+    strike(three, tmp_path, level, stage, Trap(1, what=partial(hold, str(tmp_path), retired.name, 1)))
+    thread = threading.Thread(target=retire)
+    thread.start()
+    try:
+        assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
+    finally:
+        thread.join(30)
+    [pid] = traps.struck(tmp_path, stage)
+    assert three.exit_of(pid) == 0
 
 
 def test_two_workers_cannot_reach_each_other(three, expected, data, tmp_path, caplog):
     """One of them is treated as lost until the tree is complete; then the coordinator, which reaches both, adds histograms."""
     first, second, _ = three.there().values()
     three.client.run(_cut, second, workers=[first])
-    assert fit(TRAININGS["gd"], data, three.client, tmp_path) == expected["gd"]
+    assert fit(TRAININGS["gd"], data, three.client, tmp_path) == expected("gd")
     assert (
         f"worker {second} is lost at 'histogram' of round 1 (another worker cannot reach it)" in caplog.text
     )
@@ -137,4 +253,4 @@ def _cut(address: str, dask_worker=None) -> None:
 def test_joined(name, three, expected, data, tmp_path):
     """A worker that joins owns features from the next tree on."""
     callbacks = [at(1, partial(three.begin, 1))]
-    assert fit(TRAININGS[name], data, three.client, tmp_path, callbacks=callbacks) == expected[name]
+    assert fit(TRAININGS[name], data, three.client, tmp_path, callbacks=callbacks) == expected(name)

@@ -52,6 +52,8 @@ TRAININGS = {
     "soak": Training(lambda **how: GDMCBoostClassifier(n_estimators=100, max_depth=6, **how)),
     # Each tree has three levels of histograms: on a cluster, questions 1, 4, 7 .. are about a root.
     "levels": Training(lambda **how: GDMCBoostClassifier(n_estimators=6, max_depth=3, **how)),
+    "best first": Training(lambda **how: GDMCBoostClassifier(n_estimators=4, max_leaf_nodes=6, **how)),
+    "whole": Training(lambda **how: REBELClassifier(n_estimators=3, max_depth=2, **how)),
     "long": Training(lambda **how: GDMCBoostClassifier(n_estimators=60, max_depth=2, **how)),
 }
 

@@ -1,6 +1,8 @@
-"""What tests of faults know of the inside of the exchange of histograms, in one place."""
+"""What tests know of the inside of the exchange of histograms, in one place."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
@@ -13,14 +15,20 @@ _EXCHANGE = "distboost.runtime.cluster.exchange:Exchange"
 STAGES = {
     "attempt begins": Stage(f"{_EXCHANGE}.begin"),
     "rows are summed": Stage(f"{_EXCHANGE}.contribute"),
+    "a group's piece is made": Stage(f"{_EXCHANGE}.group_piece"),
     "a piece is made": Stage(f"{_EXCHANGE}.piece"),
     "a piece is added": Stage(f"{_EXCHANGE}.receive"),
     "splits are searched": Stage(f"{_EXCHANGE}.answers"),
+    "a node is searched": Stage(f"{_EXCHANGE}.search"),
 }
 # On the coordinator: all workers have answered earlier questions, none has been asked this one.
 QUESTIONS = {"question": Stage("distboost.runtime.cluster.owners:Owners.expand")}
 
 
-def exchange(patch: pytest.MonkeyPatch, pays: bool = True) -> None:
+def exchange(
+    patch: pytest.MonkeyPatch, pays: bool = True, group_size: Callable[[int], int] | None = None
+) -> None:
     """Have the workers own the histograms, however small these are, or have the coordinator add all, however large."""
-    patch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: pays and n_workers > 1)
+    patch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: pays)
+    if group_size is not None:
+        patch.setattr(owners, "group_size", group_size)
