@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.choose_setting import CHOSEN, LIGHTGBM_ROUNDS, describe
-from tests.benchmarks.cold_start import first_fits
+from tests.benchmarks.cold_start import cold_start_table
 from tests.benchmarks.contenders import (
     THREADS,
     Contender,
@@ -35,7 +35,6 @@ from tests.benchmarks.datasets import NAMES, Split, official
 CHECKPOINTS = (20, 50, 100, 200)
 LONGEST = 400  # rounds within which distboost has to become as accurate as LightGBM
 LIMIT, LIMIT_EACH = 0.5, 1.0  # of the median ratio, and of each
-COLD_LIMIT, WARM_LIMIT = 15.0, 3.0  # seconds
 
 
 class Run(NamedTuple):
@@ -107,15 +106,6 @@ def race_table(races: dict[str, Race]) -> Table:
     table.add_section()
     verdict = f"median (limits: median {LIMIT}, each {LIMIT_EACH}: {'met' if kept else 'not met'})"
     table.add_row(verdict, "", "", "", "", f"{np.median(ratios):.2f}")
-    return table
-
-
-def cold_start_table() -> Table:
-    """Seconds from an empty process to a first model."""
-    table = Table("", "import", "first fit and predict", "both", "limit", title="Start of distboost")
-    names = ("empty cache (compiles)", "after that")
-    for name, seconds, limit in zip(names, first_fits(), (COLD_LIMIT, WARM_LIMIT), strict=True):
-        table.add_row(name, *(f"{x:.2f} s" for x in (*seconds, sum(seconds))), f"{limit:.0f} s")
     return table
 
 
