@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
 
 log = logging.getLogger("distboost")
 _told = threading.Event()
@@ -94,7 +95,8 @@ def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[An
         path = dispatcher._cache.path(sig, dispatcher.targetctx)
         if path.exists():
             return compile_kernel(sig)
-        with _locked(path.with_suffix(".lock")):
+        # Numba's own lock comes first: a thread that compiles a caller holds that one when it comes to this kernel.
+        with global_compiler_lock, _locked(path.with_suffix(".lock")):
             return compile_kernel(sig)  # loads the code if another process has compiled it in the meantime
 
     return compile_or_load

@@ -17,8 +17,8 @@ def bin_rows(X, edges, edge_offsets, out):
     padded = np.empty(256)
     for d in range(X.shape[1]):
         n_edges = edge_offsets[d + 1] - edge_offsets[d]
-        padded[:n_edges] = edges[edge_offsets[d] : edge_offsets[d + 1]]
-        padded[n_edges:] = np.inf
+        for b in range(padded.shape[0]):
+            padded[b] = edges[edge_offsets[d] + b] if b < n_edges else np.inf
         for i in range(X.shape[0]):
             x = np.float64(X[i, d])
             # Binary search in eight steps without branches. After each step, at least `low` edges are below x. None is below NaN.
@@ -45,7 +45,6 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
     #      infinite (2,) int64: row and column of the first infinite value, unchanged if there is none
     size = table.shape[1]
     mask = np.uint64(size - 1)
-    bits = np.empty(1)
     for d in range(X.shape[1]):
         for i in range(X.shape[0]):
             x = np.float64(X[i, d])
@@ -55,8 +54,8 @@ def distinct_values(X, weights, limit, table, used, counts, infinite):
                 break
             if counts[d] > limit or weights[i] == 0.0 or np.isnan(x):
                 continue
-            bits[0] = x + 0.0  # -0.0 and 0.0 are the same value
-            h = bits.view(np.uint64)[0] * np.uint64(0x9E3779B97F4A7C15)
+            bits = np.float64(x + 0.0).view(np.uint64)  # -0.0 and 0.0 are the same value
+            h = bits * np.uint64(0x9E3779B97F4A7C15)
             slot = (h >> np.uint64(40)) & mask
             while used[d, slot] and table[d, slot] != x:
                 slot = (slot + np.uint64(1)) & mask
@@ -93,7 +92,8 @@ def merge_distinct(values, sizes, limit, known, counts):
                 merged[n] = min(a, b)
             n += 1
         if counts[d] <= limit:
-            known[d, : min(n, limit)] = merged[: min(n, limit)]
+            for i in range(min(n, limit)):
+                known[d, i] = merged[i]
             counts[d] = n
 
 

@@ -25,7 +25,6 @@ def add_rows(bins, values, labels, weights, first, factors, out):
     #     first: the global number of row 0; factors (2 D,) uint64: odd random multipliers
     # OUT: out (2,) uint64
     n, n_features = bins.shape
-    bits = values.view(np.uint64)
     content, exact = np.uint64(0), np.uint64(0)
     for i in range(n):
         if weights[i] > 0:
@@ -35,7 +34,8 @@ def add_rows(bins, values, labels, weights, first, factors, out):
             if len(values):
                 for d in range(n_features):
                     x = values[i, d]
-                    known = _MISSING if np.isnan(x) else np.uint64(0) if x == 0.0 else bits[i, d]
+                    bits = np.float64(x).view(np.uint64)
+                    known = _MISSING if np.isnan(x) else np.uint64(0) if x == 0.0 else bits
                     h += factors[n_features + d] * _mixed(known)
             h = _mixed(h)
             whole = np.floor(weights[i])

@@ -46,9 +46,10 @@ def level_weights(one, level):
     others[0] = 1.0
     for c in range(level.shape[0]):
         for a in range(t, -1, -1):
-            level[c, a] = level[c, a + 1]
-            for n in range(a, t + 1):
-                level[c, a, n] += one[a] * others[n - a]
+            for n in range(t + 1):
+                level[c, a, n] = level[c, a + 1, n]
+                if n >= a:
+                    level[c, a, n] += one[a] * others[n - a]
         others = level[c, 0]
 
 

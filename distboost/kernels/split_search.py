@@ -119,7 +119,8 @@ def _best_splits(
             first, stop = offsets[d], offsets[d + 1] - 1
             n_missing, w_missing = sums[stop, n_sums], sums[stop, weight_channel]
             if n_missing > 0:
-                L[0] = sums[stop]
+                for c in range(n_channels):
+                    L[0, c] = sums[stop, c]
                 n = both_sides(
                     sums, first, stop, n_sums, weight_channel, min_rows, most + n_missing, L, P, found
                 )

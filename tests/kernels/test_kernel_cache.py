@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import shutil
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 import distboost
+from distboost import kernels
+from distboost.data.scan import load_merge
+from distboost.kernels import _jit, gains
+from distboost.kernels._jit import KernelCache
+from distboost.kernels.split_search import best_splits_by
+from distboost.splits.tree_histograms import load_search
 from tests.programs import Program
 
 PACKAGE = Path(distboost.__file__).parent
@@ -145,6 +154,46 @@ def test_processes_that_start_together_compile_once(tmp_path):
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert sum(one["compiled"] for one in found) == 1
     assert list(tmp_path.rglob("*.lock")) == []
+
+
+def test_a_kernel_is_locked_only_by_the_thread_that_may_compile(monkeypatch):
+    """Otherwise a thread that compiles a caller could wait for the lock of this kernel, whose holder waits for that thread."""
+    held = []
+    lock = _jit._lock
+    monkeypatch.setattr(
+        _jit, "_lock", lambda file: held.append(global_compiler_lock.is_locked()) or lock(file)
+    )
+
+    def twice(x):
+        return 2 * x
+
+    kernel = _jit.kernel(twice)
+    kernel._cache.flush()
+    assert kernel(3) == 6
+    assert held == [True]
+    kernel._cache.flush()
+
+
+def test_no_kernel_holds_the_text_of_an_error_about_shapes():
+    """Numba compiles the text if an array is assigned to a part of another: that takes two seconds, so kernels use loops."""
+    load_merge()
+    load_search(gains.DIRECTION)
+    modules = [
+        import_module(f"distboost.kernels.{found.name}") for found in pkgutil.iter_modules(kernels.__path__)
+    ]
+    functions = [
+        best_splits_by(gains.DIRECTION),
+        *(each for module in modules for each in vars(module).values()),
+    ]
+    caches = [
+        each._cache._files for each in functions if isinstance(getattr(each, "_cache", None), KernelCache)
+    ]
+    content = {
+        path.name: path.read_bytes() for cache in caches for path in cache._folder.glob(f"{cache._name}-*")
+    }
+    assert any("merge_distinct" in name for name in content)
+    assert any("best_splits" in name for name in content)
+    assert [name for name in content if b"raise_with_shape_context" in content[name]] == []
 
 
 def altered(content: bytes) -> bytes:
