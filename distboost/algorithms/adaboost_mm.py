@@ -39,6 +39,7 @@ from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.base import Weighting
 from distboost.weights.margin import MarginWeights, Residuals
@@ -89,6 +90,7 @@ class AdaBoostMM(Algorithm):
     learning_rate: float = parameter(1.0, LEARNING_RATE)
 
     name: ClassVar[str] = "adaboost-mm"
+    gain: ClassVar[Gain] = gains.CODEWORD
     notes: ClassVar[tuple[str, ...]] = ("edge", "loss_bound")
 
     def __post_init__(self) -> None:
@@ -149,7 +151,7 @@ class AdaBoostMM(Algorithm):
         return γ, best_step(γ, self.n_classes) if self.alphas is None else _at(self.alphas, round - 1)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        tree = grow(self.statistic(rows.round), gains.CODEWORD)
+        tree = grow(self.statistic(rows.round), self.gain)
         if self.strategy == "adaptive":
             return self._adaptive(rows, tree)
         if self.strategy == "os-zero-one":

@@ -14,6 +14,7 @@ from scipy import special
 from distboost.algorithms.constraints import Interval
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.base import Statistic, Weighting, vector_bytes
 
@@ -137,6 +138,14 @@ class Algorithm(ABC):
     def needs_values(self) -> bool:
         """Whether the algorithm needs the raw values of rows besides their bins, to measure distances."""
         return False
+
+    @property
+    def gain(self) -> Gain | None:
+        """The gain of the trees, or None if it is not known before the first round.
+
+        If it is known, its search is compiled while the workers of a cluster start. It is read before `check`.
+        """
+        return None
 
     @property
     def histogram_sums(self) -> int:

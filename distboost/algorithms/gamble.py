@@ -23,6 +23,7 @@ from distboost.algorithms.base import Algorithm, Learner, Round, size, softmax
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, is_precise, normalised
 
@@ -46,6 +47,7 @@ class GAMBLE(Algorithm):
     max_depth: int | None = size(None)
 
     name: ClassVar[str] = "gamble"
+    gain: ClassVar[Gain] = gains.LEAST_SQUARES
     weighting: ResponseWeights = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +62,7 @@ class GAMBLE(Algorithm):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         K = rows.n_classes
         δ = K / (K - 1)
-        tree = grow(self.statistic(rows.round), gains.LEAST_SQUARES)
+        tree = grow(self.statistic(rows.round), self.gain)
         C = tree.sums.astype(np.float64)
         # The sums of light leaves have too few digits and are computed again: where a class has almost no weight in the leaf, r
         # changes up to K^2 times as fast as g.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from distboost.algorithms.tables import side_table, table_size
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals
 
@@ -63,6 +64,7 @@ class LargeMargin(Algorithm):
     loss: str = parameter("exponential", StrOptions({"exponential", "logistic"}))
     nu: float = parameter(1e-9, Interval(Real, 0, None, closed="left"))
 
+    gain: ClassVar[Gain] = gains.CLASS_STUMP
     weighting: MarginWeights = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +78,7 @@ class LargeMargin(Algorithm):
 
     def steepest_stump(self, rows: Rows, grow: TreeGrower) -> SignedTree:
         """Eq. 10: the stump of steepest descent, over all classes r. It has one leaf if no split lowers the loss."""
-        tree = grow(self.statistic(rows.round), gains.CLASS_STUMP, max_depth=1)
+        tree = grow(self.statistic(rows.round), self.gain, max_depth=1)
         if tree.n_leaves == 1:
             return SignedTree(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
         return SignedTree(tree, *side_table(rows, tree, self.weighting, _rising))

@@ -38,6 +38,7 @@ from distboost.algorithms.tables import LARGEST_TABLE, side_table, table_size
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import (
     ClassPairs,
@@ -100,6 +101,10 @@ class CDMCBoost(MCBoost):
 
     name: ClassVar[str] = "cd-mcboost"
 
+    @property
+    def gain(self) -> Gain:
+        return gains.CLASS_STUMP if self.max_depth == 1 else gains.DIRECTION
+
     def statistic(self, round: int) -> ProjectedResiduals:
         """The residuals along coordinate j = t mod (K - 1) of the codewords, where t = round - 1."""
         j = (round - 1) % (self.n_classes - 1)
@@ -125,7 +130,7 @@ class CDMCBoost(MCBoost):
         Y_j = statistic.code
         stumps = self.max_depth == 1
         # Eq. 25: g*, the tree of steepest descent along coordinate j.
-        tree = grow(statistic, gains.CLASS_STUMP if stumps else gains.DIRECTION)
+        tree = grow(statistic, self.gain)
         g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ Y_j, stumps))
         # Eq. 26: α*, the step that minimises the risk along g*. The exponents depend only on (g, class, k): the table T suffices.
         α = exact_step(T, np.array([-Y_j, Y_j]), self.s, LARGEST_RATIO)
@@ -154,6 +159,10 @@ class GDMCBoost(MCBoost):
 
     name: ClassVar[str] = "gd-mcboost"
 
+    @property
+    def gain(self) -> Gain:
+        return gains.CODEWORD if self.leaf == "codeword" else gains.DIRECTION
+
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting, wide=self.leaf == "codeword")
 
@@ -164,9 +173,10 @@ class GDMCBoost(MCBoost):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # Eq. 32: f*, the tree of steepest descent.
+        tree = grow(self.statistic(rows.round), self.gain)
         if self.leaf == "codeword":
-            return self._codeword_round(rows, grow(self.statistic(rows.round), gains.CODEWORD))
-        return self._direction_round(rows, grow(self.statistic(rows.round), gains.DIRECTION))
+            return self._codeword_round(rows, tree)
+        return self._direction_round(rows, tree)
 
     def _codeword_round(self, rows: Rows, tree: Tree) -> Round:
         K = rows.n_classes

@@ -30,9 +30,11 @@ from distboost.algorithms.base import (
     size,
 )
 from distboost.algorithms.constraints import StrOptions
+from distboost.kernels import gains
 from distboost.kernels import similarity as kernels
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.similarity.search import SEARCH_BYTES, Similarity, SimilaritySearch, largest_sums
 from distboost.trees.grower import TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree
@@ -105,6 +107,10 @@ class REBEL(Algorithm):
 
     def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
         return largest_sums(self.n_classes) if self.needs_values else 0
+
+    @property
+    def gain(self) -> Gain | None:
+        return None if self.needs_values else gains.WHOLE_TREE
 
     def statistic(self, round: int) -> CodeSides | None:
         return None if self.needs_values else CodeSides(self.weighting)

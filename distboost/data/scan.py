@@ -182,6 +182,14 @@ class FeatureBand:
             x[:], sorted_w[:] = x[order], w[order]
 
 
+def load_merge() -> None:
+    """Load the kernels that merge scans and find edges, or compile them: by a few rows of two features, one with many values."""
+    band = FeatureBand(n_features=2, max_bins=2)
+    values, counts = np.array([0.0, 1.0]), np.array([2, 3])
+    band.add(FeatureScan(0, counts, values, np.arange(6.0).reshape(3, 2), np.ones(3)))
+    band.edges()
+
+
 def sample_rows(n_rows: int, n_features: int) -> int:
     """Return the approximate number of sampled rows."""
     return min(n_rows, SAMPLE_ROWS, max(1000, SAMPLE_BYTES // (8 * max(n_features, 1))))

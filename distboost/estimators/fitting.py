@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.row_weights import class_weights
+from distboost.data.scan import load_merge
 from distboost.errors import DataError
 from distboost.estimators.keeping import check_keepable, header_of, set_learned
 from distboost.estimators.parameters import (
@@ -21,6 +23,7 @@ from distboost.estimators.validation import Given, checked_rows, evaluation_data
 from distboost.model.checkpoint import Checkpoint
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
+from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads
 from distboost.training.loop import Schedule
 from distboost.training.memory_plan import parse_limit
@@ -47,7 +50,11 @@ def fit_to(
     with ExitStack() as stack:
         runtime = stack.enter_context(
             open_runtime(
-                estimator.client, n_threads(estimator), estimator.worker_timeout, estimator.wait_for_workers
+                estimator.client,
+                n_threads(estimator),
+                estimator.worker_timeout,
+                estimator.wait_for_workers,
+                _loads(estimator, data),
             )
         )
         staging = _staging(estimator, data, evaluation, runtime)
@@ -83,6 +90,17 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
     with Threads(n_threads(estimator)) as threads:
         scores = learned.ensemble.scores(checked_rows(estimator, X), threads)
     fit_to(estimator, Given(X, y), Resumption(learned, scores))
+
+
+def _loads(estimator: CommonParameters, data: Dataset) -> list[Callable[[], None]]:
+    """Functions that load the kernels which the coordinator of a training needs first."""
+
+    def load_gain() -> None:
+        gain = algorithm_of(estimator, 2).gain
+        if gain is not None:
+            load_search(gain)
+
+    return [load_merge, load_gain] if isinstance(data, RawDataset) else [load_gain]
 
 
 def _staging(

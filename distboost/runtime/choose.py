@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from distributed import Client, get_worker, worker_client
@@ -24,13 +25,17 @@ def open_runtime(
     n_threads: int | None,
     worker_timeout: float = WORKER_TIMEOUT,
     wait_for_workers: int | None = None,
+    loads: Sequence[Callable[[], None]] = (),
 ) -> Iterator[Runtime]:
     """Open the runtime of a training, and close it at the end.
 
     It is the cluster of the given client, as soon as `wait_for_workers` of its workers can take work (None: one). Without a
     client, it is the cluster of the current Dask task or of the current client; if there is none, threads of this process.
+
+    `loads` load kernels that this process will need. On a cluster, they run in the background: while workers start, read rows
+    and load kernels of their own, this process would only wait.
     """
-    with _resolved(client) as resolved:
+    with _resolved(client) as resolved, nullcontext() if resolved is None else _background(loads):
         if resolved is None:
             chosen: Runtime = LocalRuntime(n_threads)
         else:
@@ -40,6 +45,21 @@ def open_runtime(
             yield chosen
         finally:
             chosen.close()
+
+
+@contextmanager
+def _background(calls: Sequence[Callable[[], None]]) -> Iterator[None]:
+    """Run calls one after another in a thread; those that have not begun by the end are left out.
+
+    Their errors are ignored: what fails there also fails where it is needed.
+    """
+    pool = ThreadPoolExecutor(1, "distboost-load")
+    for call in calls:
+        pool.submit(call)
+    try:
+        yield
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

@@ -10,9 +10,35 @@ import numpy as np
 from distboost.kernels.gains import NO_CONTEXT
 from distboost.kernels.split_search import left_sums, subtract
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
+from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import search
+from distboost.splits.search import Candidates, search
 from distboost.threads import Threads
+
+
+def load_search(gain: Gain) -> None:
+    """Load the kernels of the search with a gain, or compile them, by a search of histograms without rows."""
+    features, histograms = np.zeros(1, np.int64), Histograms(np.ones(1, np.int64), 1)
+    histograms.pool[:] = 0
+    with Threads(1) as threads:
+        found = search(histograms, [0], [], features, 0, gain, 1, 0, False, threads)
+    _with_left_sums(found, histograms, [0])
+
+
+def _with_left_sums(found: Candidates, histograms: Histograms, slots: list[int]) -> BestSplits:
+    """Add the sums on the left of each split."""
+    left = np.empty((len(slots), histograms.n_used), np.int64)
+    left_sums(
+        histograms.pool,
+        np.array(slots, np.int64),
+        histograms.offsets,
+        found.gain,
+        found.feature,
+        found.bin,
+        found.missing_left,
+        left,
+    )
+    return BestSplits(*found, left)
 
 
 class TreeHistograms:
@@ -123,18 +149,7 @@ class TreeHistograms:
             self._threads,
             context,
         )
-        left = np.empty((len(slots), histograms.n_used), np.int64)
-        left_sums(
-            histograms.pool,
-            np.array(slots, np.int64),
-            histograms.offsets,
-            found.gain,
-            found.feature,
-            found.bin,
-            found.missing_left,
-            left,
-        )
-        return BestSplits(*found, left)
+        return _with_left_sums(found, histograms, slots)
 
     def _forget(self, nodes: Sequence[int]) -> None:
         """Free the slots of nodes that will not be split. After a loss, not all of them were restored."""

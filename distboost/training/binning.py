@@ -6,6 +6,7 @@ from typing import Any
 
 from distboost.data.dataset import RawDataset
 from distboost.data.missing import warn_all
+from distboost.data.scan import load_merge
 from distboost.data.store.writing import write_store
 from distboost.runtime.choose import open_runtime
 
@@ -73,6 +74,6 @@ def bin(
         raise ValueError(f"wait_for_workers is {wait_for_workers}, expected at least 1, or None.")
     data = RawDataset.of(X, y, sample_weight)
     warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
-    with open_runtime(client, None, wait_for_workers=wait_for_workers) as runtime:
+    with open_runtime(client, None, wait_for_workers=wait_for_workers, loads=[load_merge]) as runtime:
         write_store(data, out, max_bins, random_state, runtime, memory_limit, keep_values)
     return out

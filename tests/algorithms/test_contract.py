@@ -421,6 +421,20 @@ def test_rounds_that_the_update_before_began_are_no_others(
     assert file_of(subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation)), tmp_path) == expected
 
 
+def test_the_gain_that_is_named_is_that_of_the_first_tree(subject, problem, monkeypatch):
+    """A cluster's client compiles its search in advance. Without a tree, there is none to compile."""
+    gains = []
+    init_root = TreeGrower.init_root
+
+    def recorded(self, statistic, gain, *arguments, **options):
+        gains.append(gain)
+        return init_root(self, statistic, gain, *arguments, **options)
+
+    monkeypatch.setattr(TreeGrower, "init_root", recorded)
+    model = subject.make(n_estimators=1).fit(problem.X, problem.y)
+    assert algorithm_of(model, 2).gain is (gains[0] if gains else None)
+
+
 # Rows on disk
 
 FEW_ROWS, FEW_BINS = 37, 16  # of a block, of a feature: then little memory is too little

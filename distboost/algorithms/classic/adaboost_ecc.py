@@ -34,6 +34,7 @@ from distboost.errors import DataError
 from distboost.kernels import gains, random
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import MarginWeights, ProjectedResiduals
 
@@ -84,6 +85,10 @@ class AdaBoostECC(Algorithm):
                 "colorings has a row without -1 or +1, or another number. Give -1 and +1, and both in every row."
             )
 
+    @property
+    def gain(self) -> Gain:
+        return gains.CLASS_STUMP if self.max_depth == 1 else gains.DIRECTION
+
     def statistic(self, round: int) -> ProjectedResiduals:
         # A row's binary weight U, with the sign μ(y_i): the residuals along μ
         return ProjectedResiduals(self.weighting, self._coloring(round))
@@ -98,7 +103,7 @@ class AdaBoostECC(Algorithm):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         μ = self._coloring(rows.round)
         stumps = self.max_depth == 1
-        tree = grow(self.statistic(rows.round), gains.CLASS_STUMP if stumps else gains.DIRECTION)
+        tree = grow(self.statistic(rows.round), self.gain)
         h, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ μ, stumps))
         apart = T * (μ[:, None] != μ)
         right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()

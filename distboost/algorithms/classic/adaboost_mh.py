@@ -31,6 +31,7 @@ from distboost.algorithms.constraints import StrOptions
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 
@@ -63,14 +64,19 @@ class AdaBoostMH(Algorithm):
     def __post_init__(self) -> None:
         self.weighting = OneAgainstAll(self.n_classes)
 
+    @property
+    def gain(self) -> Gain:
+        if self.vote == "real":
+            return gains.REAL_VOTES
+        return gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES
+
     def statistic(self, round: int) -> CodeSides:
         return CodeSides(self.weighting)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        statistic = self.statistic(rows.round)
+        tree = grow(self.statistic(rows.round), self.gain)
         if self.vote == "real":
-            return self._real_votes(rows, grow(statistic, gains.REAL_VOTES))
-        tree = grow(statistic, gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES)
+            return self._real_votes(rows, tree)
         N, P = np.split(rows.histogram_scale.real(tree.sums), 2, axis=1)
         S = P - N
         v = signs(S)

@@ -32,6 +32,7 @@ from distboost.algorithms.base import (
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, is_precise
 
@@ -54,6 +55,7 @@ class AdaBoostM1(Algorithm):
     max_leaf_nodes: int | None = size(None, 2)
 
     name: ClassVar[str] = "adaboost-m1"
+    gain: ClassVar[Gain] = gains.CODEWORD
     weighting: ResponseWeights = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class AdaBoostM1(Algorithm):
         return ClassSums(self.weighting).size(n_leaves, self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
-        tree = grow(self.statistic(rows.round), gains.CODEWORD)
+        tree = grow(self.statistic(rows.round), self.gain)
         h, right, wrong = _class_votes(tree.sums)
         # If rounding could decide a leaf's class or the step, sum again with more digits.
         if not (is_precise(tree.sums.sum(axis=1), tree.mass).all() and is_precise(wrong, tree.mass.sum())):

@@ -50,16 +50,20 @@ class Committees(Algorithm):
     def learners_per_round(self) -> int:
         return self.weighting.n_columns
 
+    @property
+    def gain(self) -> Gain:
+        return gains.VOTES_STUMP if self.max_depth == 1 else gains.VOTES
+
     def statistic(self, round: int) -> ColumnSides:
         return ColumnSides(self.weighting, 0)
 
     def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
         return ColumnSums(self.weighting, 0).size(n_leaves, self.n_classes)
 
-    def grow_all(self, rows: Rows, grow: TreeGrower, gain: Gain) -> Iterator[tuple[int, Tree]]:
+    def grow_all(self, rows: Rows, grow: TreeGrower) -> Iterator[tuple[int, Tree]]:
         """Grow a tree for each column and yield it. Until the next tree, the rows lie in the nodes of this one."""
         for column in range(self.weighting.n_columns):
-            yield column, grow(ColumnSides(self.weighting, column), gain)
+            yield column, grow(ColumnSides(self.weighting, column), self.gain)
 
     def sign_votes(
         self, rows: Rows, column: int, tree: Tree, stump: bool
@@ -114,7 +118,7 @@ class OneVsAllAdaBoost(Committees):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         stumps = self.max_depth == 1
         learners, separated = [], True
-        for column, tree in self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES):
+        for column, tree in self.grow_all(rows, grow):
             h, right, wrong, _ = self.sign_votes(rows, column, tree, stumps)
             # α = 1/2 ln((1 - ε) / ε)
             α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
@@ -156,7 +160,7 @@ class AdaBoostMO(Committees):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         stumps = self.max_depth == 1
         trees, found = [], []
-        for column, tree in self.grow_all(rows, grow, gains.VOTES_STUMP if stumps else gains.VOTES):
+        for column, tree in self.grow_all(rows, grow):
             trees.append(tree)
             found.append(self.sign_votes(rows, column, tree, stumps))
         votes, rights, wrongs, shifts = zip(*found, strict=True)
@@ -196,9 +200,13 @@ class GentleAdaBoost(Committees):
 
     name: ClassVar[str] = "gentle-adaboost"
 
+    @property
+    def gain(self) -> Gain:
+        return gains.LEAST_SQUARES
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         learners = []
-        for column, tree in self.grow_all(rows, grow, gains.LEAST_SQUARES):
+        for column, tree in self.grow_all(rows, grow):
             C = tree.sums.astype(np.float64)
             light = ~is_precise(tree.sums.sum(axis=1), tree.mass)
             if light.any():

@@ -21,6 +21,7 @@ from distboost.algorithms.constraints import Interval
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
+from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 
@@ -41,6 +42,7 @@ class GradBoost(Algorithm):
     penalty: float = parameter(1e-4, Interval(Real, 0, None, closed="left"))
 
     name: ClassVar[str] = "gradboost"
+    gain: ClassVar[Gain] = gains.DIRECTION_STUMP
     weighting: MarginWeights = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +58,7 @@ class GradBoost(Algorithm):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The stump whose row of the gradient has the largest norm.
-        tree = grow(self.statistic(rows.round), gains.DIRECTION_STUMP, max_depth=1)
+        tree = grow(self.statistic(rows.round), self.gain, max_depth=1)
         if tree.n_leaves == 1:
             return Round([Learner(tree, np.zeros((1, self.n_classes)))])
         sums = HitsAndMisses(self.weighting)

@@ -1,0 +1,110 @@
+"""The client of a cluster loads its kernels while workers start. If they are not those that it needs later, nothing is gained."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from numba import typeof
+
+import distboost
+from distboost import AdaBoostMMClassifier, GDMCBoostClassifier
+from distboost.data.scan import load_merge
+from distboost.estimators import fitting
+from distboost.kernels import binning, gains
+from distboost.runtime.choose import IN_PROCESS, _background
+from distboost.splits import search, tree_histograms
+from distboost.splits.tree_histograms import load_search
+from distboost.training import binning as bin_module
+
+DEADLINE = 20.0
+
+
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    """Rows of two features, one of which has few distinct values."""
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.normal(size=400), rng.integers(0, 3, 400)]), rng.integers(0, 3, 400)
+
+
+def in_process(model):
+    model.client = IN_PROCESS
+    return model
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """called[kernel]: the types of the arguments that it was called with."""
+    found: dict[str, set] = {}
+
+    def recorded(name, kernel):
+        def call(*arguments):
+            found.setdefault(name, set()).add(tuple(map(typeof, arguments)))
+            return kernel(*arguments)
+
+        return call
+
+    for name in ("merge_distinct", "add_up_equal", "quantile_edges", "midpoint"):
+        monkeypatch.setattr(binning, name, recorded(name, getattr(binning, name)))
+    monkeypatch.setattr(tree_histograms, "left_sums", recorded("left_sums", tree_histograms.left_sums))
+    by = search.best_splits_by
+    monkeypatch.setattr(search, "best_splits_by", lambda gain: recorded(f"search by {gain!r}", by(gain)))
+    return found
+
+
+def test_the_kernels_that_are_loaded_are_those_of_a_training(called):
+    load_merge()
+    load_search(gains.DIRECTION)
+    loaded = {name: types.copy() for name, types in called.items()}
+    assert len(loaded) == 6
+    in_process(GDMCBoostClassifier(n_estimators=2, max_depth=2, max_bins=20, n_jobs=1)).fit(*rows())
+    assert called == loaded
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """What was loaded in which thread: "merge", or a gain."""
+    found: list[tuple[object, str]] = []
+
+    def load(what: object = "merge") -> None:
+        found.append((what, threading.current_thread().name))
+
+    for module in (fitting, bin_module):
+        monkeypatch.setattr(module, "load_merge", load)
+    monkeypatch.setattr(fitting, "load_search", load)
+    return found
+
+
+def test_a_client_loads_what_it_will_need(loads, clients, tmp_path):
+    X, y = rows()
+    store = distboost.bin(X, y, str(tmp_path / "store"), client=clients[1])
+    model = AdaBoostMMClassifier(n_estimators=1)
+    model.client = clients[1]
+    model.fit(X, y)
+    model.fit(store)
+    expected = ["merge", "merge", gains.CODEWORD, gains.CODEWORD]  # a store has bins already
+    assert [what for what, _ in loads] == expected
+    assert all(name.startswith("distboost-load") for _, name in loads)
+
+
+def test_one_process_loads_nothing_in_advance(loads):
+    in_process(AdaBoostMMClassifier(n_estimators=1)).fit(*rows())
+    assert loads == []
+
+
+def test_nothing_waits_for_what_is_not_needed_any_more():
+    begun, may_end, done = threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        begun.set()
+        may_end.wait(DEADLINE)
+        done.append("first")
+        raise ValueError("is raised where the kernel is needed, too")
+
+    with _background([first, lambda: done.append("second")]):
+        assert begun.wait(DEADLINE)
+    assert done == []
+    may_end.set()
+    thread = next(t for t in threading.enumerate() if t.name.startswith("distboost-load"))
+    thread.join(DEADLINE)
+    assert done == ["first"]
