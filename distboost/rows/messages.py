@@ -110,6 +110,14 @@ class BestSplits(NamedTuple):
     # (m, n) int64: sums over the rows on the left, as those of `Rows.init_root`; zero where there is no split
     left: np.ndarray
 
+    def combined(self, other: BestSplits) -> BestSplits:
+        """Return the better split of each node, over other features. Ties go to the lower feature."""
+        better = (other.value > self.value) | ((other.value == self.value) & (other.feature < self.feature))
+        found, there = self.gain > 0, other.gain > 0
+        better = (there & ~found) | ((there == found) & better)
+        columns = [np.where(better, theirs, mine) for mine, theirs in zip(self[:-1], other[:-1], strict=True)]
+        return BestSplits._make([*columns, np.where(better[:, None], other.left, self.left)])
+
 
 @dataclass(frozen=True)
 class Expansion:
@@ -146,6 +154,12 @@ class Expanded(NamedTuple):
         if self.best is None:
             return self
         return self._replace(best=self.best._replace(feature=features[self.best.feature]))
+
+    def combined(self, other: Expanded) -> Expanded:
+        """Return the answer over the features of both."""
+        if self.best is None or other.best is None:
+            return self
+        return self._replace(best=self.best.combined(other.best))
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,11 @@ class Histograms:
         """The number of channels in use, and the number with padding to whole SIMD groups."""
         return self.n_used, self.pool.shape[2]
 
-    def add(self, slots: list[int], sums: np.ndarray) -> None:
-        """Add `sums`, (n, total bins, channels in use) int64, to the slots."""
+    def fill(self, slots: list[int], sums: np.ndarray) -> None:
+        """Copy `sums`, (n, total bins, channels in use) int64, to the slots."""
         for slot, own in zip(slots, sums, strict=True):
-            self.pool[slot, :, : self.n_used] += own
+            self.pool[slot, :, : self.n_used] = own
+            self.pool[slot, :, self.n_used :] = 0
 
     def give_back(self, slots: list[int]) -> None:
         """Free slots."""

@@ -13,11 +13,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError, WorkerError
 from distboost.runtime.block import Key
+from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.coordinator import DistributedRows
 from distboost.runtime.cluster.crew import MOST_RECENT_LOSSES, WorkerLostError
 from distboost.runtime.cluster.exchange import Attempt, Contribution, Reply
@@ -91,6 +93,10 @@ class SimulatedRequest:
     def settle(self, answer: Any = None, error: Exception | None = None) -> None:
         self.settled, self._answer, self._error = True, answer, error
 
+    @property
+    def is_lost(self) -> bool:
+        return isinstance(self._error, WorkerLostError)
+
     def result(self) -> Any:
         if self._error is not None:
             raise self._error
@@ -118,6 +124,11 @@ class Message(NamedTuple):
     session_id: int
     method: str
     arguments: tuple
+
+    @property
+    def what(self) -> str:
+        """What is asked for."""
+        return self.arguments[1] if self.method == "answer" else self.method
 
 
 class Peer(NamedTuple):
@@ -240,6 +251,26 @@ class SimulatedWorkers:
             self._asked_since_loss = True
         return self._send(session_id, method, *arguments)
 
+    def relay(self, session_ids: list[int], fan_out: int, method: str, *arguments: Any) -> SimulatedRequest:
+        """The others of the first one's subtree are asked a little later, each as if by itself; one that is lost, all are."""
+        whole = SimulatedRequest()
+        parts = [self.ask(session_id, method, *arguments) for session_id in session_ids]
+
+        def look() -> None:
+            settled = [part for part in parts if part.settled]
+            answers = [part.result() for part in settled if not part.is_lost]
+            failed = [answer for answer in answers if getattr(answer, "failed", False)]
+            if len(answers) < len(settled):
+                self._tell(f"relay failed: {arguments[1] if method == 'answer' else method}", "a relay")
+                whole.settle(error=WorkerLostError("a worker below it has not answered"))
+            elif failed or len(settled) == len(parts):
+                whole.settle(failed[0] if failed else reduce(combined, answers))
+            else:
+                self._at(self._delay(), look)
+
+        self._at(self._delay(), look)
+        return whole
+
     def peer(self, session_id: int) -> Peer:
         return Peer(self._sessions[session_id], session_id)
 
@@ -298,16 +329,16 @@ class SimulatedWorkers:
         if machine is None:
             self._lose(request, "nobody is there", after=self._delay())
         elif fault == "request lost":
-            self._tell(f"request lost: {message.method}", machine.address)
+            self._tell(f"request lost: {message.what}", machine.address)
             self._lose(request, "the connection broke", after=self._delay())
         elif fault == "frozen":
-            self._freeze(machine, message.method)
+            self._freeze(machine, message.what)
             self._arrive(message, None)
         elif machine.thaws > self.now:
             self._lose(request, "no response", after=TIMEOUT)
             self._at(machine.thaws - self.now + self._delay(), lambda: self._arrive(message, None))
         elif fault == "killed before":
-            self._kill(machine, message.method)
+            self._kill(machine, message.what)
             self._lose(request, "it was killed", after=self._delay())
         else:
             self._answer(machine, message, fault)
@@ -318,7 +349,7 @@ class SimulatedWorkers:
             message.request.settle(error=WorkerError("it has another version"))
             return
         if message.method == "open_session" and message.session_id in self._sessions:
-            host = machine.sessions[message.session_id] = Host(*self._host)
+            host = machine.sessions[message.session_id] = Host(message.session_id, *self._host)
         if host is None:
             self._tell("refused", machine.address)
             self._lose(message.request, "it was restarted, or given up before", after=self._delay())
@@ -328,12 +359,12 @@ class SimulatedWorkers:
             return
         answer = self._worked(host, message)
         if fault == "request twice":
-            self._tell(f"request twice: {message.method}", machine.address)
+            self._tell(f"request twice: {message.what}", machine.address)
             answer = self._worked(host, message)
         if fault == "killed after":
-            self._kill(machine, message.method)
+            self._kill(machine, message.what)
         if fault in ("killed after", "answer lost"):
-            self._tell(f"answer lost: {message.method}", machine.address)
+            self._tell(f"answer lost: {message.what}", machine.address)
             self._lose(message.request, "the connection broke", after=self._delay())
             return
         self._at(self._delay(), lambda: self._hear(message, answer))
@@ -344,19 +375,20 @@ class SimulatedWorkers:
 
     def _attend(self, machine: Machine, host: Host, message: Message, fault: str | None) -> None:
         """Take part in an attempt; whatever goes wrong does so while pieces are under way."""
-        question, expansion, attempt, session = message.arguments
+        question, expansion, attempt = message.arguments
+        session = message.session_id
         former = self._attending.get(host)
         if former is not None and former.attempt.number >= attempt.number:
             self._tell("attempt refused", machine.address)
             return
-        host.exchange.begin(attempt, expansion, session)
+        host.exchange.begin(attempt, expansion)
         contribution = host.exchange.contribute(attempt, question, len(expansion.build))
         mine = self._attending[host] = Attending(machine, host, message, contribution)
-        host.exchange.collect(attempt, contribution, session)
+        host.exchange.collect(attempt, contribution)
         for other in attempt.group(session):
             if other != session and attempt.collected(other):
                 for nodes in host.exchange.spans(attempt, attempt.collected(other), mine.n_nodes):
-                    piece = host.exchange.group_piece(attempt, other, contribution, nodes, session)
+                    piece = host.exchange.group_piece(attempt, other, contribution, nodes)
                     self._send_piece(mine, other, piece)
         for sent in self._early.pop(host, []):
             self._deliver(*sent)
@@ -379,16 +411,16 @@ class SimulatedWorkers:
             attending.passed_on = True
             for part in attempt.collected(own):
                 if part.owner == own:
-                    exchange.keep(attempt, part, attending.contribution, own)
+                    exchange.keep(attempt, part, attending.contribution)
                     continue
                 for nodes in exchange.spans(attempt, [part], attending.n_nodes):
-                    piece = exchange.piece(attempt, part, attending.contribution, nodes, own)
+                    piece = exchange.piece(attempt, part, attending.contribution, nodes)
                     self._send_piece(attending, part.owner, piece)
         ready = attending.passed_on and not attending.undelivered and exchange.has_all
         if ready and not attending.replied:
             attending.replied = True
             found = attending.contribution
-            reply = Reply(found.totals, found.losses, exchange.answers())
+            reply = Reply(found.totals, found.losses, exchange.answer())
             self._at(self._delay(), lambda: self._hear(attending.message, reply))
 
     def _send_piece(self, sender: Attending, to: int, piece: Piece) -> None:
@@ -438,7 +470,7 @@ class SimulatedWorkers:
         if sender.undelivered and self._attending.get(sender.host) is sender and not sender.replied:
             sender.replied = True
             found = sender.contribution
-            reply = Reply(found.totals, found.losses, {}, to)
+            reply = Reply(found.totals, found.losses, None, to)
             self._at(self._delay(), lambda: self._hear(sender.message, reply))
 
     @staticmethod

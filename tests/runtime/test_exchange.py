@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from distboost.rows.messages import (
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import exchange as exchange_module
+from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Session
 from distboost.runtime.cluster.exchange import Attempt, Exchange, Part, Reply
 from distboost.runtime.cluster.owners import Owners
@@ -50,9 +51,9 @@ def rows(first: int) -> BinnedRows:
     return BinnedRows(first, rng.integers(0, 6, (N, D)).astype(np.uint8), labels, np.ones(N), None)
 
 
-def session(*firsts: int) -> Exchange:
+def session(*firsts: int, number: int = 1) -> Exchange:
     """Holds blocks of rows from these on."""
-    return Exchange(Shard([[rows(first) for first in firsts]], LAYOUT, Threads(1)), LAYOUT.n_bins)
+    return Exchange(number, Shard([[rows(first) for first in firsts]], LAYOUT, Threads(1)), LAYOUT.n_bins)
 
 
 ALONE = (1,), (2,)  # groups of one
@@ -63,55 +64,57 @@ def attempt(number: int, question: int = 1, parts=PARTS, groups=ALONE) -> Attemp
     return Attempt(number, question, question, np.arange(D), parts, groups, K + 1, peers, 5.0)
 
 
-def pieces(exchange: Exchange, of: Attempt, part: Part, own: int):
+def pieces(exchange: Exchange, of: Attempt, part: Part):
     found = exchange.contribute(of, QUESTION, 1)
-    return [exchange.piece(of, part, found, nodes, own) for nodes in exchange.spans(of, [part], 1)]
+    return [exchange.piece(of, part, found, nodes) for nodes in exchange.spans(of, [part], 1)]
 
 
-def keep(exchange: Exchange, of: Attempt, part: Part, own: int) -> None:
-    exchange.keep(of, part, exchange.contribute(of, QUESTION, 1), own)
+def keep(exchange: Exchange, of: Attempt, part: Part) -> None:
+    exchange.keep(of, part, exchange.contribute(of, QUESTION, 1))
+
+
+def both() -> tuple[Exchange, Exchange]:
+    return session(0, number=1), session(N, number=2)
 
 
 @pytest.fixture
 def two():
-    return session(0), session(N)
+    return both()
 
 
 def exchanged(exchanges, of: Attempt, question=QUESTION, expansion=EXPANSION) -> None:
     """An attempt in which each piece arrives."""
-    exchanges = dict(zip(sorted(own for group in of.groups for own in group), exchanges, strict=True))
+    exchanges = {exchange.session: exchange for exchange in exchanges}
     n_nodes = len(expansion.build)
-    for own, exchange in exchanges.items():
-        exchange.begin(of, expansion, own)
+    for exchange in exchanges.values():
+        exchange.begin(of, expansion)
     found = {own: exchange.contribute(of, question, n_nodes) for own, exchange in exchanges.items()}
     for own, exchange in exchanges.items():
-        exchange.collect(of, found[own], own)
+        exchange.collect(of, found[own])
         for other in of.group(own):
             if other != own and of.collected(other):
                 for nodes in exchange.spans(of, of.collected(other), n_nodes):
-                    exchanges[other].receive(exchange.group_piece(of, other, found[own], nodes, own))
+                    exchanges[other].receive(exchange.group_piece(of, other, found[own], nodes))
     for own, exchange in exchanges.items():
         assert exchange.has_collected
         for part in of.collected(own):
             if part.owner == own:
-                exchange.keep(of, part, found[own], own)
+                exchange.keep(of, part, found[own])
                 continue
             for nodes in exchange.spans(of, [part], n_nodes):
-                exchanges[part.owner].receive(exchange.piece(of, part, found[own], nodes, own))
+                exchanges[part.owner].receive(exchange.piece(of, part, found[own], nodes))
 
 
 def answered(exchanges, of: Attempt):
-    """The answers of all sessions, after an attempt in which each piece arrives."""
+    """The answer of all sessions, after an attempt in which each piece arrives."""
     exchanged(exchanges, of)
-    return {number: answer for exchange in exchanges for number, answer in exchange.answers().items()}
+    return reduce(combined, [exchange.answer() for exchange in exchanges])
 
 
 def assert_same(found, expected) -> None:
-    assert found.keys() == expected.keys()
-    for number, answer in found.items():
-        assert_array_equal(answer.sums, expected[number].sums)
-        for mine, theirs in zip(answer.best, expected[number].best, strict=True):
-            assert_array_equal(mine, theirs)
+    assert_array_equal(found.sums, expected.sums)
+    for mine, theirs in zip(found.best, expected.best, strict=True):
+        assert_array_equal(mine, theirs)
 
 
 GROUPS = {
@@ -134,80 +137,78 @@ def test_the_answers_are_those_of_all_rows(groups, parts, monkeypatch):
     """However the workers are grouped, and whoever owns what."""
     monkeypatch.setattr(exchange_module, "PIECE_BYTES", 1)  # of one node
     firsts = range(0, 5 * N, N)
-    found = answered([session(first) for first in firsts], attempt(1, parts=parts, groups=groups))
-    alone = session(*firsts)
-    for part in parts:
-        whole = answered([alone], attempt(1, parts=(part._replace(owner=1),), groups=((1,),)))
-        assert_same({part.number: found[part.number]}, whole)
-        alone = session(*firsts)
+    exchanges = [session(first, number=own) for own, first in enumerate(firsts, 1)]
+    found = answered(exchanges, attempt(1, parts=parts, groups=groups))
+    whole = tuple(part._replace(owner=1) for part in parts)
+    assert_same(found, answered([session(*firsts)], attempt(1, parts=whole, groups=((1,),))))
 
 
 def test_a_piece_counts_once(two):
-    expected = answered((session(0), session(N)), attempt(1))
-    for own, exchange in enumerate(two, 1):
-        exchange.begin(attempt(1), EXPANSION, own)
-    [theirs] = pieces(two[1], attempt(1), PARTS[0], 2)
+    expected = answered(both(), attempt(1, parts=PARTS[:1]))
+    for exchange in two:
+        exchange.begin(attempt(1), EXPANSION)
+    [theirs] = pieces(two[1], attempt(1), PARTS[0])
     for _ in range(2):
         two[0].receive(theirs)
         assert not two[0].has_all
     for _ in range(2):
-        keep(two[0], attempt(1), PARTS[0], 1)
+        keep(two[0], attempt(1), PARTS[0])
         two[0].receive(theirs)
         assert two[0].has_all
-    assert_same(two[0].answers(), {0: expected[0]})
+    assert_same(two[0].answer(), expected)
 
 
 def test_pieces_of_an_earlier_attempt_are_refused(two):
     """The first attempt has brought the owner both of its sums; the second begins from zero."""
-    expected = answered((session(0), session(N)), attempt(1))
-    two[0].begin(attempt(1), EXPANSION, 1)
-    [late] = pieces(two[1], attempt(1), PARTS[0], 2)
-    keep(two[0], attempt(1), PARTS[0], 1)
-    two[0].begin(attempt(2), EXPANSION, 1)
+    expected = answered(both(), attempt(1, parts=PARTS[:1]))
+    two[0].begin(attempt(1), EXPANSION)
+    [late] = pieces(two[1], attempt(1), PARTS[0])
+    keep(two[0], attempt(1), PARTS[0])
+    two[0].begin(attempt(2), EXPANSION)
     two[0].receive(late._replace(sums=3 * late.sums))  # of other rows
-    keep(two[0], attempt(1), PARTS[0], 1)
-    for piece in pieces(two[1], attempt(2), PARTS[0], 2):
+    keep(two[0], attempt(1), PARTS[0])
+    for piece in pieces(two[1], attempt(2), PARTS[0]):
         two[0].receive(piece)
         two[0].receive(late)
     assert not two[0].has_all
-    keep(two[0], attempt(2), PARTS[0], 1)
+    keep(two[0], attempt(2), PARTS[0])
     assert two[0].has_all
-    assert_same(two[0].answers(), {0: expected[0]})
+    assert_same(two[0].answer(), expected)
 
 
 def test_sums_of_a_group_in_an_earlier_attempt_are_refused(two):
     """They may be late, and those that were collected are gone."""
     of = [attempt(number, groups=((1, 2),)) for number in range(3)]
-    expected = answered((session(0), session(N)), of[1])
+    expected = answered(both(), of[1])
     found = []
-    for own, exchange in enumerate(two, 1):
-        exchange.begin(of[1], EXPANSION, own)
+    for exchange in two:
+        exchange.begin(of[1], EXPANSION)
         found.append(exchange.contribute(of[1], QUESTION, 1))
-    late = two[1].group_piece(of[1], 1, found[1], range(1), 2)
+    late = two[1].group_piece(of[1], 1, found[1], range(1))
     two[0].receive(late)
-    two[0].begin(of[2], EXPANSION, 1)
+    two[0].begin(of[2], EXPANSION)
     two[0].receive(late)
-    two[0].collect(of[1], found[0], 1)
+    two[0].collect(of[1], found[0])
     assert not two[0].has_collected
     with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].piece(of[1], PARTS[1], found[0], range(1), 1)
+        two[0].piece(of[1], PARTS[1], found[0], range(1))
     assert_same(answered(two, of[2]), expected)
 
 
 def test_another_attempt_may_begin_while_a_piece_arrives(two):
     """The piece has found its part, but is not added yet."""
-    expected = answered((session(0), session(N)), attempt(1))
-    two[0].begin(attempt(1), EXPANSION, 1)
-    [late] = pieces(two[1], attempt(1), PARTS[0], 2)
+    expected = answered(both(), attempt(1, parts=PARTS[:1]))
+    two[0].begin(attempt(1), EXPANSION)
+    [late] = pieces(two[1], attempt(1), PARTS[0])
     part = two[0]._parts[0]
-    two[0].begin(attempt(2), EXPANSION, 1)
+    two[0].begin(attempt(2), EXPANSION)
     part.add(late._replace(sums=3 * late.sums))
     with pytest.raises(RuntimeError, match="another attempt has begun"):
-        two[0].answers()
-    for piece in pieces(two[1], attempt(2), PARTS[0], 2):
+        two[0].answer()
+    for piece in pieces(two[1], attempt(2), PARTS[0]):
         two[0].receive(piece)
-    keep(two[0], attempt(2), PARTS[0], 1)
-    assert_same(two[0].answers(), {0: expected[0]})
+    keep(two[0], attempt(2), PARTS[0])
+    assert_same(two[0].answer(), expected)
 
 
 def test_an_answer_that_was_not_heard_is_given_again(two):
@@ -240,14 +241,14 @@ def test_a_newer_attempt_ends_the_one_that_waits(two):
             await asyncio.sleep(60)
 
         first = worker(two[0], silent)
-        waiting = asyncio.ensure_future(first.expand(QUESTION, EXPANSION, attempt(1), 1))
+        waiting = asyncio.ensure_future(first.expand(QUESTION, EXPANSION, attempt(1)))
         await asyncio.sleep(0.1)
         alone = attempt(2, parts=(PARTS[0],), groups=((1,),))
-        assert (await first.expand(QUESTION, EXPANSION, alone, 1)).answers.keys() == {0}
+        assert (await first.expand(QUESTION, EXPANSION, alone)).expanded is not None
         with pytest.raises(SupersededError):
             await waiting
         with pytest.raises(SupersededError):
-            await first.expand(QUESTION, EXPANSION, attempt(2), 1)
+            await first.expand(QUESTION, EXPANSION, attempt(2))
 
     asyncio.run(run())
 
@@ -260,11 +261,11 @@ def test_a_piece_waits_for_its_attempt(two):
             pass
 
         owner = worker(two[0], nowhere)
-        [piece] = pieces(two[1], attempt(1), PARTS[0], 2)
+        [piece] = pieces(two[1], attempt(1), PARTS[0])
         arriving = asyncio.ensure_future(owner.receive(piece))
-        reply = await owner.expand(QUESTION, EXPANSION, attempt(1), 1)
+        reply = await owner.expand(QUESTION, EXPANSION, attempt(1))
         await arriving
-        assert reply.answers.keys() == {0}
+        assert reply.expanded is not None
 
     asyncio.run(run())
 
@@ -275,8 +276,8 @@ def test_an_owner_that_cannot_be_reached_is_named(two, error):
         async def broken(peer, piece):
             raise error
 
-        reply = await worker(two[0], broken).expand(QUESTION, EXPANSION, attempt(1), 1)
-        assert (reply.unreachable, reply.answers) == (2, {})
+        reply = await worker(two[0], broken).expand(QUESTION, EXPANSION, attempt(1))
+        assert (reply.unreachable, reply.failed, reply.expanded) == (2, True, None)
 
     asyncio.run(run())
 
@@ -289,7 +290,7 @@ def test_errors_are_not_taken_for_losses(two, monkeypatch):
 
     async def run() -> None:
         with pytest.raises(MemoryError, match="no room"):
-            await worker(two[0], partial(asyncio.sleep, 0)).expand(QUESTION, EXPANSION, attempt(1), 1)
+            await worker(two[0], partial(asyncio.sleep, 0)).expand(QUESTION, EXPANSION, attempt(1))
 
     asyncio.run(run())
 
@@ -301,7 +302,7 @@ class OneLoss:
 
     def __init__(self, loses: bool):
         self.workers, self.loses = self, loses
-        self.hosts = {1: session(0), 2: session(N)}
+        self.hosts = {number: session(first, number=number) for number, first in ((1, 0), (2, N))}
         self.sessions = [Session(1, "a", 1, {Key(0, 0)}), Session(2, "b", 1, {Key(0, 0)})]
 
     def begin(self, stage: str) -> None: ...
@@ -311,26 +312,29 @@ class OneLoss:
     def peer(self, session_id: int) -> int:
         return session_id
 
-    def ask_sessions(self, method, arguments, failed=None):
-        asked = {each.id: own for each, own in arguments.items()}
-        [(question, expansion, of, _), *_] = asked.values()
-        exchanged([self.hosts[own] for own in sorted(asked)], of, question, expansion)
-        found = {own: self.hosts[own].contribute(of, question, len(expansion.build)) for own in asked}
-        replies = {
-            each: Reply(found[each.id].totals, None, self.hosts[each.id].answers()) for each in arguments
-        }
-        if self.loses:
-            self.loses = False
-            lost = self.sessions.pop(0)
-            self.hosts[3] = session(0)  # reads its rows again
-            self.sessions.append(Session(3, "c", 1, {Key(0, 0)}))
-            return {lost: replies[lost]}
-        return replies
+    def attempt(self, method, question, expansion, of):
+        own = [self.hosts[each.id] for each in self.sessions]
+        exchanged(own, of, question, expansion)
+        found = [each.contribute(of, question, len(expansion.build)) for each in own]
+        reply = reduce(
+            combined, [Reply(part.totals, None, each.answer()) for part, each in zip(found, own, strict=True)]
+        )
+        if not self.loses:
+            return reply
+        self.loses = False
+        self.sessions.pop(0)
+        self.hosts[3] = session(0, number=3)  # reads its rows again
+        self.sessions.append(Session(3, "c", 1, {Key(0, 0)}))
+        return None
+
+
+def owners_of(crew: OneLoss) -> Owners:
+    return Owners(crew, crew, LAYOUT.n_bins, K)
 
 
 def test_the_answer_of_an_owner_that_is_lost_is_found_again():
     """It was heard, but its histograms are gone: a new owner needs those of this question, too."""
-    expected, found = (Owners(OneLoss(loses), LAYOUT.n_bins, K) for loses in (False, True))
+    expected, found = (owners_of(OneLoss(loses)) for loses in (False, True))
     first = [each.expand("histogram", QUESTION, EXPANSION).expanded.best for each in (expected, found)]
     best = first[0]
     splits = Splits.of([(0, int(best.feature[0]), int(best.bin[0]), bool(best.missing_left[0]), 1, 2)])

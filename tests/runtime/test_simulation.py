@@ -18,7 +18,7 @@ import distboost
 from distboost import baselines
 from distboost.errors import ClusterError, StoreError
 from distboost.estimators import fitting
-from distboost.runtime.cluster import owners
+from distboost.runtime.cluster import owners, questions
 from distboost.runtime.cluster.crew import MOST_RECENT_LOSSES
 from distboost.runtime.local import LocalRuntime
 from tests.runtime.simulated import MOST_MACHINES, SimulatedRuntime, Trouble
@@ -38,7 +38,7 @@ MODELS = [
 OWNERS = {
     "owned by the coordinator": (False, 1),
     "owned by the workers": (True, 1),
-    "workers in groups": (True, 2),
+    "workers in groups, with relays": (True, 2),
 }
 
 ASKED = ("counts", "histogram", "sums", "update")
@@ -48,11 +48,12 @@ LOSSES = {
     for fate in ("killed", "frozen", "request lost", "answer lost")
     for method in ("open_session", *MOVED, *ASKED)
 }
+RELAYS = {"relay failed: sums"}
 PIECES = {"piece lost", "piece twice", "piece late", "attempt refused"}
 EXCHANGED = {
     "killed: expand", "frozen: expand", "request lost: expand", "answer lost: expand", "request twice: expand", *PIECES,
 }  # fmt: skip
-EVENTS = LOSSES | {f"request twice: {method}" for method in (*MOVED, *ASKED)} | {
+EVENTS = LOSSES | RELAYS | {f"request twice: {method}" for method in (*MOVED, *ASKED)} | {
     "answer twice",
     "answer late",
     "refused",
@@ -80,6 +81,8 @@ def exchanged(request, monkeypatch):
     exchanged, size = request.param
     monkeypatch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: exchanged)
     monkeypatch.setattr(owners, "group_size", lambda n_workers: min(size, n_workers))
+    if size > 1:
+        monkeypatch.setattr(questions, "FAN_OUT", 2)
     return exchanged
 
 
@@ -163,7 +166,7 @@ def test_losses_without_end_end_the_training(trained, model, first):
 def test_constant_loss_ends_the_training(trained, caplog, seed):
     """Though each question by itself would be answered in the end: no more is lost than rounds have made good."""
     model = MODELS[3]  # many questions a round
-    runtime = SimulatedRuntime(seed, Trouble(losses=10**9, chance=0.04, bustle=0.2))
+    runtime = SimulatedRuntime(seed, Trouble(losses=10**9, chance=0.06, bustle=0.2))
     with pytest.raises(ClusterError, match="lost within few rounds"):
         trained(model, runtime)
     rounds = int(re.findall(r"of round (\d+)", caplog.text)[-1])

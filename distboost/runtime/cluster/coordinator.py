@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Generator, Mapping
-from functools import reduce
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from distboost.rows.messages import (
     Expanded,
     Expansion,
     HistogramQuestion,
+    RowCounts,
     SumsQuestion,
     UpdateQuestion,
 )
@@ -22,8 +22,9 @@ from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import owners
 from distboost.runtime.cluster.crew import Crew, Workers
-from distboost.runtime.cluster.owners import Exchanged, Owners
-from distboost.runtime.cluster.placement import total
+from distboost.runtime.cluster.exchange import Reply
+from distboost.runtime.cluster.owners import Owners
+from distboost.runtime.cluster.questions import Questions
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Layout
 from distboost.splits.tree_histograms import TreeHistograms
@@ -54,12 +55,12 @@ class DistributedRows(CoordinatedRows):
 
     def __init__(self, workers: Workers[Any], sizes: Mapping[Key, int], layout: Layout, n_sets: int):
         self._crew = Crew(workers, sizes)
+        self._questions = Questions(self._crew)
         self.round = 0
-        found = list(self._ask("counts"))
-        counts = tuple(total([each[number] for each in found]) for number in range(n_sets))
+        counts: tuple[RowCounts, ...] = self._ask("counts")
         super().__init__(layout.n_bins, layout.n_classes, counts, Threads())
         self.tree = TreeHistograms(layout.n_bins, layout.n_classes, self.threads)
-        self._owners = Owners(self._crew, layout.n_bins, layout.n_classes)
+        self._owners = Owners(self._crew, self._questions, layout.n_bins, layout.n_classes)
         self._exchanged = False  # whether the workers own the histograms of the growing tree
         self._may_exchange = True
 
@@ -69,65 +70,51 @@ class DistributedRows(CoordinatedRows):
 
     # Questions.
 
-    def _ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
+    def _ask(self, method: str, *arguments: Any, **tree: int) -> Any:
         self._crew.round = self.round
-        return self._crew.ask(method, *arguments)
+        return self._questions.ask(method, *arguments, **tree)
 
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        self._choose_owners(expansion)
-        if self._exchanged:
-            totals, _, expanded = self._exchange("histogram", question, expansion)
-        else:
-            slots, histograms = self.tree.prepare(expansion), self.tree.histograms
-            histograms.pool[slots] = 0
-            parts = []
-            for answer, of_shard in self._ask("histogram", question, *histograms.channels):
-                parts.append(of_shard)
-                histograms.add(slots, answer)
-            totals, expanded = reduce(np.add, parts), self.tree.answer(expansion)
+        reply = self._histograms("histogram", question, expansion)
         self._crew.replay_log = self._crew.replay_log.with_question(question)
-        return totals, expanded
+        assert reply.expanded is not None
+        return reply.totals, reply.expanded
 
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self._owners.search(node, context) if self._exchanged else self.tree.search([node], context)
 
     def _sums(self, question: SumsQuestion) -> Reduced:
-        answer: Reduced = reduce(Reduced.combined, self._ask("sums", question))
+        # Tables may be large: the workers add them up in pairs, and one arrives here.
+        answer: Reduced = self._ask("sums", question, heads=1, fan_out=2)
         self._crew.replay_log = self._crew.replay_log.with_question(question)
         return answer
 
     def _update(
         self, question: UpdateQuestion, expansion: Expansion | None
     ) -> tuple[Reduced, np.ndarray, Expanded]:
-        losses: list[Reduced] = []
-        totals: list[np.ndarray] = []
-        expanded = NOT_EXPANDED
-        if expansion is not None:
-            self._choose_owners(expansion)
-        if expansion is not None and self._exchanged:
-            found = self._exchange("update", question, expansion)
-            losses, totals, expanded = found.losses, [found.totals], found.expanded
+        if expansion is None:
+            losses, totals, _ = self._ask("update", question, 0, 0)
+            reply = Reply(totals, losses, NOT_EXPANDED)
         else:
-            if expansion is not None:
-                slots, histograms = self.tree.prepare(expansion), self.tree.histograms
-                histograms.pool[slots] = 0
-            channels = (0, 0) if expansion is None else histograms.channels
-            for answer, of_shard, root in self._ask("update", question, *channels):
-                losses.append(answer)
-                totals.append(of_shard)
-                if expansion is not None:
-                    histograms.add(slots, root)
-            if expansion is not None:
-                expanded = self.tree.answer(expansion)
+            reply = self._histograms("update", question, expansion)
         self._crew.replay_log = self._crew.replay_log.with_question(question)
         self._crew.round_ended()
-        return reduce(Reduced.combined, losses), reduce(np.add, totals), expanded
+        assert reply.losses is not None
+        assert reply.expanded is not None
+        return reply.losses, reply.totals, reply.expanded
 
-    def _exchange(
-        self, stage: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion
-    ) -> Exchanged:
-        self._crew.round = self.round
-        return self._owners.expand(stage, question, expansion)
+    def _histograms(
+        self, method: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion
+    ) -> Reply:
+        """Sum and search histograms on the workers, or add the workers' histograms here."""
+        self._choose_owners(expansion)
+        if self._exchanged:
+            self._crew.round = self.round
+            return self._owners.expand(method, question, expansion)
+        slots, histograms = self.tree.prepare(expansion), self.tree.histograms
+        *losses, totals, sums = self._ask(method, question, *histograms.channels)
+        histograms.fill(slots, sums)
+        return Reply(totals, losses[0] if losses else None, self.tree.answer(expansion))
 
     def _choose_owners(self, expansion: Expansion) -> None:
         """When a tree begins, decide whether the workers own its histograms or this process does."""
@@ -147,7 +134,7 @@ class DistributedRows(CoordinatedRows):
         self._exchanged = self._may_exchange and owners.exchange_pays(n_bytes, len(self._crew.sessions))
 
     def passes(self) -> dict[str, int]:
-        return dict(sum(self._ask("passes"), Counter()))
+        return dict(self._ask("passes"))
 
     def close(self) -> None:
         """Close the workers' sessions, without waiting for garbage collection."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -75,6 +75,9 @@ class Workers(Protocol[T]):
 
     def ask(self, session_id: int, method: str, *arguments: Any) -> T:
         """Call a method of the session's `Host`."""
+
+    def relay(self, session_ids: list[int], fan_out: int, method: str, *arguments: Any) -> T:
+        """Call a method of several sessions, through the first of them; the answer is the combined one."""
 
     def peer(self, session_id: int) -> Any:
         """Return how other sessions address a session."""
@@ -146,46 +149,10 @@ class Crew:
         self._most_recent_losses = MOST_RECENT_LOSSES + len(self.sessions)
         self._rebalance()
 
-    def ask(self, method: str, *arguments: Any) -> Generator[Any, None, None]:
-        """Yield answers that together cover each block exactly once, even if workers are lost meanwhile."""
-        self.begin(method)
-        todo = set(self._sizes)
-        while todo:
-            self.assign(todo & self._unassigned)
-            asked: dict[Request, tuple[Session, set[Key]]] = {}
-            for session in self.sessions:
-                wanted = todo & session.keys
-                if wanted:
-                    only = None if len(wanted) == len(session.keys) else frozenset(wanted)
-                    asked[self.workers.ask(session.id, method, *arguments, only)] = session, wanted
-            for _, wanted, answer in self.answers(asked):
-                todo -= wanted
-                yield answer
-
     def settle(self) -> None:
         """See that all blocks are held."""
         while self._unassigned:  # a session may be lost while others read the blocks of an earlier one
             self.assign(set(self._unassigned))
-
-    def ask_sessions(
-        self,
-        method: str,
-        arguments: Mapping[Session, tuple[Any, ...]],
-        failed: Callable[[Any], bool] = lambda answer: False,
-    ) -> dict[Session, Any]:
-        """Return the answers of sessions; those that came first if a worker is lost or an answer `failed`.
-
-        Sessions that have not answered by then may do so later: their answers are discarded.
-        """
-        asked: dict[Request, tuple[Session, None]] = {
-            self.workers.ask(session.id, method, *own): (session, None) for session, own in arguments.items()
-        }
-        found = {}
-        for session, _, answer in self.answers(asked, until_loss=True):
-            found[session] = answer
-            if failed(answer):
-                break
-        return found
 
     @property
     def is_cut(self) -> bool:

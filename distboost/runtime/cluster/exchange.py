@@ -21,6 +21,7 @@ import math
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from distboost.kernels import simd
 from distboost.rows.messages import Expanded, Expansion, HistogramQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
+from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
 from distboost.runtime.shard import Shard
 from distboost.splits.tree_histograms import TreeHistograms
@@ -100,12 +102,26 @@ class Attempt:
 
 
 class Reply(NamedTuple):
-    """A session's answer to an attempt."""
+    """The answer of some sessions to an attempt."""
 
-    totals: np.ndarray  # (n_totals,) int64: of its rows, for a new tree's statistic
-    losses: Reduced | None  # of its rows, for an update
-    answers: dict[int, Expanded]  # of the parts that it owns
-    unreachable: int | None = None  # a session that its sums did not reach: the attempt has failed
+    totals: np.ndarray  # (n_totals,) int64: of their rows, for a new tree's statistic
+    losses: Reduced | None  # of their rows, for an update
+    expanded: Expanded | None  # over the features that they own
+    unreachable: int | None = None  # a session that another one's sums did not reach: the attempt has failed
+
+    @property
+    def failed(self) -> bool:
+        """Whether the attempt has failed."""
+        return self.unreachable is not None
+
+    def combined(self, other: Reply) -> Reply:
+        """Return the answer of the sessions of both."""
+        return Reply(
+            self.totals + other.totals,
+            combined(self.losses, other.losses),
+            combined(self.expanded, other.expanded),
+            self.unreachable if self.failed else other.unreachable,
+        )
 
 
 @dataclass
@@ -124,14 +140,16 @@ class Exchange:
 
     Parameters
     ----------
+    session : int
+        The id of this process's session.
     shard : Shard
         The rows of this process.
     n_bins : ndarray of shape (n_features,), int64
         Bins per feature, without the bin for missing values.
     """
 
-    def __init__(self, shard: Shard, n_bins: np.ndarray):
-        self._shard, self._n_bins = shard, n_bins
+    def __init__(self, session: int, shard: Shard, n_bins: np.ndarray):
+        self.session, self._shard, self._n_bins = session, shard, n_bins
         self._contributions: dict[int, Contribution] = {}
         self._memory = np.empty(0, np.int64)  # of sums that are no longer needed
         self._parts: dict[int, OwnedPart] = {}
@@ -143,12 +161,12 @@ class Exchange:
 
     # An attempt: first all processes begin it and contribute.
 
-    def begin(self, attempt: Attempt, expansion: Expansion, session: int) -> None:
+    def begin(self, attempt: Attempt, expansion: Expansion) -> None:
         """Begin an attempt: from now on, pieces of earlier ones are refused."""
         n_nodes = len(expansion.build)
         with self._changing:
             former, self._attempt = self._attempt, attempt
-            own = [(n, part) for n, part in enumerate(attempt.parts) if part.owner == session]
+            own = [(n, part) for n, part in enumerate(attempt.parts) if part.owner == self.session]
             is_new = former is None or former.question != attempt.question
             if is_new and expansion.root is not None and not expansion.restored:
                 self._parts = {
@@ -160,31 +178,33 @@ class Exchange:
                     tree = TreeHistograms(self._n_bins[features], self._shard.n_classes, self._shard.threads)
                     self._parts[part.number] = OwnedPart(features, tree)
                 collectors = [attempt.collector(group, position) for group in attempt.groups]
-                n_pieces = self._n_pieces(attempt, [part], n_nodes, collectors, session)
+                n_pieces = self._n_pieces(attempt, [part], n_nodes, collectors)
                 self._parts[part.number].begin(attempt.number, attempt.question, expansion, n_pieces)
             self._own = [part.number for _, part in own]
-            self._begin_group(attempt, n_nodes, session)
+            self._begin_group(attempt, n_nodes)
 
     def _holds(self, attempt: Attempt, part: Part) -> bool:
         """Whether there is memory for the histograms of a part."""
         known = self._parts.get(part.number)
         return known is not None and np.array_equal(known.features, attempt.features_of(part))
 
-    def _begin_group(self, attempt: Attempt, n_nodes: int, session: int) -> None:
+    def _begin_group(self, attempt: Attempt, n_nodes: int) -> None:
         """Clear the sums of this process's group, unless it has no other members."""
-        group, parts = attempt.group(session), attempt.collected(session)
+        group, parts = attempt.group(self.session), attempt.collected(self.session)
         self._has_group = len(group) > 1 and bool(parts)
         if self._has_group:
             features = attempt.features_of(*parts)
             shape = n_nodes, int((self._n_bins[features] + 1).sum()), simd.padded(attempt.n_channels)
-            n_pieces = self._n_pieces(attempt, parts, n_nodes, group, session)
+            n_pieces = self._n_pieces(attempt, parts, n_nodes, group)
             self._group.begin(attempt.number, features, shape, n_pieces)
 
     def _n_pieces(
-        self, attempt: Attempt, parts: Collection[Part], n_nodes: int, senders: Collection[int], session: int
+        self, attempt: Attempt, parts: Collection[Part], n_nodes: int, senders: Collection[int]
     ) -> int:
         """Return the number of pieces that senders make of their sums of some parts. Own sums are one."""
-        return sum(1 if sender == session else len(self.spans(attempt, parts, n_nodes)) for sender in senders)
+        return sum(
+            1 if sender == self.session else len(self.spans(attempt, parts, n_nodes)) for sender in senders
+        )
 
     def contribute(
         self, attempt: Attempt, question: HistogramQuestion | UpdateQuestion, n_nodes: int
@@ -221,22 +241,22 @@ class Exchange:
 
     # Then the members of a group send their sums to the collectors, and these send the sums of the group to the owners.
 
-    def collect(self, attempt: Attempt, found: Contribution, session: int) -> None:
+    def collect(self, attempt: Attempt, found: Contribution) -> None:
         """Add this process's sums to those of its group."""
         if self._has_group:
-            self._group.add_contribution(attempt.number, session, found.sums)
+            self._group.add_contribution(attempt.number, self.session, found.sums)
 
     def _collected(self, attempt: Attempt, found: Contribution) -> Sums:
         """Return the sums of this process's group, or of the process if it is alone."""
         return self._group.sums(attempt.number) if self._has_group else found.sums
 
-    def keep(self, attempt: Attempt, part: Part, found: Contribution, session: int) -> None:
+    def keep(self, attempt: Attempt, part: Part, found: Contribution) -> None:
         """Add the sums of its group to a part that this process collects and owns."""
         with self._changing:
             owned = self._parts.get(part.number)
         if owned is not None:
             sums = self._collected(attempt, found)
-            owned.add_own(attempt.number, session, sums, attempt.features_of(part))
+            owned.add_own(attempt.number, self.session, sums, attempt.features_of(part))
 
     def spans(self, attempt: Attempt, parts: Collection[Part], n_nodes: int) -> list[range]:
         """Return the nodes of each piece of some parts, by their position in the question."""
@@ -244,19 +264,17 @@ class Exchange:
         step = max(PIECE_BYTES // n_bytes, 1)
         return [range(first, min(first + step, n_nodes)) for first in range(0, n_nodes, step)]
 
-    def group_piece(
-        self, attempt: Attempt, collector: int, found: Contribution, nodes: range, session: int
-    ) -> Piece:
+    def group_piece(self, attempt: Attempt, collector: int, found: Contribution, nodes: range) -> Piece:
         """Return this process's sums of some nodes over the parts that another member of its group collects."""
         features = attempt.features_of(*attempt.collected(collector))
         packed = found.sums.packed(features, nodes, attempt.n_channels)
-        return Piece(attempt.number, None, session, nodes.start, *packed)
+        return Piece(attempt.number, None, self.session, nodes.start, *packed)
 
-    def piece(self, attempt: Attempt, part: Part, found: Contribution, nodes: range, session: int) -> Piece:
+    def piece(self, attempt: Attempt, part: Part, found: Contribution, nodes: range) -> Piece:
         """Return the sums of its group of some nodes over a part that this process collects."""
         packed = self._collected(attempt, found).packed(attempt.features_of(part), nodes, attempt.n_channels)
         self._collected(attempt, found)  # another attempt would have cleared them meanwhile
-        return Piece(attempt.number, part.number, session, nodes.start, *packed)
+        return Piece(attempt.number, part.number, self.session, nodes.start, *packed)
 
     def receive(self, piece: Piece) -> None:
         """Add a piece that another process sends."""
@@ -278,15 +296,18 @@ class Exchange:
 
     # Then the owners search.
 
-    def answers(self) -> dict[int, Expanded]:
-        """Return the answers of this process's parts."""
+    def answer(self) -> Expanded | None:
+        """Return the answer over the features that this process owns; None if it owns none."""
         with self._changing:
-            own = {number: self._parts[number] for number in self._own}
-        return {number: part.answer() for number, part in own.items()}
+            own = [self._parts[number] for number in self._own]
+        found: Expanded | None = reduce(combined, (part.answer() for part in own), None)
+        return found
 
-    def search(self, parts: Collection[int], node: int, context: np.ndarray) -> dict[int, Expanded]:
-        """Find the best splits of a node in some of this process's parts."""
-        return {number: self._parts[number].search(node, context) for number in parts}
+    def search(self, owners: Mapping[int, int], node: int, context: np.ndarray) -> Expanded | None:
+        """Find the best split of a node over the features that this process owns; None if it owns none."""
+        own = [self._parts[number] for number, owner in owners.items() if owner == self.session]
+        found: Expanded | None = reduce(combined, (part.search(node, context) for part in own), None)
+        return found
 
 
 def _enough(memory: np.ndarray, n: int) -> np.ndarray:

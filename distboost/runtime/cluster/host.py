@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from distboost.data.memory import trim_heap
 from distboost.rows.messages import Expanded, HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
+from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
@@ -21,14 +24,26 @@ from distboost.threads import Threads
 Keys = Collection[Key] | None  # None: all
 
 
+class Answered(NamedTuple):
+    """The last question, and the answer to it."""
+
+    number: int
+    keys: set[Key]  # the blocks that the answer covers
+    answer: Any
+
+
 class Host:
     """A shard that answers over the network: it sends histograms without their padding channels."""
 
-    def __init__(self, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int):
+    def __init__(
+        self, session: int, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int
+    ):
         self._threads = Threads(n_threads)
         self._shard = Shard([[]] * n_sets, layout, self._threads, allotment)
         self._replay_log = EMPTY_LOG
-        self.exchange = Exchange(self._shard, layout.n_bins)
+        self._answering = threading.Lock()
+        self._answered = Answered(0, set(), None)
+        self.exchange = Exchange(session, self._shard, layout.n_bins)
 
     # What it holds.
 
@@ -44,7 +59,23 @@ class Host:
     def drop(self, keys: Collection[Key]) -> None:
         self._shard.drop(keys)
 
+    def is_here(self) -> bool:
+        """Tell a client that it has reached this session."""
+        return True
+
     # Questions.
+
+    def answer(self, number: int, method: str, *arguments: Any) -> Any:
+        """Return the answer of all blocks to a question. If it is asked again, only for blocks that were not there before."""
+        with self._answering:
+            keys = self._shard.held.keys()
+            known = self._answered if self._answered.number == number else Answered(number, set(), None)
+            if keys - known.keys:
+                only = keys - known.keys if known.keys else None
+                answer = getattr(self, method)(*arguments, only)
+                known = Answered(number, keys, combined(known.answer, answer))
+            self._answered = known
+            return known.answer
 
     def counts(self, only: Keys = None) -> tuple[RowCounts, ...]:
         return self._shard.counts(only)
@@ -52,11 +83,11 @@ class Host:
     def histogram(
         self, question: HistogramQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nodes' histograms, (n_nodes, n_bins, n_channels) int64, and the totals of a new tree's statistic."""
+        """Return the totals of a new tree's statistic, and the nodes' histograms, (n_nodes, n_bins, n_channels) int64."""
         m = len(question.build)
         sums = self._room(m, padded)
         totals = self._shard.histogram(question, sums, np.arange(m), only)
-        return _trimmed(sums, n_channels), totals
+        return totals, _trimmed(sums, n_channels)
 
     def sums(self, question: SumsQuestion, only: Keys = None) -> Reduced:
         return self._shard.sums(question, only)
@@ -69,11 +100,9 @@ class Host:
         found = self._shard.update(question, root, np.zeros(1, np.int64), only)
         return (*found, None if root is None else _trimmed(root, n_channels))
 
-    def search(
-        self, parts: Collection[int], node: int, context: np.ndarray, only: Keys = None
-    ) -> dict[int, Expanded]:
-        """Return the best splits of a node among the features of these parts."""
-        return self.exchange.search(parts, node, context)
+    def search(self, owners: Mapping[int, int], node: int, context: np.ndarray) -> Expanded | None:
+        """Return the best split of a node over the features that this session owns."""
+        return self.exchange.search(owners, node, context)
 
     def passes(self, only: Keys = None) -> Counter[str]:
         return self._shard.passes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, wait
@@ -15,6 +16,8 @@ from distributed.comm.core import CommClosedError
 
 from distboost.errors import ClusterError, DistboostError
 from distboost.runtime.cluster.crew import WorkerLostError
+
+log = logging.getLogger("distboost")
 
 POLL_INTERVAL = 0.25  # seconds between checks while waiting
 
@@ -141,13 +144,26 @@ class Link:
 
     # Messages.
 
-    async def send(self, worker: str, operation: str, **message: Any) -> Any:
-        """Call a handler of a worker and return its reply.
+    async def reaches(self, worker: str, operation: str, **message: Any) -> bool:
+        """Return whether a message to a worker needs no scheduler. It must have a value as its reply.
 
-        The message goes through the scheduler unless the client connects to workers directly.
+        A client behind an ingress cannot connect to workers, or may even reach something else at their addresses.
         """
+        if self.client.direct_to_workers is not None:
+            return bool(self.client.direct_to_workers)
+        try:
+            reply = await asyncio.wait_for(
+                getattr(self.client.rpc(worker), operation)(**message), self.timeout
+            )
+        except Exception as error:  # noqa: BLE001 (whatever it is, there is another way)
+            log.info("messages to %s go through the scheduler: %r", worker, error)
+            return False
+        return isinstance(reply, dict) and "value" in reply
+
+    async def send(self, worker: str, operation: str, direct: bool = False, /, **message: Any) -> Any:
+        """Call a handler of a worker and return its reply, directly or through the scheduler."""
         with self._translated():
-            if self.client.direct_to_workers:
+            if direct or self.client.direct_to_workers:
                 return await getattr(self.client.rpc(worker), operation)(**message)
             return await self.client.scheduler.proxy(worker=worker, msg={"op": operation, **message})
 

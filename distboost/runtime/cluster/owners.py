@@ -7,9 +7,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Collection
-from functools import reduce
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,10 +20,9 @@ from distboost.rows.messages import (
     Splits,
     UpdateQuestion,
 )
-from distboost.rows.reduced import Reduced
-from distboost.runtime.cluster.crew import Crew, Session
+from distboost.runtime.cluster.crew import Crew
 from distboost.runtime.cluster.exchange import Attempt, Part, Reply
-from distboost.splits.search import keep_better
+from distboost.runtime.cluster.questions import Questions
 
 log = logging.getLogger("distboost")
 
@@ -58,14 +55,6 @@ def grouped(sessions: list[int]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(sessions[k::n]) for k in range(n))
 
 
-class Exchanged(NamedTuple):
-    """The answer of all rows to a question."""
-
-    totals: np.ndarray  # (n_totals,) int64: for a new tree's statistic
-    losses: list[Reduced]  # of an update: parts that together are those of all rows
-    expanded: Expanded
-
-
 class Owners:
     """The workers that own the histograms of the growing tree.
 
@@ -75,51 +64,43 @@ class Owners:
     Parameters
     ----------
     crew : Crew
+    questions : Questions
     n_bins : ndarray of shape (n_features,), int64
         Bins per feature, without the bin for missing values.
     n_classes : int
     """
 
-    def __init__(self, crew: Crew, n_bins: np.ndarray, n_classes: int):
-        self._crew, self._n_bins, self._n_classes = crew, n_bins, n_classes
+    def __init__(self, crew: Crew, questions: Questions, n_bins: np.ndarray, n_classes: int):
+        self._crew, self._questions = crew, questions
+        self._n_bins, self._n_classes = n_bins, n_classes
         # Of each part: the positions of its features among the tree's.
         self._bounds: list[tuple[int, int]] = []
         self._owners: dict[int, int] = {}  # the session's id of each part that is not lost
         self._open: set[int] = set()  # the nodes that have histograms
         self._weight = 0
-        self._questions, self._attempts = itertools.count(1), itertools.count(1)
+        self._numbers, self._attempts = itertools.count(1), itertools.count(1)
 
     # Questions.
 
-    def expand(
-        self, stage: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion
-    ) -> Exchanged:
+    def expand(self, stage: str, question: HistogramQuestion | UpdateQuestion, expansion: Expansion) -> Reply:
         """Sum the nodes of an expansion over all rows and search them."""
         self._crew.begin(stage)
         if expansion.root is not None:
             self._begin(expansion.root)
-        found, replies = self._exchange(question, expansion, range(len(self._bounds)), next(self._questions))
-        expanded = self._combined([found[number] for number in range(len(self._bounds))])
-        self._follow(expansion, expanded)
-        losses = [reply.losses for reply in replies if reply.losses is not None]
-        totals: np.ndarray = reduce(np.add, [reply.totals for reply in replies])
-        return Exchanged(totals, losses, expanded)
+        reply = self._exchange(question, expansion, range(len(self._bounds)), next(self._numbers))
+        assert reply.expanded is not None
+        self._follow(expansion, reply.expanded)
+        return reply
 
     def search(self, node: int, context: np.ndarray) -> BestSplits:
         """Find the best split of a node."""
-        found: dict[int, Expanded] = {}
-        while len(found) < len(self._bounds):
-            self._settle(next(self._questions), expansion=None)
-            wanted: dict[Session, tuple[list[int], int, np.ndarray]] = {}
-            for session in self._crew.sessions:
-                parts = [n for n, owner in self._owners.items() if owner == session.id and n not in found]
-                if parts:
-                    wanted[session] = parts, node, context
-            for answer in self._crew.ask_sessions("search", wanted).values():
-                found.update(answer)
-        best = self._combined([found[number] for number in range(len(self._bounds))]).best
-        assert best is not None
-        return best
+        self._crew.begin("search")
+        while True:
+            self._settle(next(self._numbers), expansion=None)
+            found: Expanded | None = self._questions.attempt("search", dict(self._owners), node, context)
+            if found is not None:
+                assert found.best is not None
+                return found.best
 
     # An exchange.
 
@@ -130,36 +111,29 @@ class Owners:
         parts: Collection[int],
         number: int,
         keep: int | None = None,
-    ) -> tuple[dict[int, Expanded], list[Reply]]:
-        """Repeat attempts until all parts have an answer and all rows have contributed."""
-        found: dict[int, Expanded] = {}
+    ) -> Reply:
+        """Repeat attempts until all rows have contributed and all parts have been searched."""
+        keep = number if keep is None else keep
         failed: Counter[int] = Counter()
         while True:
-            before = dict(self._owners)
-            self._settle(number if keep is None else keep, expansion, parts)
-            # A new owner needs the histograms of this question too.
-            found = {n: answer for n, answer in found.items() if self._owners[n] == before[n]}
-            contributors = [session for session in self._crew.sessions if session.keys]
+            self._settle(keep, expansion, parts)
             attempt = Attempt(
-                next(self._attempts), number, number if keep is None else keep,
+                next(self._attempts), number, keep,
                 self._root.features,
-                tuple(Part(n, *self._bounds[n], self._owners[n]) for n in parts if n not in found),
-                grouped([session.id for session in contributors]),
+                tuple(Part(n, *self._bounds[n], self._owners[n]) for n in parts),
+                grouped([session.id for session in self._crew.sessions if session.keys]),
                 self._n_channels,
-                {s.id: self._crew.workers.peer(s.id) for s in self._crew.sessions},
+                {session.id: self._crew.workers.peer(session.id) for session in self._crew.sessions},
                 self._crew.workers.timeout,
             )  # fmt: skip
-            arguments = {session: (question, expansion, attempt, session.id) for session in contributors}
-            replies: dict[Session, Reply] = self._crew.ask_sessions("expand", arguments, _has_failed)
-            for reply in replies.values():
-                found.update(reply.answers)
-            unreachable = [reply.unreachable for reply in replies.values() if reply.unreachable is not None]
-            for session_id in unreachable:
-                failed[session_id] += 1
-                if failed[session_id] > 1:
-                    self._crew.cut_off(session_id)
-            if not unreachable and len(replies) == len(contributors) and len(found) == len(parts):
-                return found, list(replies.values())
+            reply: Reply | None = self._questions.attempt("expand", question, expansion, attempt)
+            if reply is None:
+                continue
+            if reply.unreachable is None:
+                return reply
+            failed[reply.unreachable] += 1
+            if failed[reply.unreachable] > 1:
+                self._crew.cut_off(reply.unreachable)
 
     def _settle(self, keep: int, expansion: Expansion | None, parts: Collection[int] = ()) -> None:
         """See that all blocks are held, and that all parts have an owner with the histograms of the open nodes."""
@@ -187,7 +161,7 @@ class Owners:
         features = np.concatenate([self._root.features[slice(*self._bounds[n])] for n in sorted(parts)])
         question = HistogramQuestion(None, Splits.empty(), np.array(nodes, np.int64), features)
         expansion = Expansion(self._root, restored=nodes, weight=self._weight)
-        self._exchange(question, expansion, parts, next(self._questions), keep)
+        self._exchange(question, expansion, parts, next(self._numbers), keep)
 
     # The tree.
 
@@ -215,16 +189,3 @@ class Owners:
         self._open -= {*expansion.forgotten, *(pair.parent for pair in expansion.siblings)}
         for pair in expansion.siblings:
             self._open |= {pair.smaller, pair.larger}
-
-    @staticmethod
-    def _combined(parts: list[Expanded]) -> Expanded:
-        """Return the best of the parts, whose features ascend."""
-        first = parts[0]
-        for other in parts[1:]:
-            if first.best is not None and other.best is not None:
-                keep_better(first.best, other.best)
-        return first
-
-
-def _has_failed(reply: Reply) -> bool:
-    return reply.unreachable is not None

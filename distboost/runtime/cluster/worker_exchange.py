@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any
 
 from distributed import Worker
 from distributed.comm.core import CommClosedError
@@ -14,19 +14,12 @@ from distributed.comm.core import CommClosedError
 from distboost.rows.messages import Expansion, HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, Part, Reply
 from distboost.runtime.cluster.gathering import Piece
+from distboost.runtime.cluster.relay import Peer
 
 log = logging.getLogger("distboost")
 
 # Pieces under way from a worker, to different ones: each takes memory here and at its owner.
 SENT_AT_ONCE = 4
-
-
-class Peer(NamedTuple):
-    """A session on a worker, as others address it."""
-
-    address: str
-    session: str
-    token: str
 
 
 class SupersededError(Exception):
@@ -67,14 +60,13 @@ class WorkerExchange:
         question: HistogramQuestion | UpdateQuestion,
         expansion: Expansion,
         attempt: Attempt,
-        session: int,
     ) -> Reply:
         """Take part in an attempt, which ends all earlier ones."""
         if attempt.number <= self._newest:
             raise SupersededError
         self._newest = attempt.number
         self.cancel()
-        self._running = running = asyncio.ensure_future(self._expand(question, expansion, attempt, session))
+        self._running = running = asyncio.ensure_future(self._expand(question, expansion, attempt))
         try:
             return await running
         except asyncio.CancelledError:
@@ -101,37 +93,35 @@ class WorkerExchange:
         question: HistogramQuestion | UpdateQuestion,
         expansion: Expansion,
         attempt: Attempt,
-        session: int,
     ) -> Reply:
         self._collected.clear()
         self._complete.clear()
-        await self._call(self._exchange.begin, attempt, expansion, session)
+        await self._call(self._exchange.begin, attempt, expansion)
         async with self._begun:
             self._ready = attempt.number
             self._begun.notify_all()
         n_nodes = len(expansion.build)
         found: Contribution = await self._call(self._exchange.contribute, attempt, question, n_nodes)
         assert found.totals is not None
-        await self._add(attempt.number, self._exchange.collect, attempt, found, session)
-        collected = attempt.collected(session)
+        await self._add(attempt.number, self._exchange.collect, attempt, found)
+        session = self._exchange.session
         sending = [
             asyncio.ensure_future(work)
             for work in (
-                *(self._share(attempt, other, found, n_nodes, session) for other in self._others(attempt, session)),
-                *(self._pass_on(attempt, part, found, n_nodes, session) for part in _turned(collected, session)),
+                *(self._share(attempt, other, found, n_nodes) for other in self._others(attempt, session)),
+                *(self._pass_on(attempt, part, found, n_nodes) for part in _turned(attempt.collected(session), session)),
             )
         ]  # fmt: skip
         try:
             await asyncio.gather(*sending)
         except UnreachableError as error:
-            return Reply(found.totals, found.losses, {}, error.session)
+            return Reply(found.totals, found.losses, None, error.session)
         finally:
             for each in sending:
                 each.cancel()
         if any(part.owner == session for part in attempt.parts):
             await self._complete.wait()
-        answers = await self._call(self._exchange.answers)
-        return Reply(found.totals, found.losses, answers)
+        return Reply(found.totals, found.losses, await self._call(self._exchange.answer))
 
     @staticmethod
     def _others(attempt: Attempt, session: int) -> list[int]:
@@ -139,28 +129,22 @@ class WorkerExchange:
         others = [other for other in attempt.group(session) if other != session and attempt.collected(other)]
         return sorted(others, key=lambda other: (other < session, other))
 
-    async def _share(
-        self, attempt: Attempt, collector: int, found: Contribution, n_nodes: int, session: int
-    ) -> None:
+    async def _share(self, attempt: Attempt, collector: int, found: Contribution, n_nodes: int) -> None:
         """Bring this process's sums to a collector of its group, one piece after another."""
         async with self._slots:
             for nodes in self._exchange.spans(attempt, attempt.collected(collector), n_nodes):
-                piece = await self._call(
-                    self._exchange.group_piece, attempt, collector, found, nodes, session
-                )
+                piece = await self._call(self._exchange.group_piece, attempt, collector, found, nodes)
                 await self._reach(attempt, collector, piece)
 
-    async def _pass_on(
-        self, attempt: Attempt, part: Part, found: Contribution, n_nodes: int, session: int
-    ) -> None:
+    async def _pass_on(self, attempt: Attempt, part: Part, found: Contribution, n_nodes: int) -> None:
         """Once the sums of its group are complete, bring those of a part to the owner."""
         await self._collected.wait()
-        if part.owner == session:
-            await self._add(attempt.number, self._exchange.keep, attempt, part, found, session)
+        if part.owner == self._exchange.session:
+            await self._add(attempt.number, self._exchange.keep, attempt, part, found)
             return
         async with self._slots:
             for nodes in self._exchange.spans(attempt, [part], n_nodes):
-                piece = await self._call(self._exchange.piece, attempt, part, found, nodes, session)
+                piece = await self._call(self._exchange.piece, attempt, part, found, nodes)
                 await self._reach(attempt, part.owner, piece)
 
     async def _reach(self, attempt: Attempt, session: int, piece: Piece) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -23,6 +23,7 @@ from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
+from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered
 from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange, sender
 from distboost.runtime.layout import Allotment, Layout
 
@@ -103,7 +104,12 @@ class SessionCleanup(WorkerPlugin):
 
 
 def open_session(
-    name: str, probes: list[Probe], layout: Layout, n_sets: int, allotment: Allotment | None
+    name: str,
+    number: int,
+    probes: list[Probe],
+    layout: Layout,
+    n_sets: int,
+    allotment: Allotment | None,
 ) -> str:
     """Open a session on this worker, if it can read the arrays of its rows; return the session's token. Runs as a task."""
     worker = get_worker()
@@ -112,7 +118,7 @@ def open_session(
     if allotment is not None and allotment.scratch is None:
         allotment = replace(allotment, scratch=worker.local_directory)
     sync(worker.loop, _install, worker)
-    session = WorkerSession(Host(layout, n_sets, allotment, worker.state.nthreads), worker)
+    session = WorkerSession(Host(number, layout, n_sets, allotment, worker.state.nthreads), worker)
     # Dask may run the task twice.
     _replace_sessions(lambda other, _: other == name, {name: session})
     return session.token
@@ -130,18 +136,20 @@ def _find(name: str, token: str) -> WorkerSession | None:
     return session if session is not None and session.token == token else None
 
 
-async def _answer(session: str, token: str, method: str, arguments: list[Any]) -> dict[str, Any]:
-    """Handle a question: call a method of the session's host and reply with its result or error."""
+async def _answer(
+    session: str, token: str, method: str, arguments: list[Any], members: Any = (), fan_out: int = 1
+) -> dict[str, Any]:
+    """Handle a question: reply with the answer of the session and of the `members` below it, or with an error."""
     found = _find(session, token)
     if found is None:
         return {"gone": True}
-    loop = asyncio.get_running_loop()
     try:
-        if method in ("expand", "receive"):
-            value = await getattr(found.exchange, method)(*arguments)
-        else:
-            value = await loop.run_in_executor(found.pool, getattr(found.host, method), *arguments)
-    except SupersededError:
+        value = _call(found, method, arguments)
+        if members:
+            forward = forwarder(found.worker, HANDLER, method, arguments, fan_out)
+            value = gathered(value, forward, [Peer(*member) for member in members], fan_out)
+        value = await value
+    except (SupersededError, UnansweredError):
         return {"gone": True}
     except (Exception, asyncio.CancelledError) as error:
         if found.closed:
@@ -150,6 +158,15 @@ async def _answer(session: str, token: str, method: str, arguments: list[Any]) -
             raise
         return {"error": serialized(located_error(error, method, found.worker.address))}
     return {"value": serialized(value)}
+
+
+def _call(session: WorkerSession, method: str, arguments: list[Any]) -> Awaitable[Any]:
+    """Call a method of the session's exchange, or one of its host in a thread."""
+    if method in ("expand", "receive"):
+        found: Awaitable[Any] = getattr(session.exchange, method)(*arguments)
+        return found
+    function = getattr(session.host, method)
+    return asyncio.get_running_loop().run_in_executor(session.pool, function, *arguments)
 
 
 def serialized(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import uuid
@@ -22,7 +23,7 @@ from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
-from distboost.runtime.cluster.worker_exchange import Peer
+from distboost.runtime.cluster.relay import Peer
 from distboost.runtime.cluster.worker_session import (
     HANDLER,
     located_error,
@@ -36,7 +37,7 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 log = logging.getLogger("distboost")
 
 CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that keeps answering pings
-QUESTIONS = ("histogram", "sums", "update", "expand")  # each is sent to all workers
+QUESTIONS = ("answer", "expand", "search")  # each is sent to all workers
 LAST_SENT = 4  # arguments that are remembered in their serialized form
 BATCH = 16  # blocks per thread, of those that a worker reads by itself
 
@@ -59,6 +60,8 @@ class DaskRequest:
         Its address.
     future : Future, optional
         Of the reply to a message.
+    others : tuple of str
+        The addresses of workers below this one, which are asked too.
     send : callable, optional
         Submits a task; called again if the task must be submitted again.
 
@@ -75,8 +78,10 @@ class DaskRequest:
         worker: str,
         future: Future[Any] | None = None,
         send: Callable[[], SentTask] | None = None,
+        others: tuple[str, ...] = (),
     ):
         self.worker, self._send = worker, send
+        self.workers = worker, *others
         self.since = time.monotonic()
         self.key: str | None = None
         self._given_up: str | None = None
@@ -124,6 +129,8 @@ class RemoteSession:
     worker: str
     future: Any  # the session stays open as long as this is kept
     token: str = ""
+    direct: bool = False  # whether messages need not go through the scheduler
+    probing: asyncio.Task[None] | None = None
 
 
 class DaskWorkers:
@@ -174,12 +181,17 @@ class DaskWorkers:
         """Open a session on a worker."""
         name = self._session_name(session_id)
         future = self._link.submit(
-            run_task, open_session, name, *self._host_arguments, workers=[worker], key=name, retries=0
+            run_task,
+            *(open_session, name, session_id, *self._host_arguments),
+            workers=[worker],
+            key=name,
+            retries=0,
         )
         self._sessions[session_id] = session = RemoteSession(worker, future)
 
         async def opened() -> None:
             session.token = await self._link.result(future)
+            session.probing = asyncio.ensure_future(self._probe(session, name))
 
         return DaskRequest(worker, self._link.start(opened()))
 
@@ -228,13 +240,25 @@ class DaskWorkers:
         except Exception as error:
             raise located_error(error, "take", worker) from error
 
+    async def _probe(self, session: RemoteSession, name: str) -> None:
+        """Find out whether the client can reach a worker without the scheduler."""
+        message = {"session": name, "token": session.token, "method": "is_here", "arguments": []}
+        session.direct = await self._link.reaches(session.worker, HANDLER, **message)
+
     def ask(self, session_id: int, method: str, *arguments: Any) -> DaskRequest:
         """Call a method of the session's `Host`."""
-        session = self._sessions[session_id]
+        return self.relay([session_id], 1, method, *arguments)
+
+    def relay(self, session_ids: list[int], fan_out: int, method: str, *arguments: Any) -> DaskRequest:
+        """Call a method of several sessions: the first one asks the others. The answer is the combined one."""
+        first, *others = session_ids
+        session = self._sessions[first]
         message = {
-            "session": self._session_name(session_id),
+            "session": self._session_name(first),
             "token": session.token,
             "method": method,
+            "members": [self.peer(other) for other in others],
+            "fan_out": fan_out,
             "arguments": [
                 # Numbers are cheap, and would displace the questions.
                 self._serialized_once(argument)
@@ -243,7 +267,8 @@ class DaskWorkers:
                 for argument in arguments
             ],
         }
-        return DaskRequest(session.worker, self._link.start(self._reply(session.worker, message)))
+        below = tuple(self._sessions[other].worker for other in others)
+        return DaskRequest(session.worker, self._link.start(self._reply(session, message)), others=below)
 
     def _serialized_once(self, argument: Any) -> Any:
         """Return an argument in serialized form, that of the last worker if it is the same."""
@@ -259,10 +284,12 @@ class DaskWorkers:
         session = self._sessions[session_id]
         return Peer(session.worker, self._session_name(session_id), session.token)
 
-    async def _reply(self, worker: str, message: dict[str, Any]) -> Any:
-        reply = await self._link.send(worker, HANDLER, **message)
+    async def _reply(self, session: RemoteSession, message: dict[str, Any]) -> Any:
+        reply = await self._link.send(session.worker, HANDLER, session.direct, **message)
         if reply is None or "gone" in reply:  # None: no session was ever opened on the worker
-            raise WorkerLostError("it was restarted, or given up before")
+            raise WorkerLostError(
+                "it was restarted, or given up before, or a worker below it has not answered"
+            )
         if "error" in reply:
             raise reply["error"]
         return reply["value"]
@@ -279,7 +306,8 @@ class DaskWorkers:
             if done:
                 return done
             for request in requests:
-                reason = self._monitor.failure_reason(request.worker)
+                reasons = map(self._monitor.failure_reason, request.workers)
+                reason = next((reason for reason in reasons if reason is not None), None)
                 if reason is None and time.monotonic() - request.since > CALL_DEADLINE:
                     reason = f"no answer within {CALL_DEADLINE:.0f} s"
                 if reason is not None:

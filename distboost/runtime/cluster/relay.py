@@ -1,0 +1,105 @@
+"""Questions to many workers go out along a tree of workers, and their answers are combined on the way back.
+
+So neither the coordinator nor any worker sends or receives more than a few messages per question, and a large table of sums
+arrives once, however many workers have added to it. If a worker of the tree does not answer, nor does the tree: the coordinator
+then asks each worker itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from distributed import Worker
+from distributed.comm.core import CommClosedError
+from distributed.protocol.serialize import Serialized, serialize
+
+from distboost.runtime.cluster.answers import combined
+
+Member = TypeVar("Member")
+
+
+class Peer(NamedTuple):
+    """A session on a worker, as others address it."""
+
+    address: str
+    session: str
+    token: str
+
+
+class UnansweredError(Exception):
+    """A session below this one has not answered."""
+
+
+def subtrees(members: Sequence[Member], fan_out: int) -> list[list[Member]]:
+    """Divide members into at most `fan_out` subtrees. The first member of each asks the others.
+
+    >>> subtrees(range(5), 2)
+    [[0, 2, 4], [1, 3]]
+    """
+    n = min(fan_out, len(members))
+    return [list(members[k::n]) for k in range(n)]
+
+
+async def gathered(
+    own: Awaitable[Any], forward: Callable[[list[Peer]], Awaitable[Any]], members: list[Peer], fan_out: int
+) -> Any:
+    """Return the combined answer of this session and of all members.
+
+    Parameters
+    ----------
+    own : awaitable
+        The answer of this session.
+    forward : callable
+        forward(subtree) returns the answer of a subtree.
+    members : list of Peer
+    fan_out : int
+        The largest number of subtrees.
+
+    Raises
+    ------
+    UnansweredError
+        As soon as it is known that a member does not answer.
+    """
+    waiting = [asyncio.ensure_future(own)]
+    waiting += [asyncio.ensure_future(forward(subtree)) for subtree in subtrees(members, fan_out)]
+    found = None
+    try:
+        for each in asyncio.as_completed(waiting):
+            answer = await each
+            if getattr(answer, "failed", False):
+                return answer
+            found = combined(found, answer)
+        return found
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+def forwarder(
+    worker: Worker, handler: str, method: str, arguments: list[Any], fan_out: int
+) -> Callable[[list[Peer]], Awaitable[Any]]:
+    """Return a function that asks a subtree of sessions on other workers."""
+    sent = [Serialized(*serialize(argument)) for argument in arguments]  # once for all subtrees
+
+    async def forward(subtree: list[Peer]) -> Any:
+        head, *members = subtree
+        try:
+            reply = await getattr(worker.rpc(head.address), handler)(
+                session=head.session,
+                token=head.token,
+                method=method,
+                arguments=sent,
+                members=members,
+                fan_out=fan_out,
+            )
+        except (OSError, CommClosedError) as error:
+            raise UnansweredError(f"{head.address}: {error!r}") from error
+        if reply is None or "gone" in reply:
+            raise UnansweredError(f"{head.address} has no session, or one below it has not answered")
+        if "error" in reply:
+            raise reply["error"]
+        return reply["value"]
+
+    return forward
