@@ -16,6 +16,7 @@ from distboost.prediction import streamed as stream
 from tests.active.sessions import committee, learner
 from tests.faults import traps
 from tests.faults.crews import Workers
+from tests.faults.rounds import Slowly
 from tests.faults.trainings import TRAININGS, fit
 from tests.faults.traps import Stage, Trap
 
@@ -41,6 +42,11 @@ STAGES = {
 
 def train(data, client, folder):
     fit(TRAININGS["long"], data, client, folder, worker_timeout=TIMEOUT)
+
+
+def train_slowly(data, client, folder):
+    """Messages go from the client to the workers, so rounds do not need the scheduler."""
+    fit(TRAININGS["long"], data, client, folder, worker_timeout=TIMEOUT, callbacks=[Slowly(1, lambda: False)])
 
 
 def train_on_dask(data, client, folder):
@@ -86,7 +92,13 @@ CASES = [
     (predict_into, "predict into"),
     (evaluate, "evaluate"),
 ]
-FREEZES = [(train, "versions"), (train, "scan"), (train, "round"), (train_on_numpy, "scan"), (query, "query")]
+FREEZES = [
+    (train, "versions"),
+    (train, "scan"),
+    (train_slowly, "round"),
+    (train_on_numpy, "scan"),
+    (query, "query"),
+]
 
 
 @pytest.fixture

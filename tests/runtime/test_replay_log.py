@@ -78,7 +78,7 @@ def recorded(name, seed):
         for number, part in enumerate(where.sets)
         for block, reading in enumerate(readings(part))
     }
-    host = Host(where.layout, 2, None, 1)
+    host = Host(1, where.layout, 2, None, 1)
     host.take(items.items())
     answers = [getattr(host, method)(question, *channels) for method, question, channels in where.asked]
     host.close()
@@ -105,7 +105,7 @@ def test_rows_that_come_late_answer_as_if_they_had_been_there(name, streamed, dr
     come = {key: draw.draw(when, f"{key} comes") for key in items}
     comes_back = {key: draw.draw(st.none() | when, f"{key} goes and comes back") for key in items}
     allotment = Allotment(N_ROWS // 3, 2, str(tmp_path_factory.getbasetemp())) if streamed else None
-    host = Host(layout, 2, allotment, 1)
+    host = Host(1, layout, 2, allotment, 1)
     here, past = set(), EMPTY_LOG
     try:
         for n, ((method, question, channels), expected) in enumerate(zip(asked, answers, strict=True)):

@@ -156,8 +156,13 @@ async def _answer(
             return {"gone": True}
         if isinstance(error, asyncio.CancelledError):  # the worker is closing
             raise
-        return {"error": serialized(located_error(error, method, found.worker.address))}
+        return {"error": serialized(located_error(error, _stage(method, arguments), found.worker.address))}
     return {"value": serialized(value)}
+
+
+def _stage(method: str, arguments: list[Any]) -> str:
+    """Return the name of a question, for messages."""
+    return str(arguments[1]) if method == "answer" else method
 
 
 def _call(session: WorkerSession, method: str, arguments: list[Any]) -> Awaitable[Any]:

@@ -167,6 +167,7 @@ class DaskWorkers:
 
     def members(self) -> dict[str, int]:
         """Return the workers that can take rows, with their numbers of threads."""
+        self._monitor.check()  # answers may come without the scheduler
         return self._monitor.members()
 
     def wait(self, excluded: Collection[str]) -> None:
