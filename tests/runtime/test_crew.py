@@ -18,6 +18,7 @@ from distboost import AdaBoostMMClassifier
 from distboost.errors import WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import worker_session
+from distboost.runtime.cluster.link import Link
 from distboost.runtime.cluster.monitor import WorkerMonitor, find_unrunnable
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.cluster.worker_session import open_sessions
@@ -180,3 +181,35 @@ def test_a_chunk_that_cannot_be_computed_is_no_loss(clients, blobs, monkeypatch,
         model.fit(lazy, y)
     assert caught.value.block == Key(0, 1)
     assert "is lost" not in caplog.text
+
+
+@pytest.mark.parametrize("allowed", [None, False])
+def test_the_client_reaches_workers_without_the_scheduler(allowed, clients, blobs, saved, monkeypatch):
+    """If it can and may; a worker that cannot be reached is asked through the scheduler."""
+    X, y = blobs
+    sent = []
+    send, reaches = Link.send, Link.reaches
+    found = threading.Event()
+
+    async def recorded(link, worker, operation, direct=False, /, **message):
+        if operation == worker_session.HANDLER:
+            sent.append((worker, direct))
+        return await send(link, worker, operation, direct, **message)
+
+    async def some(link, worker, operation, **message):
+        here = await reaches(link, worker if worker != blind else "tcp://127.0.0.1:9", operation, **message)
+        found.set()
+        return here
+
+    monkeypatch.setattr(Link, "send", recorded)
+    monkeypatch.setattr(Link, "reaches", some)
+    client = clients[2]
+    monkeypatch.setattr(client, "direct_to_workers", allowed)
+    blind, seen = client.scheduler_info()["workers"]
+    model = AdaBoostMMClassifier(n_estimators=12, max_depth=1, callbacks=[lambda _: found.wait(10) and None])
+    model.client = client
+    model.fit(da.from_array(X, chunks=(40, 4)), y)
+    assert {(worker, direct) for worker, direct in sent[len(sent) // 2 :]} == {
+        (blind, False), (seen, allowed is None),
+    }  # fmt: skip
+    assert saved(model) == saved(AdaBoostMMClassifier(n_estimators=12, max_depth=1, n_jobs=1).fit(X, y))
