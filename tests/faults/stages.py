@@ -18,7 +18,7 @@ STAGES = {
     "a group's piece is made": Stage(f"{_EXCHANGE}.group_piece"),
     "a piece is made": Stage(f"{_EXCHANGE}.piece"),
     "a piece is added": Stage(f"{_EXCHANGE}.receive"),
-    "splits are searched": Stage(f"{_EXCHANGE}.answers"),
+    "splits are searched": Stage(f"{_EXCHANGE}.answer"),
     "a node is searched": Stage(f"{_EXCHANGE}.search"),
 }
 # On the coordinator: all workers have answered earlier questions, none has been asked this one.
