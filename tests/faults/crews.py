@@ -7,9 +7,10 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from distributed import Client, Scheduler, Worker
@@ -126,3 +127,21 @@ class Workers:
         for process in [*self._processes.values(), self.scheduler]:
             process.kill()
             process.join(DEADLINE)
+
+
+@contextmanager
+def replaced(workers: Workers, n: int):
+    """For each of n workers that dies another one comes."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            workers.begin(n - len(workers.alive()))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(10)

@@ -1,4 +1,4 @@
-"""What tests know of the inside of the exchange of histograms, in one place."""
+"""The functions of the product in which workers are struck, and what tests know of the inside of the exchange of histograms."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from collections.abc import Callable
 import pytest
 
 from distboost.runtime.cluster import owners
+from tests.faults.trainings import EVALUATED
 from tests.faults.traps import Stage
 
+_SHARD = "distboost.runtime.shard:Shard"
 _EXCHANGE = "distboost.runtime.cluster.exchange:Exchange"
 
-# On a worker.
+WORK = {
+    "scan": Stage("distboost.data.scan:scan_labels"),
+    "sample": Stage("distboost.data.scan:scan_features"),
+    "bin": Stage("distboost.data.ingest:bin_rows"),
+    "load": Stage("distboost.data.store.store:_read_block"),
+    "histogram": Stage(f"{_SHARD}.histogram"),
+    "split": Stage("distboost.runtime.block:Block.split"),
+    "leaf sums": Stage(f"{_SHARD}.sums"),
+    "update": Stage(f"{_SHARD}.update"),
+    "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", rows=EVALUATED),
+    "write labels": Stage("distboost.data.store.passes:_write_labels"),
+    "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
+    "predict": Stage("distboost.estimators.predicting:predict_chunk"),
+    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
+}
+# Of the exchange.
 STAGES = {
     "attempt begins": Stage(f"{_EXCHANGE}.begin"),
     "rows are summed": Stage(f"{_EXCHANGE}.contribute"),

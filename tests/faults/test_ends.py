@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 from distributed import WorkerPlugin
@@ -14,7 +12,7 @@ from distboost.errors import ClusterError, StoreError, WorkerError
 from distboost.runtime.block import Key
 from distboost.runtime.cluster import crew, monitor
 from tests.faults import traps
-from tests.faults.crews import Workers
+from tests.faults.crews import replaced
 from tests.faults.rounds import at
 from tests.faults.trainings import TRAININGS, fit
 from tests.faults.traps import Stage, Trap
@@ -73,24 +71,6 @@ class Poison(WorkerPlugin):
         traps.set_up(*self.laid)
 
 
-@contextmanager
-def replaced(workers: Workers):
-    """For each worker that dies another one comes."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.05):
-            workers.begin(3 - len(workers.alive()))
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join(10)
-
-
 @pytest.mark.parametrize("stage", ["bin", "sample"])
 def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
     """Not for ever: a few workers are lost, then there is an error."""
@@ -101,7 +81,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
     three.client.register_plugin(Poison(str(tmp_path), stages, {stage: Trap(0)}))
     try:
         with (
-            replaced(three),
+            replaced(three, 3),
             pytest.raises(ClusterError, match=r"lost .*Check the workers' logs: they may run out of memory"),
         ):
             fit(TRAINING, data, three.client, tmp_path)

@@ -21,30 +21,15 @@ from distboost.runtime.cluster import monitor
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from tests.faults import traps
 from tests.faults.crews import until
-from tests.faults.trainings import EVALUATED, TRAININGS, Data, fit
-from tests.faults.traps import Stage, Trap
+from tests.faults.stages import WORK
+from tests.faults.trainings import TRAININGS, Data, fit
+from tests.faults.traps import Trap
 
 pytestmark = pytest.mark.timeout(60)
 
 LOST = r"worker tcp://\S+ is lost at '\w+' of round \d+"
 SLACK = 10.0  # seconds that a recovery may take, beside the undisturbed time once more
 
-SHARD = "distboost.runtime.shard:Shard"
-STAGES = {
-    "scan": Stage("distboost.data.scan:scan_labels"),
-    "sample": Stage("distboost.data.scan:scan_features"),
-    "bin": Stage("distboost.data.ingest:bin_rows"),
-    "load": Stage("distboost.data.store.store:_read_block"),
-    "histogram": Stage(f"{SHARD}.histogram"),
-    "split": Stage("distboost.runtime.block:Block.split"),
-    "leaf sums": Stage(f"{SHARD}.sums"),
-    "update": Stage(f"{SHARD}.update"),
-    "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", rows=EVALUATED),
-    "write labels": Stage("distboost.data.store.passes:_write_labels"),
-    "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
-    "predict": Stage("distboost.estimators.predicting:predict_chunk"),
-    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
-}
 OF_TASKS = {"scan", "sample", "write labels", "write block", "predict", "predict into"}
 
 
@@ -119,11 +104,11 @@ def undisturbed(workers, data, tmp_path_factory):
     @lru_cache
     def run(job: str) -> Undisturbed:
         folder = tmp_path_factory.mktemp("undisturbed")
-        workers.client.run(traps.set_up, str(folder), STAGES, {})
+        workers.client.run(traps.set_up, str(folder), WORK, {})
         began = time.monotonic()
         content = JOBS[job](data, workers.client, folder / "out")
         seconds = time.monotonic() - began
-        return Undisturbed(content, seconds, {stage: traps.counted(folder, stage) for stage in STAGES})
+        return Undisturbed(content, seconds, {stage: traps.counted(folder, stage) for stage in WORK})
 
     return run
 
@@ -136,7 +121,7 @@ def test_killed(job, stage, position, after, three, undisturbed, data, tmp_path,
     n_calls = expected.calls[stage]
     assert n_calls > 0
     number = {"first": 1, "middle": (n_calls + 1) // 2, "last": n_calls}[position]
-    three.client.run(traps.set_up, str(tmp_path), STAGES, {stage: Trap(number, after)})
+    three.client.run(traps.set_up, str(tmp_path), WORK, {stage: Trap(number, after)})
     began = time.monotonic()
     assert JOBS[job](data, three.client, tmp_path / "out") == expected.content
     seconds = time.monotonic() - began

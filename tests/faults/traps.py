@@ -9,7 +9,7 @@ import functools
 import importlib
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,15 @@ class Trap:
 _undisturbed: list[tuple[Any, str, Callable]] = []
 
 
-def set_up(folder: str, stages: Mapping[str, Stage], traps: Mapping[str, Trap]) -> None:
-    """Counts the calls of the stages, and lays traps in some."""
+def set_up(folder: str, stages: Mapping[str, Stage], traps: Mapping[str, Trap | Collection[Trap]]) -> None:
+    """Counts the calls of the stages, and lays traps in some: one, or some of different calls."""
     take_down()
     for name, stage in stages.items():
         owner, attribute, function = stage.found()
         _undisturbed.append((owner, attribute, function))
-        setattr(owner, attribute, _watched(function, stage, Path(folder) / name, traps.get(name)))
+        laid = traps.get(name, ())
+        laid = (laid,) if isinstance(laid, Trap) else laid
+        setattr(owner, attribute, _watched(function, stage, Path(folder) / name, laid))
 
 
 def take_down() -> None:
@@ -82,18 +84,20 @@ def take_down() -> None:
         setattr(*_undisturbed.pop())
 
 
-def _watched(function: Callable, stage: Stage, tally: Path, trap: Trap | None) -> Callable:
+def _watched(function: Callable, stage: Stage, tally: Path, laid: Collection[Trap]) -> Callable:
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         if not stage.is_meant(arguments):
             return function(*arguments, **options)
         number = _count(tally)
-        struck = trap is not None and trap.number in (0, number)
-        if struck and not trap.after:
-            _strike(trap, tally)
+        struck = [trap for trap in laid if trap.number in (0, number)]
+        for trap in struck:
+            if not trap.after:
+                _strike(trap, tally)
         answer = function(*arguments, **options)
-        if struck and trap.after:
-            _strike(trap, tally)
+        for trap in struck:
+            if trap.after:
+                _strike(trap, tally)
         return answer
 
     return call
