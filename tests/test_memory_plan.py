@@ -23,6 +23,7 @@ from distboost.algorithms.stagewise import StagewiseBoost
 from distboost.algorithms.tables import LARGEST_TABLE, table_size
 from distboost.cli import main
 from distboost.data import ingest
+from distboost.data.dataset import RawDataset
 from distboost.data.parts import ZarrPart
 from distboost.errors import LimitError, StoreError
 from distboost.estimators.parameters import algorithm_of
@@ -108,7 +109,7 @@ def test_a_plan_of_workers():
             HISTOGRAM + HISTOGRAM + (4 + 2) * HISTOGRAM // 2,
             "1 node of 3.3 MB, 3.3 MB of all workers' for the features it owns, 9.8 MB under way",
         ),
-        (8 * 4 * 10**2, "0.0032 MB for each of 1 thread, 0 more for the result"),
+        (5 * 8 * 4 * 10**2, "0.0032 MB for each of 1 thread, 4 more for the result"),
         (
             500_000 * 252,
             "500000 rows of 252 B: bins 100, scores 80, statistic 64, label, weight and place 8",
@@ -117,7 +118,7 @@ def test_a_plan_of_workers():
     assert leader == [
         (400_000_000, LIBRARIES),
         (0, "the workers own them"),
-        ((2 + 4) * 8 * 4 * 10**2, "0.0032 MB for each of 2 workers, 4 more for the result"),
+        (3 * 8 * 4 * 10**2, "0.0032 MB for each of 1 answer, 2 more for the result"),
     ]
 
 
@@ -129,7 +130,7 @@ def test_a_plan_of_workers_with_small_histograms():
     assert found.parts[1][1:] == (node, f"1 node of {megabytes(node)}")
     assert [tuple(part)[1:] for part in found.leader[1:3]] == [
         (2 * node, f"2 nodes of {megabytes(node)}"),
-        (2 * 2 * node, "histograms of 1 node from 2 workers, as they arrive"),
+        (2 * 2 * node, "histograms of 1 node in 2 answers, as they arrive"),
     ]
 
 
@@ -228,10 +229,11 @@ def test_a_training_is_refused_once(kind, shape, n_classes, weighted, tmp_path):
     assert found.n_bytes <= found.limit
 
 
-def test_classes_that_nobody_has_counted_may_take_more(blobs, tmp_path):
+def test_classes_that_nobody_has_counted_may_take_more(blobs, tmp_path, monkeypatch):
     zarr.create_array(str(tmp_path / "y"), data=blobs[1], chunks=(100,))
+    monkeypatch.setattr(RawDataset, "least_ingest", lambda *_: 0)
     with pytest.raises(LimitError, match=r"at least 2 classes take [\d,]+ MB or more.* to that or more,"):
-        GDMCBoostClassifier(memory_limit="10MB", max_depth=12).fit(np.zeros((240, 3000)), str(tmp_path / "y"))
+        GDMCBoostClassifier(memory_limit="10MB", max_depth=12).fit(np.zeros((240, 2)), str(tmp_path / "y"))
 
 
 def test_more_than_the_machine_has_is_warned_of_before_a_row_is_read(in_container):
@@ -490,14 +492,14 @@ def test_a_larger_reduction_leaves_less_room_for_rows(monkeypatch):
     assert abs(refused() - least - (sums[1] - sums[0])) <= 10**6
 
 
-def test_the_sums_of_workers_meet_in_the_process_that_leads():
+def test_workers_add_up_their_sums():
     model = StagewiseBoostClassifier(loss="logistic")
     size = 8 * 2 * 100**2 * 19
     found = distboost.plan(model, n_rows=10**6, n_features=16, n_classes=100, n_workers=3, n_threads=2)
     of_worker, of_leader = (
         next(part.n_bytes for part in parts if part.name == "sums") for parts in (found.parts, found.leader)
     )
-    assert (of_worker, of_leader) == (2 * size, 8 * size)
+    assert (of_worker, of_leader) == ((2 + 4) * size, 3 * size)
 
 
 @pytest.mark.parametrize("n_classes", [2, 26, 300, 3000])
@@ -588,3 +590,28 @@ def test_what_a_plan_needs(arguments, message):
 def test_sizes_are_written_as_limits_are_given():
     assert megabytes(10**9) == "1,000 MB"
     assert np.isclose(float(megabytes(123_456).split()[0]), 0.12)
+
+
+WIDE = {"n_rows": 50_000, "n_features": 1000, "n_classes": 100}
+
+
+@pytest.mark.parametrize("where", [{}, {"n_workers": 4}, {"n_workers": 16}, {"n_workers": 1}], ids=str)
+def test_histograms_that_do_not_fit_are_summed_a_few_features_at_a_time(where):
+    """All nodes of a level would take 6.8 GB. Half of the memory that they and the rows may take is theirs at least."""
+    found = distboost.plan(gd(memory_limit="800MB"), **WIDE, n_threads=1, **where)
+    histograms = found.parts[1]
+    assert "features at a time, in " in histograms.what
+    assert found.window_bytes <= histograms.n_bytes <= 540 * 10**6
+    assert found.n_bytes <= found.limit
+    if where.get("n_workers", 1) > 1:
+        assert found.leader_bytes < 600 * 10**6
+    enough = distboost.plan(gd(memory_limit="24GB"), **WIDE, n_threads=1, **where)
+    assert enough.window_bytes is None
+    assert enough.streamed == 0
+
+
+def test_rows_stay_in_memory_before_windows_grow():
+    """As long as the windows have half of what is left."""
+    plans = [distboost.plan(gd(memory_limit=limit), **WIDE) for limit in ("570MB", "800MB", "1GB")]
+    assert [found.streamed > 0 for found in plans] == [True, False, False]
+    assert plans[0].window_bytes < plans[1].window_bytes < plans[2].window_bytes

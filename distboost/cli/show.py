@@ -15,7 +15,8 @@ from distboost.io.files import read
 from distboost.io.units import megabytes
 from distboost.model.checkpoint import is_checkpoint, manifest_url
 from distboost.prediction.streamed import Confusion
-from distboost.training.memory_plan import MemoryPlan, Part
+from distboost.training.memory_parts import Part
+from distboost.training.memory_plan import MemoryPlan
 
 MAX_MATRIX_CLASSES = 12  # of a larger confusion matrix, only the worst cells are printed
 MAX_NAMES = 20

@@ -7,7 +7,8 @@ import numpy as np
 from distboost.estimators.parameters import CommonParameters, algorithm_of, growth_limits
 from distboost.estimators.parameters import n_threads as threads_of
 from distboost.threads import available_cores
-from distboost.training.memory_plan import MemoryPlan, Task, parse_limit, plan_memory
+from distboost.training.memory_parts import Task
+from distboost.training.memory_plan import MemoryPlan, parse_limit, plan_memory
 
 
 def plan(

@@ -76,6 +76,8 @@ class Root(NamedTuple):
     most_histograms: int = 1  # nodes whose histograms are needed at the same time
     rules: SplitRules | None = None  # None for a tree without histograms
     search: bool = True  # whether the best split of the root is wanted
+    # Whether the tree has other features too, which are summed and searched in other questions: memory is for these alone.
+    is_window: bool = False
 
     def same(self, other: Root | None) -> bool:
         """Whether both begin the same tree."""
@@ -118,29 +120,36 @@ class BestSplits(NamedTuple):
         columns = [np.where(better, theirs, mine) for mine, theirs in zip(self[:-1], other[:-1], strict=True)]
         return BestSplits._make([*columns, np.where(better[:, None], other.left, self.left)])
 
+    def followed_by(self, other: BestSplits) -> BestSplits:
+        """Return the splits of these nodes, then those of others."""
+        return BestSplits._make([np.concatenate(pair) for pair in zip(self, other, strict=True)])
+
 
 @dataclass(frozen=True)
 class Expansion:
     """A change of the nodes that have histograms.
 
     The histograms of the nodes `forgotten` are dropped. Then a new tree begins (`root`), or nodes that were split pass their
-    histograms on to their children (`siblings`): the smaller children are summed. If histograms of a tree were lost, its nodes
-    that may still be split are summed again (`restored`).
+    histograms on to their children (`siblings`): the smaller children are summed.
+
+    Instead of a new tree, some `nodes` of a tree may begin: they are summed over the features of `root`, and all others are
+    dropped. If it `restores`, this is for features whose histograms were lost, and those of other features are kept.
     """
 
     root: Root | None = None
     forgotten: tuple[int, ...] = ()
     siblings: tuple[Siblings, ...] = ()
     search: bool = True  # whether the best splits of the root or of the children are wanted
-    restored: tuple[int, ...] = ()
-    weight: int = 0  # of all rows of the tree whose nodes are restored
+    nodes: tuple[int, ...] = ()
+    weight: int = 0  # of all rows of the tree, if it is not new
+    restores: bool = False
 
     @property
     def build(self) -> list[int]:
         """The nodes that are summed over the rows."""
         if self.root is None:
             return [pair.smaller for pair in self.siblings]
-        return list(self.restored) or [0]
+        return list(self.nodes) or [0]
 
 
 class Expanded(NamedTuple):

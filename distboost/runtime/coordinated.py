@@ -34,6 +34,8 @@ from distboost.rows.messages import (
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.scales import ENOUGH_BITS, HISTOGRAM_BITS, LOST_BITS, Scale, fine_bits
+from distboost.runtime.layout import Layout
+from distboost.runtime.windows import Windows
 from distboost.threads import Threads
 
 NO_FEATURES = np.zeros(0, np.int64)
@@ -45,19 +47,17 @@ class CoordinatedRows(Rows):
 
     Parameters
     ----------
-    n_bins : ndarray of shape (n_features,), int64
-        Bins per feature, without the bin for missing values.
-    n_classes : int
+    layout : Layout
     counts : tuple of RowCounts
         The training rows and, if there are any, the evaluation rows.
     threads : Threads
         The threads of the coordinator.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_classes: int, counts: tuple[RowCounts, ...], threads: Threads):
-        self.n_bins = n_bins
-        self.n_features = len(n_bins)
-        self.n_classes = n_classes
+    def __init__(self, layout: Layout, counts: tuple[RowCounts, ...], threads: Threads):
+        self.n_bins, self.n_classes = layout.n_bins, layout.n_classes
+        self.n_features = len(layout.n_bins)
+        self._windows = None if layout.window_bytes is None else Windows(layout.window_bytes, layout.n_bins)
         self.counts = counts
         self.threads = threads
         self.calls = Counter()
@@ -115,11 +115,19 @@ class CoordinatedRows(Rows):
         came_with_update, self._next_root = self._next_root, None
         if not (root.same(came_with_update) and self.keeps_precision(root.statistic)):
             self.start_tree(root)
-            self._root_expanded = self._ask_histograms(Expansion(root, search=root.search))
+            if self._windows is None:
+                self._root_expanded = self._ask_histograms(Expansion(root, search=root.search))
+            else:
+                self._windows.begin(root, self.n_classes)
+                self._root_expanded = self._windows.expanded(self._ask_histograms)
+            self.calls["histogram"] += 1
             self.roots_asked += 1
         return self._root_expanded
 
     def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
+        self.calls["histogram"] += 1  # one question, into however many it is divided
+        if self._windows is not None:
+            return self._windows.best_splits(self._ask_histograms, siblings) if search else None
         forgotten, self._forgotten = tuple(self._forgotten), []
         best = self._ask_histograms(Expansion(None, forgotten, tuple(siblings), search)).best
         if best is not None:
@@ -128,6 +136,8 @@ class CoordinatedRows(Rows):
         return best
 
     def best_split(self, node: int, context: np.ndarray) -> BestSplits:
+        if self._windows is not None:
+            return self._windows.best_split(self._ask_histograms, self._search, node, context)
         return self._search(node, context)
 
     def forget(self, nodes: Sequence[int]) -> None:
@@ -170,11 +180,13 @@ class CoordinatedRows(Rows):
         return root
 
     def _ask_histograms(self, expansion: Expansion) -> Expanded:
-        self.calls["histogram"] += 1
         if expansion.root is not None:
             self._forgotten = []  # the new tree drops all histograms
         question = HistogramQuestion(
-            self._take_root(), self._take_queue(), np.array(expansion.build, np.int64), self._features
+            self._take_root(),
+            self._take_queue(),
+            np.array(expansion.build, np.int64),
+            self._features if expansion.root is None else expansion.root.features,
         )
         totals, expanded = self._expand(question, expansion)
         if question.root is not None:
@@ -218,6 +230,8 @@ class CoordinatedRows(Rows):
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
         splits, self._bound = self._take_queue(), shifts[0]
         root, expansion = None, None
+        if self._windows is not None:
+            next_root = None  # its histogram does not fit in one question
         self._next_root = next_root
         if next_root is not None:
             root = self._root_question(next_root, self._bound)

@@ -57,3 +57,5 @@ class Layout(NamedTuple):
     n_classes: int
     n_scores: int
     score_dtype: str
+    # Bytes of the sums of a question in one process, if the histograms of a tree do not fit: then they are never all there.
+    window_bytes: int | None = None

@@ -21,7 +21,7 @@ from distboost.rows.messages import (
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
-from distboost.runtime.shard import Shard
+from distboost.runtime.shard import Shard, Slots
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 
@@ -77,14 +77,17 @@ class LocalRows(CoordinatedRows):
     """One shard, called directly."""
 
     def __init__(self, shard: Shard, layout: Layout):
-        super().__init__(layout.n_bins, layout.n_classes, shard.counts(), shard.threads)
+        super().__init__(layout, shard.counts(), shard.threads)
         self.shard = shard
         self.tree = TreeHistograms(layout.n_bins, layout.n_classes, shard.threads)
 
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        slots = np.array(self.tree.prepare(expansion), np.int64)
-        totals = self.shard.histogram(question, self.tree.histograms.pool, slots)
+        totals = self.shard.histogram(question, self._slots(expansion))
         return totals, self.tree.answer(expansion)
+
+    def _slots(self, expansion: Expansion) -> Slots:
+        slots = np.array(self.tree.prepare(expansion), np.int64)
+        return Slots(self.tree.histograms.pool, slots, self.tree.histograms.offsets)
 
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self.tree.search([node], context)
@@ -97,8 +100,7 @@ class LocalRows(CoordinatedRows):
     ) -> tuple[Reduced, np.ndarray, Expanded]:
         if expansion is None:
             return *self.shard.update(question), NOT_EXPANDED
-        slots = np.array(self.tree.prepare(expansion), np.int64)
-        losses, totals = self.shard.update(question, self.tree.histograms.pool, slots)
+        losses, totals = self.shard.update(question, self._slots(expansion))
         return losses, totals, self.tree.answer(expansion)
 
     def passes(self) -> dict[str, int]:

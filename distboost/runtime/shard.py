@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, reduce
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,12 +32,19 @@ from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.threads import Threads
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
-NO_SLOTS = np.zeros(0, np.int64)
 NO_SPLITS = Splits.empty()
 Answer = TypeVar("Answer")
 Held = TypeVar("Held")  # a block in memory, or one on disk
 
 FEW_ROWS = 20_000  # dividing fewer rows than this takes less time than waking a thread
+
+
+class Slots(NamedTuple):
+    """Memory for histograms, one slot for each node of a question."""
+
+    pool: np.ndarray  # (n_slots, n_bins, channels with padding) int64
+    slots: np.ndarray  # (n_nodes,) int64
+    offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
 
 class Shard:
@@ -67,7 +74,6 @@ class Shard:
         allotment: Allotment | None = None,
     ):
         self.missing_bin = layout.n_bins.astype(np.int64)
-        self.offsets = np.concatenate([[0], np.cumsum(layout.n_bins + 1)]).astype(np.int64)
         self.n_classes = layout.n_classes
         self.threads = threads
         self.passes: Counter[str] = Counter()
@@ -122,17 +128,15 @@ class Shard:
     def histogram(
         self,
         question: HistogramQuestion,
-        pool: np.ndarray,
-        slots: np.ndarray,
+        sums: Slots,
         only: Collection[Key] | None = None,
     ) -> np.ndarray:
-        """Fill pool[slots] with the histograms of the nodes in ``question.build``.
+        """Fill the slots with the histograms of the nodes in ``question.build``.
 
         Parameters
         ----------
         question : HistogramQuestion
-        pool : ndarray of shape (n_slots, n_bins, n_channels), int64
-        slots : ndarray of shape (n_nodes,), int64
+        sums : Slots
         only : collection of Key or None
 
         Returns
@@ -142,7 +146,7 @@ class Shard:
         """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
-        tally = self._tally(question.build, question.features, pool, slots)
+        tally = self._tally(question.build, question.features, sums)
         totals = self._visit(work, [0], _kinds(question.root), tally, only)
         return sum(totals, _no_totals(question.root))
 
@@ -176,14 +180,13 @@ class Shard:
     def update(
         self,
         question: UpdateQuestion,
-        pool: np.ndarray | None = None,
-        slots: np.ndarray = NO_SLOTS,
+        root_sums: Slots | None = None,
         only: Collection[Key] | None = None,
     ) -> tuple[Reduced, np.ndarray]:
         """Add the steps to the scores, unless this round's were added already.
 
-        If the question has the root of the next tree, also begin this tree and fill pool[slots] with the root's histogram, in
-        the same pass over the blocks.
+        If the question has the root of the next tree, also begin this tree and fill a slot with the root's histogram, in the
+        same pass over the blocks.
 
         Returns
         -------
@@ -207,7 +210,7 @@ class Shard:
             return Reduced(sums, largest), self._prepare(root, NO_SPLITS, key, block)
 
         self._begin(root)
-        tally = None if pool is None else self._tally(ROOT, question.features, pool, slots)
+        tally = None if root_sums is None else self._tally(ROOT, question.features, root_sums)
         answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally, only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
@@ -240,23 +243,23 @@ class Shard:
         block.changed.add("scores")
         block.round = question.round
 
-    def _tally(
-        self, build: np.ndarray, features: np.ndarray, pool: np.ndarray, slots: np.ndarray
-    ) -> Callable[[list[Block]], None]:
+    def _tally(self, build: np.ndarray, features: np.ndarray, sums: Slots) -> Callable[[list[Block]], None]:
         """Clear the slots; return a function that adds the rows of blocks to the histograms of the nodes `build` there."""
         statistic = self._statistic
         if statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         # Each thread sums some of the features, so that no two write to the same bins and none needs a copy of the histogram.
         groups = [group for group in np.array_split(features, self.threads.n) if len(group)]
-        self.threads.map(lambda group: histogram.clear(group, self.offsets, slots, pool), groups)
+        self.threads.map(lambda group: histogram.clear(group, sums.offsets, sums.slots, sums.pool), groups)
 
         def tally(blocks: list[Block]) -> None:
             spans = [np.ascontiguousarray(block.spans[build]) for block in blocks]
 
             def sum_features(group: np.ndarray) -> None:
                 for block, own in zip(blocks, spans, strict=True):
-                    statistic.histogram(block, own, group, self.offsets, self._weight_factor, slots, pool)
+                    statistic.histogram(
+                        block, own, group, sums.offsets, self._weight_factor, sums.slots, sums.pool
+                    )
 
             self.threads.map(sum_features, groups)
             self.passes["histogram"] += sum(int(np.diff(own).sum()) for own in spans)

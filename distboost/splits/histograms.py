@@ -9,11 +9,22 @@ from distboost.kernels import simd
 LARGEST_POOL = 2**29  # bytes: the most that is allocated for histograms at once
 
 
+def offsets_of(n_bins: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Return where the bins of each feature begin, (D + 1,) int64, if only some features have bins.
+
+    >>> offsets_of(np.array([2, 5, 3]), np.array([0, 2]))
+    array([0, 3, 3, 7])
+    """
+    sizes = np.zeros(len(n_bins) + 1, np.int64)
+    sizes[features + 1] = n_bins[features] + 1
+    return np.cumsum(sizes)
+
+
 class Histograms:
     """Node histograms: int64 sums of shape (total bins, channels) in reusable slots.
 
-    The bins of all features are concatenated; feature d has `n_bins[d]` bins and one for missing values. There are slots for
-    `most` nodes. If these would take more than LARGEST_POOL, fewer slots are allocated at first, and more when they are needed.
+    The bins of the features are concatenated: those of feature d begin at `offsets[d]`. There are slots for `most` nodes. If
+    these would take more than LARGEST_POOL, fewer slots are allocated at first, and more when they are needed.
 
     Parameters
     ----------
@@ -23,11 +34,15 @@ class Histograms:
         Numbers per bin: the sums, the row count and, if they are summed, the row weights.
     most : int, default=1
         The largest number of nodes that have histograms at the same time.
+    features : ndarray of shape (m,), int64, or None
+        Only these have bins here. None: all.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_channels: int, most: int = 1):
+    def __init__(
+        self, n_bins: np.ndarray, n_channels: int, most: int = 1, features: np.ndarray | None = None
+    ):
         self.n_used = n_channels
-        self.offsets = np.concatenate([[0], np.cumsum(n_bins + 1)]).astype(np.int64)
+        self.offsets = offsets_of(n_bins, np.arange(len(n_bins)) if features is None else features)
         shape = int(self.offsets[-1]), simd.padded(self.n_used)
         # The system provides memory only when it is first written to, but it may refuse a very large allocation.
         size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
@@ -50,11 +65,14 @@ class Histograms:
         """The number of channels in use, and the number with padding to whole SIMD groups."""
         return self.n_used, self.pool.shape[2]
 
-    def fill(self, slots: list[int], sums: np.ndarray) -> None:
-        """Copy `sums`, (n, total bins, channels in use) int64, to the slots."""
-        for slot, own in zip(slots, sums, strict=True):
-            self.pool[slot, :, : self.n_used] = own
-            self.pool[slot, :, self.n_used :] = 0
+    def fill(self, slots: list[int], sums: np.ndarray, features: np.ndarray) -> None:
+        """Copy the bins of some features, `sums` of shape (n, bins of the features, channels in use) int64, to the slots."""
+        first = 0
+        for d in features:
+            own = slice(self.offsets[d], self.offsets[d + 1])
+            stop = first + own.stop - own.start
+            self.pool[slots, own, : self.n_used] = sums[:, first:stop]
+            first = stop
 
     def give_back(self, slots: list[int]) -> None:
         """Free slots."""

@@ -77,7 +77,7 @@ class TreeHistograms:
         The larger children take over the slots of their parents.
         """
         if expansion.root is not None:
-            self._begin(expansion.root)
+            self._begin(expansion.root, max(expansion.root.most_histograms, len(expansion.build)))
             slots = self.histograms.take(len(expansion.build))
             self.slots = dict(zip(expansion.build, slots, strict=True))
             return slots
@@ -90,9 +90,9 @@ class TreeHistograms:
 
     def answer(self, expansion: Expansion) -> Expanded:
         """Compute the histograms of the larger children and find the best splits, if they are wanted."""
-        if expansion.restored:
+        if expansion.nodes:
             self._set_weight(expansion.weight)
-            return Expanded(None, None)
+            return Expanded(None, self.search(list(expansion.nodes)) if expansion.search else None)
         if expansion.root is not None:
             return Expanded(self._root_sums(), self.search([0]) if expansion.search else None)
         smaller = [pair.smaller for pair in expansion.siblings]
@@ -104,7 +104,7 @@ class TreeHistograms:
             subtract(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
         return Expanded(None, None)
 
-    def _begin(self, root: Root) -> None:
+    def _begin(self, root: Root, n_nodes: int) -> None:
         """Drop the histograms of the previous tree."""
         assert root.statistic is not None, "trees without a statistic have no histograms"
         assert root.rules is not None
@@ -113,8 +113,11 @@ class TreeHistograms:
         self._features, self._rules = root.features, root.rules
         n_channels = self._n_sums + 1 + self._weighted
         self._forget(list(self.slots))
+        if root.is_window:
+            self._histograms = None  # frees the memory of other features
         if self._histograms is None or self._histograms.n_used != n_channels:
-            self._histograms = Histograms(self._n_bins, n_channels, root.most_histograms)
+            features = root.features if root.is_window else None
+            self._histograms = Histograms(self._n_bins, n_channels, n_nodes, features)
 
     def _root_sums(self) -> np.ndarray:
         """Return the sums over the root's histogram, (n_channels,) int64."""

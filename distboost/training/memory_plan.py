@@ -4,106 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from dask.utils import parse_bytes
 from distributed.system import memory_limit
 
-from distboost.algorithms.base import Algorithm
 from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.io.units import megabytes
-from distboost.kernels import simd
-from distboost.runtime.cluster.exchange import PIECE_BYTES
-from distboost.runtime.cluster.owners import exchange_pays, group_size
-from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.runtime.layout import Allotment
-from distboost.trees.grower import GrowthLimits
+from distboost.training.memory_parts import (
+    PROCESS_BYTES,
+    RELAYED,
+    RESULTS,
+    WORKER_BYTES,
+    Part,
+    Task,
+    histograms_part,
+    leader_parts,
+    sums_part,
+    window_part,
+)
 
-# Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
-# training on a cluster), and in a Dask worker.
-PROCESS_BYTES = 400 * 10**6
-WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: one in use while another is read
-# Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
-RESULTS = 2
-
-
-class Part(NamedTuple):
-    """One use of memory: its name, its size in bytes and a description for the user."""
-
-    name: str
-    n_bytes: int
-    what: str
-
-
-@dataclass(frozen=True)
-class Task:
-    """The properties of a training that determine its memory.
-
-    Parameters
-    ----------
-    algorithm : Algorithm
-    limits : GrowthLimits
-    n_rows : int
-        Training and evaluation rows together.
-    n_features, max_bins : int
-    score_bytes : int
-        Size of one score.
-    weighted : bool
-        Whether rows may have weights other than 1.
-    n_bins : int or None
-        Bins of all features together. None if they are not known yet: the plan then assumes the maximum.
-    ingest : int
-        The least number of bytes that reading and binning the raw rows takes. No binned rows are in memory during this time.
-    may_have_more_classes : bool
-        Whether the data may have more classes than the algorithm, because the labels have not been read.
-    n_rounds : int
-        Rounds of the training.
-    """
-
-    algorithm: Algorithm
-    limits: GrowthLimits
-    n_rows: int
-    n_features: int
-    max_bins: int
-    score_bytes: int
-    weighted: bool = True
-    n_bins: int | None = None
-    ingest: int = 0
-    may_have_more_classes: bool = False
-    n_rounds: int = 1
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic."""
-        scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
-        weight = 8 + 4 if self.weighted else 0
-        return self.n_features + 4 + weight + 4 + scores + self.algorithm.row_bytes(self.n_features)
-
-    @property
-    def streamed_block_bytes(self) -> int:
-        """Bytes of a block that is being read or processed. Its bins also take up the buffers of the store."""
-        n = min(block_rows(self.n_features), self.n_rows)
-        return n * (self.row_bytes + 2 * self.n_features + 8 + 4)
-
-    @property
-    def histogram_bytes(self) -> int:
-        """Bytes of one node's histogram."""
-        distinct = min(self.max_bins, self.n_rows)
-        n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
-        n_channels = simd.padded(self.algorithm.histogram_sums + 1 + self.weighted)
-        return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
-
-    @property
-    def reduction_bytes(self) -> int:
-        """Bytes of the largest reduction's sums."""
-        return 8 * self.algorithm.reduction_size(self.limits.most_leaves(self.n_rows), self.n_rounds)
-
-    @property
-    def most_nodes(self) -> int:
-        """The largest number of nodes that have histograms at the same time."""
-        return self.limits.most_histograms(self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -128,6 +50,8 @@ class MemoryPlan:
         Size of the binned store from which the streamed rows of all processes are read.
     scratch_bytes : int
         Size of the file in which one process keeps the scores of its streamed rows.
+    window_bytes : int or None
+        If the histograms of a tree do not fit: the size of those that are summed at a time in one process.
     """
 
     parts: tuple[Part, ...]
@@ -139,6 +63,7 @@ class MemoryPlan:
     window: int
     store_bytes: int
     scratch_bytes: int
+    window_bytes: int | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -202,8 +127,14 @@ def plan_memory(
     libraries = Part(
         "libraries", WORKER_BYTES if on_cluster else PROCESS_BYTES, "interpreter, libraries, compiled kernels"
     )
-    histograms = _histograms_part(task, n_processes, on_cluster)
-    sums = _sums_part(task, n_threads, "thread", n_threads + (0 if on_cluster else RESULTS))
+    sums = sums_part(task, n_threads, "thread", n_threads + (RELAYED if on_cluster else RESULTS))
+    histograms, window_bytes = histograms_part(task, n_processes, on_cluster), None
+    if limit is not None:
+        rest = limit - libraries.n_bytes - sums.n_bytes - LEAST_WINDOW * task.streamed_block_bytes
+        if histograms.n_bytes > rest:
+            histograms, window_bytes = window_part(
+                task, n_processes, on_cluster, rest, share * task.row_bytes
+            )
     fixed = libraries.n_bytes + histograms.n_bytes + sums.n_bytes
     needed = libraries.n_bytes + max(histograms.n_bytes + sums.n_bytes, binning) + share * task.row_bytes
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
@@ -226,7 +157,7 @@ def plan_memory(
     ]
     return MemoryPlan(
         tuple(parts),
-        _leader_parts(task, n_processes) if on_cluster else (),
+        leader_parts(task, n_processes, window_bytes) if on_cluster else (),
         limit,
         resident,
         streamed,
@@ -234,28 +165,7 @@ def plan_memory(
         window,
         task.n_rows * (task.n_features + 12) if streamed else 0,
         streamed * (task.row_bytes - task.n_features - 4),
-    )
-
-
-def _histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
-    """The histograms of a process with rows."""
-    nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
-    what = f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}"
-    if not (on_cluster and exchange_pays(task.histogram_bytes, n_processes)):
-        return Part("histograms", nodes * task.histogram_bytes, what)
-    of_node = -(-task.histogram_bytes // n_processes)  # the bins of the features that a worker owns
-    owned = task.most_nodes * of_node
-    size = group_size(n_processes)
-    group = 0 if size == 1 else -(-nodes * task.histogram_bytes // size)
-    # What it sends at a time, and what its group and the other groups may send at the same time.
-    n_pieces = SENT_AT_ONCE + (size - 1) + -(-n_processes // size)
-    largest = -(-task.histogram_bytes // size) if size > 1 else of_node
-    moving = n_pieces * min(max(PIECE_BYTES, largest), nodes * largest)
-    of_group = f", {megabytes(group)} of its group of {size}" if group else ""
-    return Part(
-        "histograms",
-        nodes * task.histogram_bytes + group + owned + moving,
-        f"{what}{of_group}, {megabytes(owned)} of all workers' for the features it owns, {megabytes(moving)} under way",
+        window_bytes,
     )
 
 
@@ -283,39 +193,6 @@ def _describe_row(task: Task) -> str:
     statistic = task.algorithm.row_bytes(task.n_features)
     rest = task.row_bytes - task.n_features - scores - statistic
     return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
-
-
-def _sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
-    """The sums of the largest reduction: `n` holders have their own, which the process adds up."""
-    each = megabytes(task.reduction_bytes)
-    return Part(
-        "sums",
-        copies * task.reduction_bytes,
-        f"{each} for each of {n} {_plural(n, holder)}, {copies - n} more for the result",
-    )
-
-
-def _leader_parts(task: Task, n_processes: int) -> tuple[Part, ...]:
-    nodes = task.most_nodes
-    built = max(nodes // 2, 1)
-    libraries = Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels")
-    sums = _sums_part(task, n_processes, "worker", 2 * n_processes + RESULTS)
-    if exchange_pays(task.histogram_bytes, n_processes):
-        return libraries, Part("histograms", 0, "the workers own them"), sums
-    return (
-        libraries,
-        Part(
-            "histograms",
-            nodes * task.histogram_bytes,
-            f"{nodes} nodes of {megabytes(task.histogram_bytes)}",
-        ),
-        Part(
-            "answers",
-            2 * n_processes * built * task.histogram_bytes,
-            f"histograms of {built} {_plural(built, 'node')} from {n_processes} {_plural(n_processes, 'worker')}, as they arrive",
-        ),
-        sums,
-    )
 
 
 def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:
@@ -363,7 +240,3 @@ def excess_warning(found: MemoryPlan) -> str | None:
         f"this process may take {megabytes(needed)}, but this machine or container has {megabytes(there)}: the system may kill "
         f"the process. The largest part, {megabytes(most.n_bytes)}, is for {most.name} ({most.what}). {remedy}."
     )
-
-
-def _plural(n: int, word: str) -> str:
-    return word if n == 1 else f"{word}s"

@@ -27,7 +27,8 @@ from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.layout import Layout
-from distboost.training.memory_plan import MemoryPlan, Task, excess_warning, plan_memory
+from distboost.training.memory_parts import Task
+from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory
 from distboost.trees.grower import GrowthLimits
 
 log = logging.getLogger("distboost")
@@ -137,7 +138,7 @@ class Staging:
         self._warn(found)
         log.info("memory: %s", _summary(found))
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
-        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype)
+        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype, found.window_bytes)
         with ExitStack() as stack:
             sets = [self._binned(stack, self.data, "train", found, profile, algorithm, class_weight)]
             if self.evaluation is not None:

@@ -58,7 +58,7 @@ class DistributedRows(CoordinatedRows):
         self._questions = Questions(self._crew)
         self.round = 0
         counts: tuple[RowCounts, ...] = self._ask("counts")
-        super().__init__(layout.n_bins, layout.n_classes, counts, Threads())
+        super().__init__(layout, counts, Threads())
         self.tree = TreeHistograms(layout.n_bins, layout.n_classes, self.threads)
         self._owners = Owners(self._crew, self._questions, layout.n_bins, layout.n_classes)
         self._exchanged = False  # whether the workers own the histograms of the growing tree
@@ -113,7 +113,7 @@ class DistributedRows(CoordinatedRows):
             return self._owners.expand(method, question, expansion)
         slots, histograms = self.tree.prepare(expansion), self.tree.histograms
         *losses, totals, sums = self._ask(method, question, *histograms.channels)
-        histograms.fill(slots, sums)
+        histograms.fill(slots, sums, question.features)
         return Reply(totals, losses[0] if losses else None, self.tree.answer(expansion))
 
     def _choose_owners(self, expansion: Expansion) -> None:
@@ -123,7 +123,8 @@ class DistributedRows(CoordinatedRows):
             return
         assert root.statistic is not None
         n_channels = root.statistic.n_sums(self.n_classes) + 1 + (root.weight_factor > 0)
-        n_bytes = 8 * n_channels * int((self.n_bins[root.features] + 1).sum())
+        n_nodes = max(root.most_histograms // 2, len(expansion.build))
+        n_bytes = 8 * n_channels * int((self.n_bins[root.features] + 1).sum()) * n_nodes
         if self._crew.is_cut:
             log.warning(
                 "workers cannot reach each other: from now on, their histograms go through this process, which takes longer. "

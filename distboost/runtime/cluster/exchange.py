@@ -32,7 +32,8 @@ from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
-from distboost.runtime.shard import Shard
+from distboost.runtime.shard import Shard, Slots
+from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 
 PIECE_BYTES = 2**23  # of sums in one message, unless one node has more
@@ -168,7 +169,7 @@ class Exchange:
             former, self._attempt = self._attempt, attempt
             own = [(n, part) for n, part in enumerate(attempt.parts) if part.owner == self.session]
             is_new = former is None or former.question != attempt.question
-            if is_new and expansion.root is not None and not expansion.restored:
+            if is_new and expansion.root is not None and not expansion.restores:
                 self._parts = {
                     part.number: self._parts[part.number] for _, part in own if self._holds(attempt, part)
                 }
@@ -218,26 +219,30 @@ class Exchange:
             todo = keys - known.covered if known else keys
             if known is not None and not todo:
                 return known
-            memory, values = self._room(n_nodes, simd.padded(attempt.n_channels))
-            found = Contribution(memory, Sums(values, self._shard.offsets), keys)
-            slots, only = np.arange(n_nodes), None if known is None else todo
+            memory, sums = self._room(n_nodes, question.features, simd.padded(attempt.n_channels))
+            found = Contribution(memory, sums, keys)
+            slots, only = (
+                Slots(sums.values, np.arange(n_nodes), sums.offsets),
+                None if known is None else todo,
+            )
             if isinstance(question, UpdateQuestion):
-                found.losses, found.totals = self._shard.update(question, values, slots, only)
+                found.losses, found.totals = self._shard.update(question, slots, only)
             else:
-                found.totals = self._shard.histogram(question, values, slots, only)
+                found.totals = self._shard.histogram(question, slots, only)
             if known is not None:
-                values += known.sums.values
+                found.sums.values[:] += known.sums.values
                 found.totals = found.totals + known.totals
                 if found.losses is not None and known.losses is not None:
                     found.losses = found.losses.combined(known.losses)
             self._contributions[attempt.question] = found
             return found
 
-    def _room(self, n_nodes: int, n_channels: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return memory and an array for sums in it, whose content is arbitrary."""
-        shape = n_nodes, int(self._shard.offsets[-1]), n_channels
+    def _room(self, n_nodes: int, features: np.ndarray, n_channels: int) -> tuple[np.ndarray, Sums]:
+        """Return memory, and sums in it, whose content is arbitrary."""
+        offsets = offsets_of(self._n_bins, features)
+        shape = n_nodes, int(offsets[-1]), n_channels
         memory, self._memory = _enough(self._memory, math.prod(shape)), np.empty(0, np.int64)
-        return memory, memory[: math.prod(shape)].reshape(shape)
+        return memory, Sums(memory[: math.prod(shape)].reshape(shape), offsets)
 
     # Then the members of a group send their sums to the collectors, and these send the sums of the group to the owners.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from distboost.kernels import exchange
 from distboost.rows.messages import Expanded, Expansion
+from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 
 
@@ -111,9 +112,7 @@ class GroupSums(Gathering):
             if self._memory.size < math.prod(shape):
                 self._memory = np.empty(math.prod(shape), np.int64)
             values = self._memory[: math.prod(shape)].reshape(shape)
-            ends = np.zeros(len(self._n_bins) + 1, np.int64)
-            ends[features + 1] = self._n_bins[features] + 1
-            self._features, self._sums = features, Sums(values, np.cumsum(ends))
+            self._features, self._sums = features, Sums(values, offsets_of(self._n_bins, features))
             self._begin(attempt, values, np.arange(shape[0]), n_pieces)
 
     def add_contribution(self, attempt: int, sender: int, sums: Sums) -> None:

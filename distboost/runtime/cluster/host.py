@@ -18,7 +18,8 @@ from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
-from distboost.runtime.shard import Shard
+from distboost.runtime.shard import Shard, Slots
+from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 
 Keys = Collection[Key] | None  # None: all
@@ -38,7 +39,7 @@ class Host:
     def __init__(
         self, session: int, layout: Layout, n_sets: int, allotment: Allotment | None, n_threads: int
     ):
-        self._threads = Threads(n_threads)
+        self._threads, self._n_bins = Threads(n_threads), layout.n_bins
         self._shard = Shard([[]] * n_sets, layout, self._threads, allotment)
         self._replay_log = EMPTY_LOG
         self._answering = threading.Lock()
@@ -84,10 +85,9 @@ class Host:
         self, question: HistogramQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the totals of a new tree's statistic, and the nodes' histograms, (n_nodes, n_bins, n_channels) int64."""
-        m = len(question.build)
-        sums = self._room(m, padded)
-        totals = self._shard.histogram(question, sums, np.arange(m), only)
-        return totals, _trimmed(sums, n_channels)
+        sums = self._slots(len(question.build), question.features, padded)
+        totals = self._shard.histogram(question, sums, only)
+        return totals, _trimmed(sums.pool, n_channels)
 
     def sums(self, question: SumsQuestion, only: Keys = None) -> Reduced:
         return self._shard.sums(question, only)
@@ -96,9 +96,9 @@ class Host:
         self, question: UpdateQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
         """Return the answer of `Shard.update`, and the histogram of the next tree's root if the question has one."""
-        root = None if question.root is None else self._room(1, padded)
-        found = self._shard.update(question, root, np.zeros(1, np.int64), only)
-        return (*found, None if root is None else _trimmed(root, n_channels))
+        root = None if question.root is None else self._slots(1, question.features, padded)
+        found = self._shard.update(question, root, only)
+        return (*found, None if root is None else _trimmed(root.pool, n_channels))
 
     def search(self, owners: Mapping[int, int], node: int, context: np.ndarray) -> Expanded | None:
         """Return the best split of a node over the features that this session owns."""
@@ -111,8 +111,10 @@ class Host:
         self._shard.close()
         self._threads.close()
 
-    def _room(self, n_nodes: int, padded: int) -> np.ndarray:
-        return np.zeros((n_nodes, int(self._shard.offsets[-1]), padded), np.int64)
+    def _slots(self, n_nodes: int, features: np.ndarray, padded: int) -> Slots:
+        offsets = offsets_of(self._n_bins, features)
+        pool = np.empty((n_nodes, int(offsets[-1]), padded), np.int64)
+        return Slots(pool, np.arange(n_nodes), offsets)
 
 
 def _trimmed(sums: np.ndarray, n_channels: int) -> np.ndarray:

@@ -26,15 +26,15 @@ from distboost.runtime.cluster.questions import Questions
 
 log = logging.getLogger("distboost")
 
-# Of a node's histogram: to send so many bytes to the coordinator takes less time than another message.
-FEW_BYTES = 2**18
+# To send so many bytes to the coordinator takes less time than the exchange of messages among the workers.
+FEW_BYTES = 2**21
 # Fewer workers than this send their sums to the owners directly.
 LEAST_GROUPED = 6
 
 
 def exchange_pays(n_bytes: int, n_workers: int) -> bool:
-    """Whether workers add and search histograms of `n_bytes` per node faster than the coordinator."""
-    return n_workers > 1 and n_bytes > FEW_BYTES
+    """Whether workers add and search histograms faster than the coordinator; `n_bytes`: of the largest question of a tree."""
+    return n_workers > 1 and n_workers * n_bytes > FEW_BYTES
 
 
 def group_size(n_workers: int) -> int:
@@ -160,7 +160,7 @@ class Owners:
         )
         features = np.concatenate([self._root.features[slice(*self._bounds[n])] for n in sorted(parts)])
         question = HistogramQuestion(None, Splits.empty(), np.array(nodes, np.int64), features)
-        expansion = Expansion(self._root, restored=nodes, weight=self._weight)
+        expansion = Expansion(self._root, search=False, nodes=nodes, weight=self._weight, restores=True)
         self._exchange(question, expansion, parts, next(self._numbers), keep)
 
     # The tree.
@@ -181,6 +181,9 @@ class Owners:
 
     def _follow(self, expansion: Expansion, expanded: Expanded) -> None:
         """Note which nodes have histograms, and the weight of the tree's rows."""
+        if expansion.nodes:
+            self._open, self._weight = {*expansion.nodes}, expansion.weight
+            return
         if expansion.root is not None:
             assert expanded.sums is not None
             self._open = {0}

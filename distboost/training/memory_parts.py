@@ -1,0 +1,201 @@
+"""What a training keeps in memory, and how much that takes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.ingest import block_rows
+from distboost.io.units import megabytes
+from distboost.kernels import simd
+from distboost.runtime.cluster.exchange import PIECE_BYTES
+from distboost.runtime.cluster.owners import exchange_pays, group_size
+from distboost.runtime.cluster.questions import FAN_OUT
+from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
+from distboost.trees.grower import GrowthLimits
+
+# Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
+# training on a cluster), and in a Dask worker.
+PROCESS_BYTES = 400 * 10**6
+WORKER_BYTES = 260 * 10**6
+# Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
+RESULTS = 2
+# In a worker: the sum over its rows, two such sums from workers below it, and the sum of these.
+RELAYED = 4
+
+
+class Part(NamedTuple):
+    """One use of memory: its name, its size in bytes and a description for the user."""
+
+    name: str
+    n_bytes: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """The properties of a training that determine its memory.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    limits : GrowthLimits
+    n_rows : int
+        Training and evaluation rows together.
+    n_features, max_bins : int
+    score_bytes : int
+        Size of one score.
+    weighted : bool
+        Whether rows may have weights other than 1.
+    n_bins : int or None
+        Bins of all features together. None if they are not known yet: the plan then assumes the maximum.
+    ingest : int
+        The least number of bytes that reading and binning the raw rows takes. No binned rows are in memory during this time.
+    may_have_more_classes : bool
+        Whether the data may have more classes than the algorithm, because the labels have not been read.
+    n_rounds : int
+        Rounds of the training.
+    """
+
+    algorithm: Algorithm
+    limits: GrowthLimits
+    n_rows: int
+    n_features: int
+    max_bins: int
+    score_bytes: int
+    weighted: bool = True
+    n_bins: int | None = None
+    ingest: int = 0
+    may_have_more_classes: bool = False
+    n_rounds: int = 1
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic."""
+        scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
+        weight = 8 + 4 if self.weighted else 0
+        return self.n_features + 4 + weight + 4 + scores + self.algorithm.row_bytes(self.n_features)
+
+    @property
+    def streamed_block_bytes(self) -> int:
+        """Bytes of a block that is being read or processed. Its bins also take up the buffers of the store."""
+        n = min(block_rows(self.n_features), self.n_rows)
+        return n * (self.row_bytes + 2 * self.n_features + 8 + 4)
+
+    @property
+    def histogram_bytes(self) -> int:
+        """Bytes of one node's histogram."""
+        distinct = min(self.max_bins, self.n_rows)
+        n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
+        n_channels = simd.padded(self.algorithm.histogram_sums + 1 + self.weighted)
+        return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
+
+    @property
+    def reduction_bytes(self) -> int:
+        """Bytes of the largest reduction's sums."""
+        return 8 * self.algorithm.reduction_size(self.limits.most_leaves(self.n_rows), self.n_rounds)
+
+    @property
+    def most_nodes(self) -> int:
+        """The largest number of nodes that have histograms at the same time."""
+        return self.limits.most_histograms(self.n_rows)
+
+
+def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
+    """The histograms of a process with rows."""
+    nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
+    what = f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}"
+    if not (on_cluster and exchange_pays(nodes * task.histogram_bytes, n_processes)):
+        return Part("histograms", nodes * task.histogram_bytes, what)
+    sizes = _exchanged(
+        nodes * task.histogram_bytes, task.most_nodes * task.histogram_bytes, nodes, n_processes
+    )
+    of_group = f", {megabytes(sizes.group)} of its group of {group_size(n_processes)}" if sizes.group else ""
+    return Part(
+        "histograms",
+        nodes * task.histogram_bytes + sum(sizes),
+        f"{what}{of_group}, {megabytes(sizes.owned)} of all workers' for the features it owns, "
+        f"{megabytes(sizes.moving)} under way",
+    )
+
+
+class Exchanged(NamedTuple):
+    """Bytes of histograms in a worker, beside those of its own rows."""
+
+    group: int  # of its group
+    owned: int  # of all workers, for the features that it owns
+    moving: int  # on their way
+
+
+def _exchanged(built: int, kept: int, n_nodes: int, n_processes: int) -> Exchanged:
+    """Return the bytes if the sums of a question have `built` bytes over all features, and those of all open nodes `kept`."""
+    size = group_size(n_processes)
+    # What it sends at a time, and what its group and the other groups may send at the same time.
+    n_pieces = SENT_AT_ONCE + (size - 1) + -(-n_processes // size)
+    share = -(-built // (size if size > 1 else n_processes))
+    moving = n_pieces * min(max(PIECE_BYTES, -(-share // n_nodes)), share)
+    return Exchanged(share if size > 1 else 0, -(-kept // n_processes), moving)
+
+
+def window_part(
+    task: Task, n_processes: int, on_cluster: bool, rest: int, rows: int
+) -> tuple[Part, int | None]:
+    """The histograms that are there at a time if those of a tree do not fit into the `rest` of the memory.
+
+    Rows, of so many bytes, stay in memory if that leaves half of the rest.
+    """
+    room = max(rest - rows, rest // 2)
+    n_features, nodes = task.n_features, task.most_nodes  # both children of each split are summed
+    per_window = list(range(n_features, 0, -1))
+
+    def needed(n: int) -> int:
+        built = -(-nodes * task.histogram_bytes * n // n_features)
+        exchanged = on_cluster and n_processes > 1
+        return built + (sum(_exchanged(built, built, nodes, n_processes)) if exchanged else 0)
+
+    found = bisect_left(per_window, -room, key=lambda n: -needed(n))
+    n = per_window[min(found, n_features - 1)]
+    window_bytes = -(-nodes * task.histogram_bytes * n // n_features)
+    n_questions = -(-n_features // n)
+    what = f"{nodes} {_plural(nodes, 'node')} over {n} features at a time, in {n_questions} questions: all would take "
+    return Part("histograms", needed(n), what + megabytes(nodes * task.histogram_bytes)), window_bytes
+
+
+def sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
+    """The sums of the largest reduction: `n` holders have their own, which the process adds up."""
+    each = megabytes(task.reduction_bytes)
+    return Part(
+        "sums",
+        copies * task.reduction_bytes,
+        f"{each} for each of {n} {_plural(n, holder)}, {copies - n} more for the result",
+    )
+
+
+def leader_parts(task: Task, n_processes: int, window_bytes: int | None) -> tuple[Part, ...]:
+    """The memory of the process that leads a training on a cluster."""
+    nodes = task.most_nodes
+    built = max(nodes // 2, 1)
+    n_answers = min(n_processes, FAN_OUT)  # others are added up on the way
+    libraries = Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels")
+    sums = sums_part(task, 1, "answer", 1 + RESULTS)
+    if exchange_pays(window_bytes or built * task.histogram_bytes, n_processes):
+        return libraries, Part("histograms", 0, "the workers own them"), sums
+    kept, answer = nodes * task.histogram_bytes, built * task.histogram_bytes
+    if window_bytes is not None:
+        kept = answer = window_bytes
+    return (
+        libraries,
+        Part("histograms", kept, f"{nodes} nodes of {megabytes(kept // nodes)}"),
+        Part(
+            "answers",
+            2 * n_answers * answer,
+            f"histograms of {built} {_plural(built, 'node')} in {n_answers} {_plural(n_answers, 'answer')}, as they arrive",
+        ),
+        sums,
+    )
+
+
+def _plural(n: int, word: str) -> str:
+    return word if n == 1 else f"{word}s"
