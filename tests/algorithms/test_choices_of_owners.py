@@ -35,11 +35,14 @@ class Choice(NamedTuple):
         Of a number of workers.
     piece_bytes : int
         Of the sums in one message.
+    fan_out : int or None
+        The workers that the coordinator and each relay ask; None: all are asked by the coordinator.
     """
 
     pays: bool
     group_size: Callable[[int], int] = lambda n: 1
     piece_bytes: int = PIECE_BYTES
+    fan_out: int | None = None
 
 
 def root(n: int) -> int:
@@ -47,11 +50,11 @@ def root(n: int) -> int:
 
 
 CHOICES = {
-    "the coordinator": Choice(False),
+    "the coordinator, relays": Choice(False, fan_out=2),
     "workers": Choice(True),
     "workers, node by node": Choice(True, piece_bytes=ONE_BY_ONE),
     "groups": Choice(True, root),
-    "groups, node by node": Choice(True, root, ONE_BY_ONE),
+    "groups, relays, node by node": Choice(True, root, ONE_BY_ONE, 2),
     "one group": Choice(True, lambda n: n),
 }
 
@@ -65,24 +68,24 @@ DRAWS: dict[str, Callable[[Subject], dict[str, Any]]] = {
     },
 }
 
-# With all rows, the coordinator's way is tested in test_contract.py.
+# Without relays, the coordinator's way is tested in test_contract.py.
 WAYS = [
-    ("the coordinator", "some weighted rows"),
+    ("the coordinator, relays", "some weighted rows"),
     ("workers", "all rows"),
     ("workers, node by node", "some weighted rows"),
     ("groups", "some weighted rows"),
-    ("groups, node by node", "all rows"),
+    ("groups, relays, node by node", "all rows"),
     ("one group", "some weighted rows"),
 ]
 
 # In which each way to grow trees, and each kind of sums, is seen once.
 BY_DEFAULT = {
     "gd-mcboost best first, 8, groups, some weighted rows",
-    "gd-mcboost, 8, the coordinator, some weighted rows",
+    "gd-mcboost, 8, the coordinator, relays, some weighted rows",
     "cd-mcboost, 8, workers, node by node, some weighted rows",
     "rebel depth 2, 8, groups, some weighted rows",
     "rebel similarity, 8, one group, some weighted rows",
-    "adaboost-mo, 8, groups, node by node, all rows",
+    "adaboost-mo, 8, groups, relays, node by node, all rows",
     "multiboost, 8, groups, some weighted rows",
 }
 CASES = {
@@ -90,7 +93,7 @@ CASES = {
     for n in (1, 2, 3, 8)
     for choice, draw in WAYS
     for subject in SUBJECTS
-    if n > 2 or "group" not in choice or (n == 2 and choice == "one group")
+    if n > 2 or choice.startswith("workers") or (n == 2 and choice == "one group")
 }
 
 
@@ -162,7 +165,7 @@ def test_the_model_is_that_of_one_process(
     subject, n_workers, choice, draw, train, expected, exchanges, clients, monkeypatch
 ):
     chosen = CHOICES[choice]
-    exchange_histograms(monkeypatch, chosen.pays, chosen.group_size)
+    exchange_histograms(monkeypatch, chosen.pays, chosen.group_size, chosen.fan_out)
     clients[n_workers].run(set_piece_bytes, chosen.piece_bytes)
     try:
         assert train(subject, draw, clients[n_workers]) == expected(subject, draw)

@@ -1,7 +1,8 @@
 """A program that trains in a network of its own, whose workers have network namespaces of their own, and cuts cables.
 
     unshare --net python -m tests.faults.cut_off all FOLDER
-    unshare --net python -m tests.faults.cut_off "each other" FOLDER WORKERS silent|refused QUESTION
+    unshare --net python -m tests.faults.cut_off "each other" FOLDER WORKERS silent|refused QUESTION FAN_OUT
+    unshare --net python -m tests.faults.cut_off "a relay" FOLDER silent|refused
 
 It leaves the model's file and the log in the folder.
 """
@@ -96,25 +97,36 @@ def cut_from_all(folder: Path) -> None:
     workers.close()
 
 
-def cut_between(folder: Path, n_workers: str, how: str, number: str) -> None:
+def cut(workers: Apart, how: str) -> None:
+    """Two workers from each other: packets vanish, or the first one has no route."""
+    first, second = sorted(workers.there())[:2]
+    if how == "refused":
+        address = urlsplit(workers.there()[second]).hostname
+        inside = ("nsenter", "--net", "--target", str(workers.pid(first)))
+        ip("route", "add", "unreachable", f"{address}/32", inside=inside)
+        return
+    for name in (first, second):
+        ip("link", "set", name, "type", "bridge_slave", "isolated", "on")
+
+
+def cut_between(folder: Path, n_workers: str, how: str, number: str, fan_out: str) -> None:
     """Two workers, before a question; the scheduler and this process reach both."""
-    exchange(pytest.MonkeyPatch())
+    exchange(pytest.MonkeyPatch(), fan_out=int(fan_out))
     data, workers = Data(folder), Apart(folder)
     workers.restore(int(n_workers))
-    first, second = sorted(workers.there())[:2]
-    address = urlsplit(workers.there()[second]).hostname
-
-    def cut() -> None:
-        if how == "refused":
-            inside = ("nsenter", "--net", "--target", str(workers.pid(first)))
-            ip("route", "add", "unreachable", f"{address}/32", inside=inside)
-            return
-        for name in (first, second):
-            ip("link", "set", name, "type", "bridge_slave", "isolated", "on")
-
-    traps.set_up(str(folder), QUESTIONS, {"question": Trap(int(number), what=cut)})
+    traps.set_up(str(folder), QUESTIONS, {"question": Trap(int(number), what=lambda: cut(workers, how))})
     all_there = {"wait_for_workers": int(n_workers), "worker_timeout": SHORT}
     fit(TRAININGS["levels"], data, workers.client, folder, **all_there)
+    workers.close()
+
+
+def cut_relay(folder: Path, how: str) -> None:
+    """Two workers, of which the first relays questions to the second."""
+    exchange(pytest.MonkeyPatch(), pays=False, fan_out=1)
+    data, workers = Data(folder), Apart(folder)
+    workers.restore(3)
+    callbacks = [at(3, lambda: cut(workers, how))]
+    fit(TRAININGS["levels"], data, workers.client, folder, callbacks=callbacks, wait_for_workers=3)
     workers.close()
 
 
@@ -123,7 +135,7 @@ def main(kind: str, folder: Path, *how: str) -> None:
     logging.getLogger("distboost").setLevel(logging.INFO)
     ingest.BLOCK_ROWS = BLOCK
     FORKS.set_forkserver_preload(["tests.warm"])
-    {"all": cut_from_all, "each other": cut_between}[kind](folder, *how)
+    {"all": cut_from_all, "each other": cut_between, "a relay": cut_relay}[kind](folder, *how)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from distboost.runtime.cluster import owners
+from distboost.runtime.cluster import owners, questions
 from tests.faults.trainings import EVALUATED
 from tests.faults.traps import Stage
 
@@ -43,9 +43,25 @@ QUESTIONS = {"question": Stage("distboost.runtime.cluster.owners:Owners.expand")
 
 
 def exchange(
-    patch: pytest.MonkeyPatch, pays: bool = True, group_size: Callable[[int], int] | None = None
+    patch: pytest.MonkeyPatch,
+    pays: bool = True,
+    group_size: Callable[[int], int] | None = None,
+    fan_out: int | None = None,
 ) -> None:
-    """Have the workers own the histograms, however small these are, or have the coordinator add all, however large."""
+    """Choose what else the size of the histograms and the number of workers decide.
+
+    Parameters
+    ----------
+    patch : pytest.MonkeyPatch
+    pays : bool
+        Whether the workers own the histograms, or the coordinator adds all.
+    group_size : callable, optional
+        Of a number of workers.
+    fan_out : int, optional
+        The workers that are asked directly, by the coordinator and by each relay.
+    """
     patch.setattr(owners, "exchange_pays", lambda n_bytes, n_workers: pays)
     if group_size is not None:
         patch.setattr(owners, "group_size", group_size)
+    if fan_out is not None:
+        patch.setattr(questions, "FAN_OUT", fan_out)

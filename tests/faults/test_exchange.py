@@ -15,7 +15,7 @@ import pytest
 from tests.faults import traps
 from tests.faults.crews import until
 from tests.faults.rounds import at
-from tests.faults.stages import QUESTIONS, STAGES, exchange
+from tests.faults.stages import QUESTIONS, STAGES, WORK, exchange
 from tests.faults.trainings import TRAININGS, fit, fit_alone
 from tests.faults.traps import Trap
 
@@ -145,6 +145,44 @@ def test_killed_in_groups(death, level, three, expected, data, tmp_path, monkeyp
     assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
 
 
+@pytest.mark.parametrize(
+    ("death", "level"),
+    default_or_soak(
+        [(death, level) for death in DEATHS for level in LEVELS], {("a worker that has not begun", MIDDLE)}
+    ),
+)
+def test_killed_where_questions_are_relayed(
+    death, level, three, expected, data, tmp_path, monkeypatch, caplog
+):
+    """From the coordinator to one worker, and on to the next: who is lost is only known when all are asked again directly."""
+    exchange(monkeypatch, fan_out=1)
+    stage, trap = DEATHS[death]
+    strike(three, tmp_path, level, stage, trap(str(tmp_path)))
+    with caplog.at_level(logging.INFO, "distboost"):
+        assert fit(TRAININGS["levels"], data, three.client, tmp_path) == expected("levels")
+    [dead] = traps.struck(tmp_path, stage)
+    assert three.exit_of(dead) == -signal.SIGKILL
+    assert re.findall(LOST, caplog.text) == [LEVELS[level].asked]
+    assert "a relayed question is asked again directly" in caplog.text
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", [0.1, 0.4, 0.7])
+@pytest.mark.parametrize("stage", ["leaf sums", "update", "histogram"])
+@pytest.mark.parametrize("pays", [False, True], ids=["coordinator", "workers"])
+@pytest.mark.parametrize("name", ["gd", "corrective"])
+def test_killed_in_a_relayed_question(name, pays, stage, part, three, expected, data, tmp_path, monkeypatch):
+    exchange(monkeypatch, pays, fan_out=1)
+    three.client.run(traps.set_up, str(tmp_path / "undisturbed"), WORK, {})
+    (tmp_path / "undisturbed").mkdir()
+    fit(TRAININGS[name], data, three.client, tmp_path)
+    number = max(int(part * traps.counted(tmp_path / "undisturbed", stage)), 1)
+    three.client.run(traps.set_up, str(tmp_path), WORK, {stage: Trap(number, after=True)})
+    assert fit(TRAININGS[name], data, three.client, tmp_path) == expected(name)
+    [dead] = traps.struck(tmp_path, stage)
+    assert three.exit_of(dead) == -signal.SIGKILL
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("part", [0.2, 0.8])
 @pytest.mark.parametrize(
@@ -176,11 +214,15 @@ STOPS = {"an owner": "a piece is added", "a contributor": "a piece is made"}
 
 
 @pytest.mark.parametrize(
-    ("who", "level"),
-    default_or_soak([(who, level) for who in STOPS for level in LEVELS], {("an owner", MIDDLE)}),
+    ("who", "level", "fan_out"),
+    default_or_soak(
+        [(who, level, fan_out) for who in STOPS for level in LEVELS for fan_out in (None, 1)],
+        {("an owner", MIDDLE, None)},
+    ),
 )
-def test_stopped(who, level, three, expected, data, tmp_path, caplog):
+def test_stopped(who, level, fan_out, three, expected, data, tmp_path, monkeypatch, caplog):
     """In the middle of an exchange: the others wait no longer than `worker_timeout`."""
+    exchange(monkeypatch, fan_out=fan_out)
     strike(three, tmp_path, level, STOPS[who], Trap(1, what=signal.SIGSTOP))
     try:
         content = fit(TRAININGS["levels"], data, three.client, tmp_path, worker_timeout=TIMEOUT)

@@ -136,7 +136,8 @@ def undisturbed(train, data, tmp_path_factory):
 def test_killed(seed, workers, train, undisturbed, tmp_path, monkeypatch):
     chance, number = random.Random(seed), seed % len(MANY)
     expected, n_calls = undisturbed(number)
-    exchange(monkeypatch, group_size=lambda n: 1 + seed // len(MANY) % 2)
+    # The second time, groups of two workers, and relays: from the coordinator to two workers, from each to one more.
+    exchange(monkeypatch, **({} if seed < len(MANY) else {"group_size": lambda n: 2, "fan_out": 2}))
     laid, stages = defaultdict(list), sorted(stage for stage in n_calls if n_calls[stage])
     for _ in range(MOMENTS):
         stage = chance.choice(stages)
