@@ -161,7 +161,7 @@ def test_the_limit_that_would_do_is_told():
 
 def named(refused) -> str:
     """The limit that a refusal asks for."""
-    return re.search(r"take ([\d,]+ MB)", str(refused.value))[1].replace(",", "")
+    return re.search(r"takes? ([\d,]+ MB)", str(refused.value))[1].replace(",", "")
 
 
 @given(
@@ -339,6 +339,7 @@ def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, sav
 
 def test_workers_stream_what_does_not_fit(blobs, tmp_path, monkeypatch, saved, clients):
     monkeypatch.setattr(memory_plan, "WORKER_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "_check_leader", lambda *_: None)  # it has libraries
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2}
@@ -615,3 +616,12 @@ def test_rows_stay_in_memory_before_windows_grow():
     plans = [distboost.plan(gd(memory_limit=limit), **WIDE) for limit in ("560MB", "800MB", "1GB")]
     assert [found.streamed > 0 for found in plans] == [True, False, False]
     assert plans[0].window_bytes < plans[1].window_bytes < plans[2].window_bytes
+
+
+def test_the_process_that_leads_keeps_to_the_limit_too():
+    """Though workers need less."""
+    small = {"n_rows": 10_000, "n_features": 4, "n_classes": 2, "n_workers": 2}
+    with pytest.raises(LimitError, match=r"the process that calls fit takes ([\d,]+) MB") as refused:
+        distboost.plan(gd(memory_limit="350MB"), **small)
+    found = distboost.plan(gd(memory_limit=named(refused)), **small)
+    assert found.leader_bytes <= found.limit

@@ -67,6 +67,5 @@ def plan(
     )
     on_cluster = n_workers is not None
     threads = n_threads or (1 if on_cluster else threads_of(estimator) or available_cores())
-    return plan_memory(
-        task, parse_limit(estimator.memory_limit), n_workers or 1, threads, on_cluster=on_cluster
-    )
+    limit = parse_limit(estimator.memory_limit)
+    return plan_memory(task, limit, n_workers or 1, threads, on_cluster=on_cluster, leader_limit=limit)

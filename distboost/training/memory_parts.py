@@ -16,10 +16,6 @@ from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.trees.grower import GrowthLimits
 
-# Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
-# training on a cluster), and in a Dask worker.
-PROCESS_BYTES = 400 * 10**6
-WORKER_BYTES = 260 * 10**6
 # Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
 RESULTS = 2
 # In a worker: the sum over its rows, two such sums from workers below it, and the sum of these.
@@ -133,7 +129,7 @@ def _exchanged(built: int, kept: int, n_nodes: int, n_processes: int) -> Exchang
     """Return the bytes if the sums of a question have `built` bytes over all features, and those of all open nodes `kept`."""
     size = group_size(n_processes)
     # What it sends at a time, and what its group and the other groups may send at the same time.
-    n_pieces = SENT_AT_ONCE + (size - 1) + -(-n_processes // size)
+    n_pieces = 0 if n_processes == 1 else SENT_AT_ONCE + (size - 1) + -(-n_processes // size)
     share = -(-built // (size if size > 1 else n_processes))
     moving = n_pieces * min(max(PIECE_BYTES, -(-share // n_nodes)), share)
     return Exchanged(share if size > 1 else 0, -(-kept // n_processes), moving)
@@ -152,8 +148,7 @@ def window_part(
 
     def needed(n: int) -> int:
         built = -(-nodes * task.histogram_bytes * n // n_features)
-        exchanged = on_cluster and n_processes > 1
-        return built + (sum(_exchanged(built, built, nodes, n_processes)) if exchanged else 0)
+        return built + (sum(_exchanged(built, built, nodes, n_processes)) if on_cluster else 0)
 
     found = bisect_left(per_window, -room, key=lambda n: -needed(n))
     n = per_window[min(found, n_features - 1)]
@@ -173,12 +168,11 @@ def sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
     )
 
 
-def leader_parts(task: Task, n_processes: int, window_bytes: int | None) -> tuple[Part, ...]:
+def leader_parts(task: Task, libraries: Part, n_processes: int, window_bytes: int | None) -> tuple[Part, ...]:
     """The memory of the process that leads a training on a cluster."""
     nodes = task.most_nodes
     built = max(nodes // 2, 1)
     n_answers = min(n_processes, FAN_OUT)  # others are added up on the way
-    libraries = Part("libraries", PROCESS_BYTES, "interpreter, libraries, compiled kernels")
     sums = sums_part(task, 1, "answer", 1 + RESULTS)
     if exchange_pays(window_bytes or built * task.histogram_bytes, n_processes):
         return libraries, Part("histograms", 0, "the workers own them"), sums

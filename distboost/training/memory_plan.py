@@ -13,10 +13,8 @@ from distboost.errors import LimitError
 from distboost.io.units import megabytes
 from distboost.runtime.layout import Allotment
 from distboost.training.memory_parts import (
-    PROCESS_BYTES,
     RELAYED,
     RESULTS,
-    WORKER_BYTES,
     Part,
     Task,
     histograms_part,
@@ -25,6 +23,10 @@ from distboost.training.memory_parts import (
     window_part,
 )
 
+# Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
+# training on a cluster), and in a Dask worker.
+PROCESS_BYTES = 400 * 10**6
+WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: one in use while another is read
 
 
@@ -100,7 +102,14 @@ def parse_limit(given: int | str | None) -> int | None:
 
 
 def plan_memory(
-    task: Task, limit: int | None, n_processes: int, n_threads: int, *, on_cluster: bool, binning: int = 0
+    task: Task,
+    limit: int | None,
+    n_processes: int,
+    n_threads: int,
+    *,
+    on_cluster: bool,
+    binning: int = 0,
+    leader_limit: int | None = None,
 ) -> MemoryPlan:
     """Compute how much memory each part takes and how many rows stay in memory.
 
@@ -117,6 +126,8 @@ def plan_memory(
         Whether these processes are workers, or this process.
     binning : int
         Bytes that binning takes while the rows that stay in memory are already there.
+    leader_limit : int or None
+        Bytes that the process that leads a training on a cluster may take in total.
 
     Raises
     ------
@@ -124,9 +135,7 @@ def plan_memory(
         If the limit is too small for any training. The message names a sufficient limit.
     """
     share = -(-task.n_rows // n_processes)
-    libraries = Part(
-        "libraries", WORKER_BYTES if on_cluster else PROCESS_BYTES, "interpreter, libraries, compiled kernels"
-    )
+    libraries = _libraries(WORKER_BYTES if on_cluster else PROCESS_BYTES)
     sums = sums_part(task, n_threads, "thread", n_threads + (RELAYED if on_cluster else RESULTS))
     histograms, window_bytes = histograms_part(task, n_processes, on_cluster), None
     if limit is not None:
@@ -155,9 +164,11 @@ def plan_memory(
             f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
         ),
     ]
+    leader = leader_parts(task, _libraries(PROCESS_BYTES), n_processes, window_bytes) if on_cluster else ()
+    _check_leader(leader, leader_limit)
     return MemoryPlan(
         tuple(parts),
-        leader_parts(task, n_processes, window_bytes) if on_cluster else (),
+        leader,
         limit,
         resident,
         streamed,
@@ -167,6 +178,10 @@ def plan_memory(
         streamed * (task.row_bytes - task.n_features - 4),
         window_bytes,
     )
+
+
+def _libraries(n_bytes: int) -> Part:
+    return Part("libraries", n_bytes, "interpreter, libraries, compiled kernels")
 
 
 def _divide_rows(
@@ -214,6 +229,17 @@ def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, need
         f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
         f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}, or {_how_to_save(task)}. "
         "`distboost plan` shows what takes the memory."
+    )
+
+
+def _check_leader(parts: tuple[Part, ...], limit: int | None) -> None:
+    """Raise LimitError if the limit is too small for the process that leads a training on a cluster."""
+    needed = sum(part.n_bytes for part in parts)
+    if limit is None or needed <= limit:
+        return
+    raise LimitError(
+        f"memory_limit is {megabytes(limit)} per process, but the process that calls fit takes "
+        f"{megabytes(math.ceil(needed / 1e6) * 1e6)}. Raise the limit to that. `distboost plan` shows what takes the memory."
     )
 
 

@@ -123,6 +123,7 @@ class Staging:
             n_threads,
             on_cluster=runtime.on_cluster,
             binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
+            leader_limit=self.memory_limit,
         )
 
     def profile(self, found: MemoryPlan) -> Profile:

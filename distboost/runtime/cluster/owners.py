@@ -34,7 +34,7 @@ LEAST_GROUPED = 6
 
 def exchange_pays(n_bytes: int, n_workers: int) -> bool:
     """Whether workers add and search histograms faster than the coordinator; `n_bytes`: of the largest question of a tree."""
-    return n_workers > 1 and n_workers * n_bytes > FEW_BYTES
+    return n_workers * n_bytes > FEW_BYTES
 
 
 def group_size(n_workers: int) -> int:
