@@ -89,3 +89,6 @@ def test_add_features(features):
     expected[slots] += sums[:, bins_of(features)]
     exchange.add_features(sums, np.array(features), OFFSETS, slots, pool)
     assert_array_equal(pool, expected)
+    exchange.copy_features(sums, np.array(features), OFFSETS, slots, pool)
+    expected[slots] = sums[:, bins_of(features)]
+    assert_array_equal(pool, expected)

@@ -179,8 +179,9 @@ def test_a_failed_answer_ends_the_wait():
 class Rpc:
     """A worker's connections; whoever is asked replies the same."""
 
-    def __init__(self, reply):
-        self.reply, self.messages = reply, []
+    def __init__(self, reply, takes=0.0, responds=True):
+        self.reply, self.takes, self.responds = reply, takes, responds
+        self.messages, self.pings = [], 0
 
     def rpc(self, address):
         self.address = address
@@ -188,12 +189,17 @@ class Rpc:
 
     async def handler(self, **message):
         self.messages.append(message)
+        await asyncio.sleep(self.takes)
         return await value(self.reply)
 
+    async def identity(self):
+        self.pings += 1
+        await asyncio.sleep(0 if self.responds else 60)
 
-def forwarded(reply):
-    worker = Rpc(reply)
-    forward = forwarder(worker, "handler", "answer", [3, "sums"], 2)
+
+def forwarded(reply, timeout=5.0, **how):
+    worker = Rpc(reply, **how)
+    forward = forwarder(worker, "handler", "answer", [3, "sums"], 2, timeout)
     head, other = Peer("tcp://a:1", "s-1", "t1"), Peer("tcp://b:1", "s-2", "t2")
     return worker, forward([head, other])
 
@@ -214,6 +220,17 @@ def test_a_subtree_is_asked_through_its_head():
 def test_a_head_that_is_gone(reply):
     with pytest.raises(UnansweredError):
         run(forwarded(reply)[1])
+
+
+def test_an_answer_may_take_longer_than_a_response():
+    worker, answer = forwarded({"value": 5}, timeout=0.1, takes=0.5)
+    assert run(answer) == 5
+    assert worker.pings > 1
+
+
+def test_a_head_that_does_not_respond_is_not_waited_for():
+    with pytest.raises(UnansweredError, match="TimeoutError"):
+        run(forwarded({"value": 5}, timeout=0.1, takes=60, responds=False)[1])
 
 
 def test_an_error_of_a_member_is_passed_on():

@@ -15,7 +15,7 @@ log = logging.getLogger("distboost")
 FAN_OUT = 8  # messages per question that the coordinator sends, and each relay, at most
 
 # Questions that workers below a relay did not answer, although none of them was lost.
-MOST_RELAYS_IN_VAIN = 3
+MOST_RELAYS_IN_VAIN = 2
 
 
 class Questions:

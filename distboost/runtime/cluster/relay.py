@@ -78,28 +78,40 @@ async def gathered(
 
 
 def forwarder(
-    worker: Worker, handler: str, method: str, arguments: list[Any], fan_out: int
+    worker: Worker, handler: str, method: str, arguments: list[Any], fan_out: int, timeout: float
 ) -> Callable[[list[Peer]], Awaitable[Any]]:
-    """Return a function that asks a subtree of sessions on other workers."""
+    """Return a function that asks a subtree of sessions on other workers.
+
+    It raises UnansweredError if the head of the subtree does not respond for `timeout` seconds. An answer may take longer.
+    """
     sent = [Serialized(*serialize(argument)) for argument in arguments]  # once for all subtrees
 
-    async def forward(subtree: list[Peer]) -> Any:
-        head, *members = subtree
-        try:
-            reply = await getattr(worker.rpc(head.address), handler)(
-                session=head.session,
-                token=head.token,
-                method=method,
-                arguments=sent,
-                members=members,
-                fan_out=fan_out,
-            )
-        except (OSError, CommClosedError) as error:
-            raise UnansweredError(f"{head.address}: {error!r}") from error
+    async def ask(head: Peer, members: list[Peer]) -> Any:
+        reply = await getattr(worker.rpc(head.address), handler)(
+            session=head.session,
+            token=head.token,
+            method=method,
+            arguments=sent,
+            members=members,
+            fan_out=fan_out,
+            timeout=timeout,
+        )
         if reply is None or "gone" in reply:
             raise UnansweredError(f"{head.address} has no session, or one below it has not answered")
         if "error" in reply:
             raise reply["error"]
         return reply["value"]
+
+    async def forward(subtree: list[Peer]) -> Any:
+        head, *members = subtree
+        asked = asyncio.ensure_future(ask(head, members))
+        try:
+            while not (await asyncio.wait([asked], timeout=timeout / 2))[0]:
+                await asyncio.wait_for(worker.rpc(head.address).identity(), timeout / 2)
+            return await asked
+        except (OSError, CommClosedError, TimeoutError) as error:
+            raise UnansweredError(f"{head.address}: {error!r}") from error
+        finally:
+            asked.cancel()
 
     return forward

@@ -137,7 +137,13 @@ def _find(name: str, token: str) -> WorkerSession | None:
 
 
 async def _answer(
-    session: str, token: str, method: str, arguments: list[Any], members: Any = (), fan_out: int = 1
+    session: str,
+    token: str,
+    method: str,
+    arguments: list[Any],
+    members: Any = (),
+    fan_out: int = 1,
+    timeout: float = 0.0,
 ) -> dict[str, Any]:
     """Handle a question: reply with the answer of the session and of the `members` below it, or with an error."""
     found = _find(session, token)
@@ -146,7 +152,7 @@ async def _answer(
     try:
         value = _call(found, method, arguments)
         if members:
-            forward = forwarder(found.worker, HANDLER, method, arguments, fan_out)
+            forward = forwarder(found.worker, HANDLER, method, arguments, fan_out, timeout)
             value = gathered(value, forward, [Peer(*member) for member in members], fan_out)
         value = await value
     except (SupersededError, UnansweredError):

@@ -260,6 +260,7 @@ class DaskWorkers:
             "method": method,
             "members": [self.peer(other) for other in others],
             "fan_out": fan_out,
+            "timeout": self.timeout,
             "arguments": [
                 # Numbers are cheap, and would displace the questions.
                 self._serialized_once(argument)
