@@ -15,7 +15,7 @@ import psutil
 from distributed import Client, LocalCluster
 
 from distboost import GDMCBoostClassifier
-from distboost.runtime.cluster import owners
+from distboost.runtime.cluster import owners, questions
 from tests.benchmarks.scale_out import problem
 from tests.benchmarks.simulation.costs import Costs
 from tests.benchmarks.simulation.job import Job
@@ -94,7 +94,11 @@ def forced(star: bool) -> Iterator[None]:
 
 def settings(n_workers: int) -> dict[str, Setting]:
     """What distboost does on so many workers, if the client adds histograms and if workers do."""
-    return {"star": Setting(star=True), "owners": Setting(group=owners.group_size(n_workers))}
+    fan_out = questions.FAN_OUT
+    return {
+        "star": Setting(star=True, fan_out=fan_out),
+        "owners": Setting(group=owners.group_size(n_workers), fan_out=fan_out),
+    }
 
 
 def simulated(n_workers: int, job: Job, setting: Setting, costs: Costs) -> Measured:

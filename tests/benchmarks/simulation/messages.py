@@ -115,31 +115,47 @@ def of_bytes() -> dict[str, float]:
         return {**idle(client), **byte}
 
 
+def fitted(equations: list[list[float]], seconds: list[float]) -> tuple[np.ndarray, float]:
+    """The costs of what was counted, and the error: errors count relative to the times."""
+    return nnls(np.array(equations) / np.array(seconds)[:, None], np.ones(len(seconds)))
+
+
 def of_messages(costs: Costs) -> Costs:
     """What messages cost beside their bytes: what trainings of few rows take beyond their other work."""
     free = replace(
         costs, send=0.0, receive=0.0, ask=0.0, answer=0.0, client_round=0.0, idle=0.0, client_idle=0.0
     )
-    client, workers, counts = [], [], []
+    by_client, by_workers, spent, crowds = [], [], [], []
     for n in WORKERS:
         job = Job(FEW_ROWS // n, FEW_FEATURES, bins=FEW_BINS + 1)
         setting = check.settings(n)["owners"]
         with check.forced(star=False):
             real = check.real(n, job, ROUNDS)
         other = check.simulated(n, job, setting, free)
-        questions = (len(job.levels) + 2) * n
-        client.append((1, questions, real.client_cpu - other.client_cpu - costs.client_idle * real.seconds))
-        spent = real.worker_cpu - other.worker_cpu - costs.idle * n * real.seconds
-        workers.append((questions, n * other.pieces, spent))
-        counts.append(n)
-    # Few processes do not crowd the cores: the others show what crowding costs.
-    (client_round, ask), _ = nnls(np.array(client[:2])[:, :2], np.array(client[:2])[:, 2])
-    (answer, message), _ = nnls(np.array(workers[:2])[:, :2], np.array(workers[:2])[:, 2])
-    factors = [spent / (questions * answer + n * message) for questions, n, spent in workers[2:]]
-    crowd = np.mean(
-        [(factor - 1) / (n / check.cores() - 1) for factor, n in zip(factors, counts[2:], strict=True)]
-    )
+        n_questions = len(job.levels) + 1
+        direct = n_questions * min(n, setting.fan_out) + 1  # one for the sums per leaf
+        between = (n_questions + 1) * n - direct + n * other.pieces
+        by_client.append([1, direct])
+        by_workers.append([direct, between])
+        spent.append((
+            real.client_cpu - other.client_cpu - costs.client_idle * real.seconds,
+            real.worker_cpu - other.worker_cpu - costs.idle * n * real.seconds,
+        ))  # fmt: skip
+        crowds.append(max(n / check.cores() - 1, 0.0))
+
+    def fit(crowd: float) -> tuple[float, np.ndarray, np.ndarray]:
+        """The error and the costs if messages cost so much more in a crowd."""
+        factors = 1 + crowd * np.array(crowds)[:, None]
+        client, workers = (np.array(column).tolist() for column in zip(*spent, strict=True))
+        of_client, error = fitted(
+            (np.array(by_client) * np.hstack([np.ones_like(factors), factors])).tolist(), client
+        )
+        of_workers, other_error = fitted((np.array(by_workers) * factors).tolist(), workers)
+        return error**2 + other_error**2, of_client, of_workers
+
+    crowd = min(np.linspace(0, 0.3, 61).tolist(), key=lambda crowd: fit(crowd)[0])
+    _, (client_round, ask), (answer, message) = fit(crowd)
     return replace(
         costs, client_round=float(client_round), ask=float(ask), answer=float(answer), send=float(message) / 2,
-        receive=float(message) / 2, crowd=max(float(crowd), 0.0),
+        receive=float(message) / 2, crowd=crowd,
     )  # fmt: skip

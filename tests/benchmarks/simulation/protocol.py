@@ -28,12 +28,17 @@ class Setting:
     group : int
         Workers in a group, within which sums are added before they go to the owners; 1: there are no groups.
     fan_out : int
-        The workers that a process asks itself; these ask the others. 0: the client asks all.
+        The workers that a process asks itself; these ask the others. 0: the client asks all. With relays, the client asks one
+        worker for the sums per leaf, and each process two others: tables are large.
     """
 
     star: bool = False
     group: int = 1
     fan_out: int = 0
+
+    def tree(self, is_table: bool) -> tuple[int, int]:
+        """The workers that the client asks, and that each of these asks; 0: all."""
+        return (1, 2) if is_table and self.fan_out else (self.fan_out, self.fan_out)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,15 @@ class Measured:
     received: float
     most_sent: float  # bytes of one worker
     pieces: float  # messages that a worker sends to others, on average
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to all workers: what each of them does, the size of the answers, and how many workers a relay asks."""
+
+    work: Callable[[int], Steps]
+    answer_bytes: float
+    fan_out: int
 
 
 def split(items: Sequence[int], n: int) -> list[Sequence[int]]:
@@ -141,46 +155,41 @@ class Round:
     def _question(self, level: Level | None) -> Steps:
         """Ask all workers; None: for the sums per leaf."""
         everyone = range(self.cluster.workers)
+        heads, fan_out = self.setting.tree(is_table=level is None)
         if level is None:
-            work: Callable[[int], Steps] = self._leaf_sums
-            answer = self.job.leaf_bytes
+            question = Question(self._leaf_sums, self.job.leaf_bytes, fan_out)
         elif self.setting.star:
-            n = 8 * self.job.numbers(level.n_nodes, self.job.features, padded=False)
-            work, answer = (lambda worker: self._sum_for_client(worker, level)), 500 + n
+            n_bytes = 500 + 8 * self.job.numbers(level.n_nodes, self.job.features, padded=False)
+            question = Question(lambda worker: self._sum_for_client(worker, level), n_bytes, fan_out)
         else:
-            exchange = Exchange(self, level)
-            work, answer = exchange.take_part, self.job.answer_bytes(level)
-        yield from self._ask(None, everyone, work, answer)
+            question = Question(Exchange(self, level).take_part, self.job.answer_bytes(level), fan_out)
+        yield from self._ask(None, split(everyone, heads or len(everyone)), question)
         if level is not None and self.setting.star:
             searched = self.job.numbers(level.n_searched, self.job.features)
             yield self.client.compute(self._vary(self.costs.search_number * searched))
 
-    def _ask(
-        self, asker: int | None, workers: Sequence[int], work: Callable[[int], Steps], answer: float
-    ) -> Steps:
-        """A process asks workers, by relays if they are many, and combines their answers."""
-        branches = split(workers, self.setting.fan_out or len(workers))
-        asked = [self.env.process(self._asked(asker, branch, work, answer)) for branch in branches]
+    def _ask(self, asker: int | None, branches: list[Sequence[int]], question: Question) -> Steps:
+        """A process asks the first worker of each branch, which asks the others, and combines the answers."""
+        asked = [self.env.process(self._asked(asker, branch, question)) for branch in branches]
         if asked:
             yield simpy.AllOf(self.env, asked)
 
-    def _asked(
-        self, asker: int | None, branch: Sequence[int], work: Callable[[int], Steps], answer: float
-    ) -> Steps:
-        head, costs = self.workers[branch[0]], self.costs
+    def _asked(self, asker: int | None, branch: Sequence[int], question: Question) -> Steps:
+        head, costs, answer = self.workers[branch[0]], self.costs, question.answer_bytes
         node = self.client if asker is None else self.workers[asker]
         ask, ask_byte = (costs.ask, costs.ask_byte) if asker is None else (costs.send, costs.receive_byte)
         answering = costs.answer if asker is None else costs.receive
         yield node.on_loop(ask / 2)
         yield from transfer(node, head, self.cluster.link, QUESTION_BYTES)
         yield head.on_loop(answering / 2)
-        below = self.env.process(self._ask(branch[0], branch[1:], work, answer))
-        yield self.env.process(work(branch[0])) & below
+        branches = split(branch[1:], question.fan_out or len(branch))
+        below = self.env.process(self._ask(branch[0], branches, question))
+        yield self.env.process(question.work(branch[0])) & below
         yield head.on_loop(answering / 2 + answer * costs.send_byte)
         yield from transfer(head, node, self.cluster.link, answer)
         yield node.on_loop(ask / 2 + answer * ask_byte)
         # Answers of best splits and of leaves are combined, histograms are added.
-        add = costs.add_star if self.setting.star and asker is None else costs.add_number
+        add = costs.add_star if self.setting.star else costs.add_number
         yield node.compute(answer / 8 * add)
 
     # What workers do.
