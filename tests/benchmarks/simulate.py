@@ -37,6 +37,7 @@ def show(costs: Costs, most: int, path: Path, console: Console) -> None:
     strong = tables.strong(costs, 10**7, workers[:-2], 10.0)
     console.print(tables.details_table(strong, workers[:-2], "10,000,000 rows in all"))
     console.print(tables.choices_table(costs))
+    console.print(tables.settings_table(costs, min(most, 100)))
     tables.picture(found, links, workers, path)
     console.print(f"{path} is written.")
 

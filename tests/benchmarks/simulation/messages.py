@@ -23,7 +23,7 @@ AT_ONCE = 4
 IDLE_SECONDS = 4.0
 FEW_ROWS, FEW_BINS, FEW_FEATURES = 4_000, 16, 16
 WORKERS = 2, 4, 8, 16
-ROUNDS = 30
+ROUNDS, WINDOW = 82, 10
 
 
 @cache
@@ -130,7 +130,7 @@ def of_messages(costs: Costs) -> Costs:
         job = Job(FEW_ROWS // n, FEW_FEATURES, bins=FEW_BINS + 1)
         setting = check.settings(n)["owners"]
         with check.forced(star=False):
-            real = check.real(n, job, ROUNDS)
+            real = check.real(n, job, ROUNDS, WINDOW)
         other = check.simulated(n, job, setting, free)
         n_questions = len(job.levels) + 1
         direct = n_questions * min(n, setting.fan_out) + 1  # one for the sums per leaf

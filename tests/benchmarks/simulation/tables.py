@@ -17,6 +17,7 @@ from tests.benchmarks.simulation.protocol import Cluster, Measured, Setting, sim
 LATENCY = 50e-6
 FAN_OUT = 8
 WORKERS = 1, 2, 4, 10, 30, 100, 300, 1000
+GROUPS, FAN_OUTS = (1, 3, 10, 30), (2, 4, 8, 16, 100)
 ROWS = 10**6  # of each worker
 
 Ways = dict[str, Callable[[int], Setting]]
@@ -93,6 +94,20 @@ def choices_table(costs: Costs) -> Table:
             cells.append(f"{1e3 * found.seconds:.0f} ({100 * rows / found.seconds:.0f} %)")
         rows, cores = f"{job.rows:,}", "1 thread" if threads == 1 else f"{threads} threads"
         table.add_row(f"{rows} rows, {cores}", str(job.features), str(job.classes), *cells)
+    return table
+
+
+def settings_table(costs: Costs, n_workers: int) -> Table:
+    """Other sizes of groups, and other numbers of workers that a relay asks."""
+    table = Table(
+        "rows per worker", *(f"groups of {n}" for n in GROUPS), *(f"{n} per relay" for n in FAN_OUTS)
+    )
+    cluster = Cluster(n_workers, link=Link(10, LATENCY))
+    settings = [Setting(group=n, fan_out=FAN_OUT) for n in GROUPS]
+    settings += [Setting(group=grouped(n_workers), fan_out=n) for n in FAN_OUTS]
+    for rows in (10**4, ROWS):
+        found = (simulate(Job(rows), cluster, setting, costs) for setting in settings)
+        table.add_row(f"{rows:,}", *(f"{1e3 * each.seconds:.0f}" for each in found))
     return table
 
 
