@@ -19,7 +19,6 @@ FREE = replace(
     send_byte=0.0,
     receive_byte=0.0,
     ask=0.0,
-    ask_byte=0.0,
     answer=0.0,
     idle=0.0,
     client_idle=0.0,

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-OF_MESSAGES = "send", "send_byte", "receive", "receive_byte", "ask", "ask_byte", "answer"
+OF_MESSAGES = "send", "send_byte", "receive", "receive_byte", "ask", "answer"
 MEASURED = Path(__file__).parents[1] / "costs.json"
 
 
@@ -39,9 +39,8 @@ class Costs:
     receive: float
     receive_byte: float
 
-    # The process of the client, with the scheduler that relays its questions.
+    # The process of the client, in which the scheduler runs, too.
     ask: float  # a question to one worker, with the answer
-    ask_byte: float  # of an answer
     answer: float  # at the worker
     client_round: float  # what a round costs apart from its questions: the growing tree, the step
     add_star: float  # the client adds a number of a worker's histogram

@@ -32,9 +32,9 @@ def _values(n_bytes: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 256, n_bytes, np.uint8)
 
 
-async def _received(values: Any, n_bytes: int = 0) -> dict[str, Any]:
+async def _received(values: Any) -> dict[str, Any]:
     """The handler."""
-    return {"value": serialized(_values(n_bytes) if n_bytes else None)}
+    return {"value": None}
 
 
 def _install(dask_worker: Worker) -> None:
@@ -77,23 +77,6 @@ def between_workers(client: Client, workers: list[str]) -> dict[str, float]:
     return {"send_byte": _slope(sent), "receive_byte": _slope(received)}
 
 
-def of_client(client: Client, workers: list[str]) -> float:
-    """The costs per byte of answers to the client. The scheduler, through which they pass, is in this process."""
-
-    async def ask(n: int, n_bytes: int) -> None:
-        for _ in range(n):
-            message = {"op": HANDLER, "values": None, "n_bytes": n_bytes}
-            await asyncio.gather(*(client.scheduler.proxy(worker=worker, msg=message) for worker in workers))
-
-    points = []
-    for n_bytes, n in SIZES.items():
-        client.sync(ask, 3, n_bytes)
-        began = _cpu()
-        client.sync(ask, n, n_bytes)
-        points.append((n_bytes, (_cpu() - began) / n / len(workers)))
-    return _slope(points)
-
-
 def idle(client: Client) -> dict[str, float]:
     """The fraction of a core that a process takes that does nothing: of a worker, and of this one with the scheduler."""
     before, began = client.run(_cpu), _cpu()
@@ -111,8 +94,7 @@ def of_bytes() -> dict[str, float]:
     ):
         client.run(_install)
         workers = list(client.scheduler_info()["workers"])
-        byte = {**between_workers(client, workers), "ask_byte": of_client(client, workers)}
-        return {**idle(client), **byte}
+        return {**idle(client), **between_workers(client, workers)}
 
 
 def fitted(equations: list[list[float]], seconds: list[float]) -> tuple[np.ndarray, float]:

@@ -177,7 +177,7 @@ class Round:
     def _asked(self, asker: int | None, branch: Sequence[int], question: Question) -> Steps:
         head, costs, answer = self.workers[branch[0]], self.costs, question.answer_bytes
         node = self.client if asker is None else self.workers[asker]
-        ask, ask_byte = (costs.ask, costs.ask_byte) if asker is None else (costs.send, costs.receive_byte)
+        ask = costs.ask if asker is None else costs.send
         answering = costs.answer if asker is None else costs.receive
         yield node.on_loop(ask / 2)
         yield from transfer(node, head, self.cluster.link, QUESTION_BYTES)
@@ -187,7 +187,7 @@ class Round:
         yield self.env.process(question.work(branch[0])) & below
         yield head.on_loop(answering / 2 + answer * costs.send_byte)
         yield from transfer(head, node, self.cluster.link, answer)
-        yield node.on_loop(ask / 2 + answer * ask_byte)
+        yield node.on_loop(ask / 2 + answer * costs.receive_byte)
         # Answers of best splits and of leaves are combined, histograms are added.
         add = costs.add_star if self.setting.star else costs.add_number
         yield node.compute(answer / 8 * add)
