@@ -84,7 +84,7 @@ def test_one_worker_takes_the_sum_of_its_work():
             JOB.numbers(level.n_nodes, JOB.features),
             JOB.numbers(level.n_searched, JOB.features),
         )
-        expected += JOB.sum_seconds(level, FREE) + (FREE.clear_number + FREE.add_own) * summed
+        expected += JOB.sum_seconds(level, FREE) + FREE.own_number * summed
         expected += FREE.search_number * searched
     combined = (len(JOB.levels) + 2) * 10_000 * FREE.add_number
     assert found.seconds == pytest.approx(expected, abs=combined)

@@ -27,10 +27,10 @@ class Costs:
     leaf_row: float  # sums per leaf: per row, and 8 classes
 
     # The exchange.
-    clear_number: float  # before rows or pieces are added
+    clear_number: float  # before rows are added
     pack_number: float  # looking for bins with rows, and copying these
     add_number: float  # adding a number of a piece
-    add_own: float  # adding a number of the worker's own
+    own_number: float  # copying a number of the worker's own, to which others are added
     search_number: float  # subtracting siblings and comparing thresholds
 
     # Messages between workers, with their replies: each has a fixed part and one per byte.

@@ -260,12 +260,10 @@ class Exchange:
         group, mine = self.group_of[worker], self.parts[worker]
         grouped = len(group) > 1
         numbers = job.numbers(level.n_nodes, self.features)
-        to_clear = (len(mine) if grouped else 0) + (worker < self.round.n_parts)
-        yield compute(worker, costs.clear_number * numbers * to_clear)
         self.begun[worker].succeed()
         yield compute(worker, job.sum_seconds(level, costs), parallel=True)
         if grouped and mine:
-            yield compute(worker, costs.add_own * numbers * len(mine))
+            yield compute(worker, costs.own_number * numbers * len(mine))
             self.collected[worker].received()
         start = group.index(worker)
         others = (
@@ -289,7 +287,7 @@ class Exchange:
         yield self.collected[worker].complete
         if part == worker:
             numbers = self.job.numbers(self.level.n_nodes, self.features)
-            yield self.round.compute(worker, self.costs.add_own * numbers)
+            yield self.round.compute(worker, self.costs.own_number * numbers)
             self.owned[worker].received()
         else:
             yield from self._send(worker, part, [part], len(self.group_of[worker]), self.owned)
