@@ -75,7 +75,13 @@ def rows():
     return X[:70], y[:70], X[70:], y[70:]
 
 
-@pytest.fixture(params=OWNERS.values(), ids=OWNERS.keys())
+@pytest.fixture(
+    params=[
+        # Those of workers in groups are much the same.
+        pytest.param(how, id=name, marks=[pytest.mark.soak] * (name == "owned by the workers"))
+        for name, how in OWNERS.items()
+    ]
+)
 def exchanged(request, monkeypatch):
     """Whether workers exchange histograms."""
     exchanged, size = request.param

@@ -57,7 +57,7 @@ def test_in_one_process(name, rows, windows, saved):
         assert saved(model.fit(*rows)) == expected
 
 
-@pytest.mark.parametrize("exchanged", [True, False])
+@pytest.mark.parametrize("exchanged", [True, pytest.param(False, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     "name",
     [name if name in ("levels", "whole tree") else pytest.param(name, marks=pytest.mark.soak) for name in MODELS],
