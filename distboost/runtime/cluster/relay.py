@@ -75,6 +75,7 @@ async def gathered(
     finally:
         for task in waiting:
             task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)  # asyncio warns of errors that nobody looks at
 
 
 def forwarder(
