@@ -51,24 +51,11 @@ def add_packed(occupied, packed, slots, pool):
 
 
 @kernel
-def add_features(sums, features, offsets, slots, pool):
-    """Add the bins of some features, in their order: pool[slots] += np.concatenate([sums[:, first:stop], ...], axis=1)."""
-    # IN: sums (nodes, total bins, padded channels) int64; features (f,) int64; offsets (D + 1,) int64; slots (nodes,) int64
-    # OUT: pool (slots, bins of the features, padded channels) int64, added to
-    n_channels = np.uintp(sums.shape[2])
-    for m in range(slots.shape[0]):
-        source, target = sums[m], pool[slots[m]]
-        b = np.uintp(0)
-        for d in features:
-            for j in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
-                for c in range(n_channels):
-                    target[b, c] += source[j, c]
-                b += np.uintp(1)
+def add_features(sums, features, offsets, slots, pool, is_empty):
+    """Add the bins of some features, in their order: pool[slots] += np.concatenate([sums[:, first:stop], ...], axis=1).
 
-
-@kernel
-def copy_features(sums, features, offsets, slots, pool):
-    """Copy the bins of some features, in their order: pool[slots] = np.concatenate([sums[:, first:stop], ...], axis=1)."""
+    If the pool `is_empty`, its content is arbitrary, and is replaced.
+    """
     # IN: sums (nodes, total bins, padded channels) int64; features (f,) int64; offsets (D + 1,) int64; slots (nodes,) int64
     # OUT: pool (slots, bins of the features, padded channels) int64
     n_channels = np.uintp(sums.shape[2])
@@ -77,6 +64,10 @@ def copy_features(sums, features, offsets, slots, pool):
         b = np.uintp(0)
         for d in features:
             for j in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
-                for c in range(n_channels):
-                    target[b, c] = source[j, c]
+                if is_empty:
+                    for c in range(n_channels):
+                        target[b, c] = source[j, c]
+                else:
+                    for c in range(n_channels):
+                        target[b, c] += source[j, c]
                 b += np.uintp(1)

@@ -72,6 +72,7 @@ class Histograms:
             own = slice(self.offsets[d], self.offsets[d + 1])
             stop = first + own.stop - own.start
             self.pool[slots, own, : self.n_used] = sums[:, first:stop]
+            self.pool[slots, own, self.n_used :] = 0
             first = stop
 
     def give_back(self, slots: list[int]) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from distboost.kernels.gains import NO_CONTEXT
 from distboost.kernels.split_search import best_splits_by
-from distboost.rows.messages import BestSplits
 from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
@@ -33,10 +32,7 @@ class Candidates(NamedTuple):
         return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)
 
 
-Splits = TypeVar("Splits", Candidates, BestSplits)
-
-
-def keep_better(splits: Splits, others: Splits) -> None:
+def keep_better(splits: Candidates, others: Candidates) -> None:
     """Replace the splits for which `others`, of later features, have a larger value. Ties keep the earlier feature."""
     better = (others.gain > 0) & ((splits.gain == 0) | (others.value > splits.value))
     for mine, theirs in zip(splits, others, strict=True):

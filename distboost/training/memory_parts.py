@@ -135,16 +135,14 @@ def _exchanged(built: int, kept: int, n_nodes: int, n_processes: int) -> Exchang
     return Exchanged(share if size > 1 else 0, -(-kept // n_processes), moving)
 
 
-def window_part(
-    task: Task, n_processes: int, on_cluster: bool, rest: int, rows: int
-) -> tuple[Part, int | None]:
+def window_part(task: Task, n_processes: int, on_cluster: bool, rest: int, rows: int) -> tuple[Part, int]:
     """The histograms that are there at a time if those of a tree do not fit into the `rest` of the memory.
 
     Rows, of so many bytes, stay in memory if that leaves half of the rest.
     """
     room = max(rest - rows, rest // 2)
     n_features, nodes = task.n_features, task.most_nodes  # both children of each split are summed
-    per_window = list(range(n_features, 0, -1))
+    per_window = range(n_features, 0, -1)
 
     def needed(n: int) -> int:
         built = -(-nodes * task.histogram_bytes * n // n_features)

@@ -137,7 +137,8 @@ def plan_memory(
     share = -(-task.n_rows // n_processes)
     libraries = _libraries(WORKER_BYTES if on_cluster else PROCESS_BYTES)
     sums = sums_part(task, n_threads, "thread", n_threads + (RELAYED if on_cluster else RESULTS))
-    histograms, window_bytes = histograms_part(task, n_processes, on_cluster), None
+    histograms = histograms_part(task, n_processes, on_cluster)
+    window_bytes: int | None = None
     if limit is not None:
         rest = limit - libraries.n_bytes - sums.n_bytes - LEAST_WINDOW * task.streamed_block_bytes
         if histograms.n_bytes > rest:
@@ -149,21 +150,7 @@ def plan_memory(
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
     resident, room, window = _divide_rows(task, limit, fixed, needed, share, n_threads)
     streamed = share - resident
-    parts = [
-        libraries,
-        histograms,
-        sums,
-        Part(
-            "resident rows",
-            resident * task.row_bytes,
-            f"{resident} rows of {task.row_bytes} B: {_describe_row(task)}",
-        ),
-        Part(
-            "streamed rows",
-            window * task.streamed_block_bytes,
-            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
-        ),
-    ]
+    parts = [libraries, histograms, sums, *_row_parts(task, resident, streamed, window)]
     leader = leader_parts(task, _libraries(PROCESS_BYTES), n_processes, window_bytes) if on_cluster else ()
     _check_leader(leader, leader_limit)
     return MemoryPlan(
@@ -200,6 +187,21 @@ def _divide_rows(
     window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
     resident = min((limit - fixed - window * block) // task.row_bytes, share)
     return resident, resident, window
+
+
+def _row_parts(task: Task, resident: int, streamed: int, window: int) -> list[Part]:
+    return [
+        Part(
+            "resident rows",
+            resident * task.row_bytes,
+            f"{resident} rows of {task.row_bytes} B: {_describe_row(task)}",
+        ),
+        Part(
+            "streamed rows",
+            window * task.streamed_block_bytes,
+            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
+        ),
+    ]
 
 
 def _describe_row(task: Task) -> str:

@@ -87,8 +87,8 @@ def test_add_features(features):
     pool = np.random.default_rng(0).integers(-(2**50), 2**50, (4, len(bins_of(features)), 8))
     expected = pool.copy()
     expected[slots] += sums[:, bins_of(features)]
-    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool)
+    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool, False)
     assert_array_equal(pool, expected)
-    exchange.copy_features(sums, np.array(features), OFFSETS, slots, pool)
+    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool, True)
     expected[slots] = sums[:, bins_of(features)]
     assert_array_equal(pool, expected)

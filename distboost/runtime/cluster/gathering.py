@@ -82,8 +82,9 @@ class Gathering:
         """Add all nodes' sums of this process, in place of a piece."""
         with self._lock:
             if attempt == self._attempt and self._is_missing(sender, 0):
-                add = exchange.copy_features if self._is_empty else exchange.add_features
-                add(sums.values, features, sums.offsets, self._slots, self._pool)
+                exchange.add_features(
+                    sums.values, features, sums.offsets, self._slots, self._pool, self._is_empty
+                )
                 self._is_empty = False
 
     def _is_missing(self, sender: int, first: int) -> bool:

@@ -182,7 +182,7 @@ def histograms() -> dict[str, float]:
         "clear_number": seconds_of(clear) / values.size,
         "pack_number": seconds_of(lambda: sums.packed(features, range(NODES), job.channels)) / values.size,
         "add_number": seconds_of(lambda: exchange.add_packed(occupied, packed, slots, pool)) / packed.size,
-        "own_number": seconds_of(lambda: exchange.copy_features(values, features, offsets, slots, pool))
+        "own_number": seconds_of(lambda: exchange.add_features(values, features, offsets, slots, pool, True))
         / values.size,
         "add_star": seconds_of(add_star) / wide.size,
     }
