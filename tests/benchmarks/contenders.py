@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from functools import partial
 from typing import Any
 
+import catboost
 import lightgbm
 import numpy as np
 import xgboost
@@ -19,22 +21,33 @@ from distboost import GDMCBoostClassifier
 
 THREADS = 2
 
+Pause = Callable[[list[float]], None]
+
 
 class Clock:
-    """Seconds since the fit began, one entry per round."""
+    """Seconds since the fit began, one entry per round. What `pause` takes after a round does not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: Pause | None = None) -> None:
+        self.pause = pause
         self.start = time.perf_counter()
         self.seconds: list[float] = []
 
     def round_done(self, *_: Any) -> None:
-        self.seconds.append(time.perf_counter() - self.start)
+        now = time.perf_counter()
+        self.seconds.append(now - self.start)
+        if self.pause is not None:
+            self.pause(self.seconds)
+            self.start += time.perf_counter() - now
 
 
 class Contender(ABC):
     """A library with its parameters; those not given are its defaults."""
 
     name: str
+    pause: Pause | None = None  # is called with the seconds after every round
+
+    def __init__(self, n_threads: int = THREADS):
+        self.n_threads = n_threads
 
     @abstractmethod
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
@@ -52,13 +65,14 @@ class Contender(ABC):
 class Distboost(Contender):
     name = "distboost"
 
-    def __init__(self, **setting: Any):
+    def __init__(self, n_threads: int = THREADS, **setting: Any):
+        super().__init__(n_threads)
         self.setting = setting
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
-        clock = Clock()
+        clock = Clock(self.pause)
         self.model = GDMCBoostClassifier(
-            n_estimators=n_rounds, n_jobs=THREADS, callbacks=[clock.round_done], **self.setting
+            n_estimators=n_rounds, n_jobs=self.n_threads, callbacks=[clock.round_done], **self.setting
         ).fit(X, y)
         return np.array(clock.seconds)
 
@@ -70,8 +84,8 @@ class LightGBM(Contender):
     name = "LightGBM"
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
-        clock = Clock()
-        self.model = lightgbm.LGBMClassifier(n_estimators=n_rounds, n_jobs=THREADS, verbose=-1)
+        clock = Clock(self.pause)
+        self.model = lightgbm.LGBMClassifier(n_estimators=n_rounds, n_jobs=self.n_threads, verbose=-1)
         self.model.fit(X, y, callbacks=[clock.round_done])
         return np.array(clock.seconds)
 
@@ -93,15 +107,16 @@ class _RoundTimes(xgboost.callback.TrainingCallback):
 
 
 class XGBoost(Contender):
-    def __init__(self, multi_strategy: str):
+    def __init__(self, multi_strategy: str, n_threads: int = THREADS):
+        super().__init__(n_threads)
         self.multi_strategy = multi_strategy
         self.name = f"XGBoost {multi_strategy}"
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
-        clock = Clock()
+        clock = Clock(self.pause)
         self.model = xgboost.XGBClassifier(
             n_estimators=n_rounds,
-            n_jobs=THREADS,
+            n_jobs=self.n_threads,
             tree_method="hist",
             multi_strategy=self.multi_strategy,
             callbacks=[_RoundTimes(clock)],
@@ -109,8 +124,13 @@ class XGBoost(Contender):
         return np.array(clock.seconds)
 
     def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
-        for number in range(1, n_rounds + 1):
-            yield self.model.predict(X, iteration_range=(0, number))
+        rows = xgboost.DMatrix(X)
+        for number in range(n_rounds):  # of one round each, added to those before
+            scores = self.model.get_booster().predict(
+                rows, output_margin=True, iteration_range=(number, number + 1)
+            )
+            rows.set_base_margin(scores)
+            yield np.argmax(scores, axis=1)
 
 
 class _RoundLines(io.TextIOBase):
@@ -130,14 +150,58 @@ class ScikitLearn(Contender):
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
         model = HistGradientBoostingClassifier(max_iter=n_rounds, early_stopping=False, verbose=2)
-        with threadpool_limits(THREADS):
-            clock = Clock()
+        with threadpool_limits(self.n_threads):
+            clock = Clock(self.pause)
             with redirect_stdout(_RoundLines(clock)):
                 self.model = model.fit(X, y)
         return np.array(clock.seconds)
 
     def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
         return self.model.staged_predict(X)
+
+
+class _CatBoostRounds:
+    def __init__(self, clock: Clock):
+        self.clock = clock
+
+    def after_iteration(self, info: Any) -> bool:
+        self.clock.round_done()
+        return True
+
+
+class CatBoost(Contender):
+    """Its trees for many classes hold a vector in each leaf."""
+
+    name = "CatBoost"
+
+    def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        clock = Clock(self.pause)
+        self.model = catboost.CatBoostClassifier(
+            iterations=n_rounds,
+            thread_count=self.n_threads,
+            logging_level="Silent",
+            allow_writing_files=False,
+        )
+        self.model.fit(X, y, callbacks=[_CatBoostRounds(clock)])
+        return np.array(clock.seconds)
+
+    def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
+        staged = self.model.staged_predict(X, ntree_end=n_rounds, thread_count=self.n_threads)
+        return (found.ravel() for found in staged)
+
+
+RIVALS: dict[str, Callable[[int], Contender]] = {
+    "LightGBM": LightGBM,
+    "XGBoost one_output_per_tree": partial(XGBoost, "one_output_per_tree"),
+    "XGBoost multi_output_tree": partial(XGBoost, "multi_output_tree"),
+    "CatBoost": CatBoost,
+    "HistGradientBoosting": ScikitLearn,
+}
+
+
+def contender(name: str, n_threads: int = THREADS, **setting: Any) -> Contender:
+    """A library by its name; only distboost has settings."""
+    return Distboost(n_threads, **setting) if name == Distboost.name else RIVALS[name](n_threads)
 
 
 def first_round(accuracies: np.ndarray, wanted: float) -> int | None:

@@ -109,8 +109,16 @@ def _rollup(pid: int) -> dict[str, int]:
 
 def peak_resident() -> int:
     """The most that this process had resident since it began, exactly (VmHWM: unlike ru_maxrss not its parent's)."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    return _status("VmHWM")
+
+
+def resident() -> int:
+    """What this process has resident now."""
+    return _status("VmRSS")
+
+
+def _status(field: str) -> int:
+    return int(Path("/proc/self/status").read_text().partition(f"{field}:")[2].split()[0]) * 1024
 
 
 class MemoryGroup:
