@@ -2,17 +2,66 @@
 
 The bins of all features are concatenated: feature d has the bins `offsets[d]:offsets[d + 1]`, the last of which is for missing
 values. A bin has one channel for each sum, then one that counts rows, then one that sums row weights if these are in use.
+
+Narrow statistics are summed in a *tile* of 32-bit sums that fits in the second-level cache: over a group of features, and over
+so few rows of a node that no sum can overflow. Then the tile is added to the 64-bit sums.
 """
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
 
 import numpy as np
 
 from distboost.kernels._jit import kernel
-from distboost.kernels.simd import LANES, add_lanes
+from distboost.kernels.simd import LANES, add_lanes, flush_adding, flush_storing, prefetch
 
 _LANES = np.uintp(LANES)
 
 TILE_ROWS = 2048
 TILE_BYTES = 2**18  # the sums of a tile: they fit in the second-level cache
+LARGEST = 2**31 - 1  # of a sum in a tile
+MOST_ROWS = 8192  # of a tile: with the statistics of more rows, its sums do not stay in the cache
+AHEAD = 16  # rows: their bins and statistics are loaded into the cache in advance
+FEWEST_ROWS = (
+    128  # if a tile's sums could overflow with so few rows, rows are added to the 64-bit sums directly
+)
+
+
+class Target(NamedTuple):
+    """The histograms to which rows are added."""
+
+    features: np.ndarray  # (f,) int64: those to sum
+    offsets: np.ndarray  # (D + 1,) int64: where the bins of each feature begin
+    slots: np.ndarray  # (m,) int64: the slot of each node
+    pool: np.ndarray  # (slots, total bins, channels) int64
+    fresh: bool  # whether the slots have arbitrary content, which is to be replaced
+
+    def cleared(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return features, offsets, slots and pool, the slots cleared if they are fresh."""
+        features, offsets, slots, pool, fresh = self
+        if fresh:
+            clear(features, offsets, slots, pool)
+        return features, offsets, slots, pool
+
+
+_own = threading.local()
+
+
+def tile_for(target: Target) -> np.ndarray:
+    """Return the calling thread's tile for the features of a target, (bins, channels) int32, all 0."""
+    n_bins = int((target.offsets[target.features + 1] - target.offsets[target.features]).sum())
+    shape = n_bins, target.pool.shape[2]
+    size = shape[0] * shape[1]
+    tile: np.ndarray | None = getattr(_own, "tile", None)
+    if tile is None or tile.size < size:
+        line = 64 // 4
+        tile = np.zeros(size + line, np.int32)
+        # A row of 16 channels takes one cache line if the tile begins with one.
+        tile = tile[-(tile.ctypes.data // 4) % line :][:size]
+        _own.tile = tile
+    return tile[:size].reshape(shape)
 
 
 @kernel
@@ -40,6 +89,17 @@ def tile_end(features, offsets, first, max_bins):
 
 
 @kernel
+def largest_magnitude(statistics):
+    """Return the largest |statistics[i, c]|."""
+    # IN: statistics (n, channels) int32
+    largest = np.int64(0)
+    for i in range(statistics.shape[0]):
+        for c in range(statistics.shape[1]):
+            largest = max(largest, abs(np.int64(statistics[i, c])))
+    return largest
+
+
+@kernel
 def dense_histogram(bins, order, start, stop, statistics, features, offsets, slots, pool):
     """Add statistics[i, :] to pool[slots[m], offsets[d] + bins[i, d], :] for the rows i of node m and each feature d.
 
@@ -49,7 +109,6 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
     #     statistics (n, channels) int32, or int64 if wide, in units of 1/factor, channels a multiple of 8; features (f,) int64:
     #     those to sum; offsets (D + 1,) int64; slots (m,) int64
     # OUT: pool (slots, total bins, channels) int64, in the units of the statistics
-    n_channels = np.uintp(statistics.shape[1])
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
         # Work on tiles of rows and features, so that both the sums and the statistics of a tile stay in the cache.
@@ -58,13 +117,80 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
             first = 0
             while first < features.shape[0]:
                 last = tile_end(features, offsets, first, TILE_BYTES // (8 * statistics.shape[1]))
-                for j in range(first_row, last_row):
-                    i = np.uintp(order[j])
-                    for d in features[first:last]:
-                        b = np.uintp(offsets[d]) + np.uintp(bins[i, np.uintp(d)])
-                        for c in range(np.uintp(0), n_channels, _LANES):
-                            add_lanes(sums, b, c, statistics, i)
+                group = features[first:last]
+                add_rows(bins, order, first_row, last_row, statistics, group, offsets[group], sums)
                 first = last
+
+
+@kernel
+def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums):
+    """Add statistics[i, :] to sums[bases[f] + bins[i, columns[f]], :] for the rows order[first_row:last_row] and each f."""
+    # IN: bins (n, D) uint8; order (r,) int32; statistics (n, channels) int32 or int64, channels a multiple of 8;
+    #     columns, bases (f,) int64
+    # OUT: sums (bins, channels) int32 or int64
+    n_channels = np.uintp(statistics.shape[1])
+    first, last = np.uintp(columns[0]), np.uintp(columns[-1])
+    for j in range(first_row, last_row):
+        i = np.uintp(order[j])
+        ahead = np.uintp(order[min(j + AHEAD, last_row - 1)])
+        prefetch(bins, ahead, first)
+        prefetch(bins, ahead, last)
+        for c in range(np.uintp(0), n_channels, np.uintp(16)):
+            prefetch(statistics, ahead, c)
+        for f in range(columns.shape[0]):
+            b = np.uintp(bases[f]) + np.uintp(bins[i, np.uintp(columns[f])])
+            for c in range(np.uintp(0), n_channels, _LANES):
+                add_lanes(sums, b, c, statistics, i)
+
+
+@kernel
+def narrow_histogram(
+    bins, order, start, stop, statistics, tile_rows, features, offsets, fresh, tile, slots, pool
+):
+    """Do what `dense_histogram` does, by way of 32-bit sums over `tile_rows` rows at a time.
+
+    If `fresh`, the sums replace the arbitrary content of the slots. The features must fit in the tile, which is all 0 before
+    and after.
+    """
+    # IN: statistics (n, channels) int32; tile_rows: no sum over so many rows exceeds LARGEST; the rest as in `dense_histogram`
+    # OUT: tile (bins, channels) int32; pool (slots, total bins, channels) int64
+    bases = np.empty(features.shape[0], np.int64)
+    n_bins = 0
+    for f in range(features.shape[0]):
+        bases[f] = n_bins
+        n_bins += offsets[features[f] + 1] - offsets[features[f]]
+    own_bases = offsets[features]
+    for m in range(slots.shape[0]):
+        sums = pool[slots[m]]
+        n_rows = stop[m] - start[m]
+        if not fresh and n_rows * features.shape[0] < n_bins:  # a pass over the tile would take longer
+            add_rows(bins, order, start[m], stop[m], statistics, features, own_bases, sums)
+            continue
+        is_new = fresh
+        for first_row in range(start[m], stop[m], tile_rows):
+            last_row = min(first_row + tile_rows, stop[m])
+            add_rows(bins, order, first_row, last_row, statistics, features, bases, tile)
+            flush(tile, features, offsets, is_new, sums)
+            is_new = False
+        if is_new:
+            flush(tile, features, offsets, True, sums)
+
+
+@kernel
+def flush(tile, features, offsets, is_new, sums):
+    """Add a tile to the sums of its features, or store it there if `is_new`; set it to 0."""
+    # IN: features (f,) int64; offsets (D + 1,) int64
+    # OUT: tile (bins, channels) int32; sums (total bins, channels) int64
+    n_channels = np.uintp(tile.shape[1])
+    b = np.uintp(0)
+    for d in features:
+        for own in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
+            for c in range(np.uintp(0), n_channels, _LANES):
+                if is_new:
+                    flush_storing(sums, own, c, tile, b)
+                else:
+                    flush_adding(sums, own, c, tile, b)
+            b += np.uintp(1)
 
 
 @kernel

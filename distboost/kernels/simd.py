@@ -34,26 +34,58 @@ def _pointer(context, builder, typ, array, row, column, lane_type):
 def _add_lanes(typingctx, total, i, column, rows, j):
     """Add rows[j, column:column+8] to total[i, column:column+8].
 
-    total (m, channels) is int64, rows (n, channels) int32 or int64, both C-contiguous.
+    total (m, channels) and rows (n, channels) are int32 or int64, both C-contiguous; the total is not the narrower one.
     """
     index = types.uintp
     signature = types.void(total, index, index, rows, index)
 
     def codegen(context, builder, signature, args):
         total_value, i_value, column_value, rows_value, j_value = args
-        i64, own = ir.IntType(64), ir.IntType(signature.args[3].dtype.bitwidth)
-        target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64)
+        sum_type, own = (ir.IntType(signature.args[n].dtype.bitwidth) for n in (0, 3))
+        target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, sum_type)
         source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, own)
         addend = builder.load(source, align=own.width // 8)
-        if own.width < 64:
-            addend = builder.sext(addend, ir.VectorType(i64, LANES))
-        builder.store(builder.add(builder.load(target, align=8), addend), target, align=8)
+        if own.width < sum_type.width:
+            addend = builder.sext(addend, ir.VectorType(sum_type, LANES))
+        align = sum_type.width // 8
+        builder.store(builder.add(builder.load(target, align=align), addend), target, align=align)
         return context.get_dummy_value()
 
     return signature, codegen
 
 
 add_lanes: Any = intrinsic(_add_lanes)
+
+
+def _flush_lanes(adds):
+    """Return an intrinsic that adds tile[j, column:column+8] to total[i, column:column+8], or stores it there, and sets it to 0.
+
+    total (m, channels) is int64, tile (n, channels) int32, both C-contiguous.
+    """
+
+    def flush_lanes(typingctx, total, i, column, tile, j):
+        index = types.uintp
+        signature = types.void(total, index, index, tile, index)
+
+        def codegen(context, builder, signature, args):
+            total_value, i_value, column_value, tile_value, j_value = args
+            i64, i32 = ir.IntType(64), ir.IntType(32)
+            target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64)
+            source = _pointer(context, builder, signature.args[3], tile_value, j_value, column_value, i32)
+            value = builder.sext(builder.load(source, align=4), ir.VectorType(i64, LANES))
+            if adds:
+                value = builder.add(builder.load(target, align=8), value)
+            builder.store(value, target, align=8)
+            builder.store(ir.Constant(ir.VectorType(i32, LANES), [0] * LANES), source, align=4)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return intrinsic(flush_lanes)
+
+
+flush_adding: Any = _flush_lanes(adds=True)
+flush_storing: Any = _flush_lanes(adds=False)
 
 
 def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
@@ -126,3 +158,27 @@ def _add_rounded_lanes(typingctx, total, i, column, weight, factor, terms, j):
 
 
 add_rounded_lanes: Any = intrinsic(_add_rounded_lanes)
+
+
+def _prefetch(typingctx, array, i, column):
+    """Load the cache line of array[i, column], which is used soon, while other work goes on. The array must be C-contiguous."""
+    index = types.uintp
+    signature = types.void(array, index, index)
+
+    def codegen(context, builder, signature, args):
+        view = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0])
+        width = cgutils.unpack_tuple(builder, view.shape)[1]
+        address = builder.gep(view.data, [builder.add(builder.mul(args[1], width), args[2])])
+        byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32]), "llvm.prefetch.p0i8"
+        )
+        for_reading, keep, data = 0, 3, 1
+        constants = [ir.Constant(i32, n) for n in (for_reading, keep, data)]
+        builder.call(function, [builder.bitcast(address, byte), *constants])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+prefetch: Any = intrinsic(_prefetch)

@@ -64,5 +64,8 @@ class BlockRows(Protocol):
     def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> np.ndarray:
         """Return a kept array to write to, zero if it is new; with `overwrite`, its content is arbitrary."""
 
+    def magnitude(self, name: str) -> int:
+        """Return the largest absolute value in a kept array of int32 numbers with two dimensions."""
+
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""

@@ -53,16 +53,7 @@ class Statistic(Protocol):
 
     def shift(self, shifts: Sequence[float]) -> float: ...
 
-    def histogram(
-        self,
-        block: BlockRows,
-        spans: np.ndarray,
-        features: np.ndarray,
-        offsets: np.ndarray,
-        weight_factor: float,
-        slots: np.ndarray,
-        pool: np.ndarray,
-    ) -> Any: ...
+    def histogram(self, block: BlockRows, spans: np.ndarray, target: Any, weight_factor: float) -> None: ...
 
 
 class Gain(Protocol):

@@ -21,7 +21,8 @@ from distboost.rows.messages import (
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
-from distboost.runtime.shard import Shard, Slots
+from distboost.runtime.shard import Shard
+from distboost.runtime.tally import Slots
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 

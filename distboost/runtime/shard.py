@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, reduce
 from queue import SimpleQueue
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
-from distboost.kernels import histogram, random
+from distboost.kernels import random
 from distboost.rows.messages import (
     HistogramQuestion,
     RootQuestion,
@@ -29,6 +29,7 @@ from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
+from distboost.runtime.tally import Slots, Tally
 from distboost.threads import Threads
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
@@ -37,14 +38,6 @@ Answer = TypeVar("Answer")
 Held = TypeVar("Held")  # a block in memory, or one on disk
 
 FEW_ROWS = 20_000  # dividing fewer rows than this takes less time than waking a thread
-
-
-class Slots(NamedTuple):
-    """Memory for histograms, one slot for each node of a question."""
-
-    pool: np.ndarray  # (n_slots, n_bins, channels with padding) int64
-    slots: np.ndarray  # (n_nodes,) int64
-    offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
 
 class Shard:
@@ -243,38 +236,21 @@ class Shard:
         block.changed.add("scores")
         block.round = question.round
 
-    def _tally(self, build: np.ndarray, features: np.ndarray, sums: Slots) -> Callable[[list[Block]], None]:
-        """Clear the slots; return a function that adds the rows of blocks to the histograms of the nodes `build` there."""
-        statistic = self._statistic
-        if statistic is None:
+    def _tally(self, build: np.ndarray, features: np.ndarray, sums: Slots) -> Tally:
+        """Return the tally of the histograms of the nodes `build`."""
+        if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
-        # Each thread sums some of the features, so that no two write to the same bins and none needs a copy of the histogram.
-        groups = [group for group in np.array_split(features, self.threads.n) if len(group)]
-        self.threads.map(lambda group: histogram.clear(group, sums.offsets, sums.slots, sums.pool), groups)
-
-        def tally(blocks: list[Block]) -> None:
-            spans = [np.ascontiguousarray(block.spans[build]) for block in blocks]
-
-            def sum_features(group: np.ndarray) -> None:
-                for block, own in zip(blocks, spans, strict=True):
-                    statistic.histogram(
-                        block, own, group, sums.offsets, self._weight_factor, sums.slots, sums.pool
-                    )
-
-            self.threads.map(sum_features, groups)
-            self.passes["histogram"] += sum(int(np.diff(own).sum()) for own in spans)
-
-        return tally
+        return Tally(self.threads, self._statistic, self._weight_factor, build, features, sums)
 
     def _visit(
         self,
         work: Callable[[Key, Block], Answer],
         sets: Sequence[int],
         kinds: Sequence[str],
-        tally: Callable[[list[Block]], None] | None = None,
+        tally: Tally | None = None,
         only: Collection[Key] | None = None,
     ) -> list[Answer]:
-        """Return the answers of work(key, block) for all blocks of some sets; call `tally` with each block after its work.
+        """Return the answers of work(key, block) for all blocks of some sets; add each block to the `tally` after its work.
 
         Resident blocks are processed in parallel, the others in order while the next ones are read. `kinds` are the keys of
         `passes` that count this work.
@@ -299,15 +275,18 @@ class Shard:
         training = [block for key, block in resident if key.number == 0]
         self._count(kinds, training)
         if tally is not None:
-            tally(training)
+            tally.add(training)
         keys = iter([key for key, _ in streamed])
         for block, answer in self.held.stream(streamed, work):
             answers.append(answer)
             if next(keys).number == 0:
                 self._count(["streamed", *kinds], [block])
                 if tally is not None:
-                    tally([block])
+                    tally.add([block])
             del block  # frees its memory while the next block is awaited
+        if tally is not None:
+            tally.finish()
+            self.passes["histogram"] += tally.n_rows
         return answers
 
     def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:

@@ -14,7 +14,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.kernels import histogram, simd
+from distboost.kernels import simd
+from distboost.kernels.histogram import (
+    FEWEST_ROWS,
+    LARGEST,
+    MOST_ROWS,
+    Target,
+    dense_histogram,
+    narrow_histogram,
+    tile_for,
+)
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import Scale
@@ -139,16 +148,7 @@ class Statistic(ABC):
         """Return the shift of the vectors, from the weighting's shifts."""
         return shifts[0]
 
-    def histogram(
-        self,
-        block: BlockRows,
-        spans: np.ndarray,
-        features: np.ndarray,
-        offsets: np.ndarray,
-        weight_factor: float,
-        slots: np.ndarray,
-        pool: np.ndarray,
-    ) -> None:
+    def histogram(self, block: BlockRows, spans: np.ndarray, target: Target, weight_factor: float) -> None:
         """Sum the vectors by node, feature and bin.
 
         Parameters
@@ -156,21 +156,20 @@ class Statistic(ABC):
         block : BlockRows
         spans : ndarray of shape (m, 2), int32
             Where the nodes' rows begin and end in ``block.order``.
-        features : ndarray of int64
-            Which features to sum.
-        offsets : ndarray of shape (D + 1,), int64
-            Feature d owns the bins ``offsets[d]:offsets[d + 1]`` of a histogram.
+        target : Target
+            The features to sum, and the histograms of the nodes to which the vectors are added.
         weight_factor : float
             Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
-        slots : ndarray of shape (m,), int64
-            The slot in the pool of each node's histogram.
-        pool : ndarray of shape (slots, bins, channels), int64
-            The histograms to which the vectors are added.
         """
         start, stop = np.ascontiguousarray(spans.T)
-        histogram.dense_histogram(
-            block.bins, block.order, start, stop, block.kept("statistics"), features, offsets, slots, pool
-        )  # fmt: skip
+        rows = block.bins, block.order, start, stop, block.kept("statistics")
+        tile_rows = 0 if self.wide else min(LARGEST // max(block.magnitude("statistics"), 1), MOST_ROWS)
+        if tile_rows < FEWEST_ROWS:
+            dense_histogram(*rows, *target.cleared())
+        else:
+            features, offsets, slots, pool, fresh = target
+            tile = tile_for(target)
+            narrow_histogram(*rows, tile_rows, features, offsets, fresh, tile, slots, pool)
 
 
 class Reduction(ABC):

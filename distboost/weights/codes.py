@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from distboost.kernels import codes, histogram, response
+from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction, Statistic, Weighting, log_totals
@@ -131,17 +132,9 @@ class ColumnSides(Statistic):
         out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
 
-    def histogram(
-        self,
-        block: BlockRows,
-        spans: np.ndarray,
-        features: np.ndarray,
-        offsets: np.ndarray,
-        weight_factor: float,
-        slots: np.ndarray,
-        pool: np.ndarray,
-    ) -> None:
+    def histogram(self, block: BlockRows, spans: np.ndarray, target: Target, weight_factor: float) -> None:
         start, stop = np.ascontiguousarray(spans.T)
+        features, offsets, slots, pool = target.cleared()
         histogram.class_histogram(
             block.bins, block.order, start, stop, block.kept("sides"),
             block.kept("class statistics"), block.weights, weight_factor, 2, features, offsets, slots, pool,

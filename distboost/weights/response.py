@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from distboost.kernels import histogram, response
+from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction, Statistic, Weighting, log_totals
@@ -69,17 +70,9 @@ class ClassWeights(Statistic):
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
 
-    def histogram(
-        self,
-        block: BlockRows,
-        spans: np.ndarray,
-        features: np.ndarray,
-        offsets: np.ndarray,
-        weight_factor: float,
-        slots: np.ndarray,
-        pool: np.ndarray,
-    ) -> None:
+    def histogram(self, block: BlockRows, spans: np.ndarray, target: Target, weight_factor: float) -> None:
         start, stop = np.ascontiguousarray(spans.T)
+        features, offsets, slots, pool = target.cleared()
         histogram.class_histogram(
             block.bins, block.order, start, stop, block.labels, block.kept("class statistics"),
             block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import codes
+from distboost.kernels.histogram import Target
 from distboost.kernels.response import WINDOW
 from distboost.rows.scales import Scale
 from distboost.weights.codes import (
@@ -109,7 +110,7 @@ def test_a_column_alone_is_its_part_of_all(case, weighting, unit):
     def histogram(statistic, n_channels):
         pool = np.zeros((3, 18, -(-n_channels // 8) * 8), np.int64)
         prepared(case, statistic, BITS, unit)
-        statistic.histogram(block, block.spans[nodes], features, offsets, unit, slots, pool)
+        statistic.histogram(block, block.spans[nodes], Target(features, offsets, slots, pool, False), unit)
         return pool
 
     everything = histogram(CodeSides(weighting), 2 * C + more)

@@ -7,6 +7,7 @@ import pytest
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
+from distboost.kernels.histogram import Target
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
@@ -153,7 +154,7 @@ def test_histogram(case, statistic, unit):
     else:
         values = statistic.buffer(block, unit)
     expected = naive_histogram(case, values, features, offsets, slots, nodes, pool)
-    statistic.histogram(block, block.spans[nodes], features, offsets, unit, slots, pool)
+    statistic.histogram(block, block.spans[nodes], Target(features, offsets, slots, pool, False), unit)
     np.testing.assert_array_equal(pool, expected)
 
 

@@ -18,7 +18,8 @@ from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
-from distboost.runtime.shard import Shard, Slots
+from distboost.runtime.shard import Shard
+from distboost.runtime.tally import Slots
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 
