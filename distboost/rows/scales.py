@@ -6,7 +6,8 @@ Sums of integers do not depend on their order. Every sum over all rows stays bel
   the total weight of the rows. The weighted sum is at most W 2^bits <= 2^61, and rounding adds at most half of each row's
   weight, W / 2 in all.
 * A number of a narrow statistic is at most 2^HISTOGRAM_BITS, its row's weight at most 2^WEIGHT_BITS: their product of 2^30 fits
-  int32, and 2^32 rows fit an int64 sum.
+  int32, and 2^32 rows fit an int64 sum. Before that, a few thousand rows are summed in int32: as many as the largest number of
+  the block allows (`Statistic.histogram`).
 * Errors are counted in units of 1 / ERROR_FACTOR: 2^22 2^8 2^32 = 2^62.
 """
 
@@ -20,15 +21,21 @@ import numpy as np
 # The kernels multiply weights of misclassified rows by this factor before they round: the sum is in units of 1/ERROR_FACTOR.
 ERROR_FACTOR = 2.0**22
 
-# The bits that a statistic may lose because the bound on the weights is above the largest weight. If the statistic has more than
-# ENOUGH_BITS + LOST_BITS bits, it may lose all beyond ENOUGH_BITS.
-LOST_BITS = 8
+# A statistic may lose bits because the bound on the weights is above the largest weight. These must be left, of a narrow and of a
+# wide one.
+FEWEST_BITS = 14
 ENOUGH_BITS = 30
+LOST_BITS = 8  # but this many may always be lost of a wide one
 
 # Row weights are scaled to at most 2^8 (`WeightRule` of data), histogram inputs to at most 2^22 before they are weighted:
 # |input| <= 2^30 fits int32, and 2^32 rows fit an int64 sum.
 WEIGHT_BITS = 8
 HISTOGRAM_BITS = 22
+
+# With more rows than this, narrow statistics have fewer bits, so that thousands of rows can be summed in 32 bits. Sums over many
+# rows need fewer: the errors of rounding average out.
+FEW_ROWS = 8192
+MANY_ROWS_BITS = 18
 
 # The histograms' sums of the rows' own weights are in units of 1/LEAF_WEIGHT_FACTOR.
 LEAF_WEIGHT_FACTOR = 2.0**20
@@ -54,6 +61,24 @@ class Scale:
     def real(self, sums: np.ndarray) -> np.ndarray:
         """Convert integer sums to real numbers, in units of e^shift."""
         return sums / self.factor
+
+
+def narrow_bits(total_weight: float) -> int:
+    """Return the bits of a narrow statistic, for rows of this total weight.
+
+    >>> narrow_bits(8192), narrow_bits(8193)
+    (22, 18)
+    """
+    return min(HISTOGRAM_BITS if total_weight <= FEW_ROWS else MANY_ROWS_BITS, fine_bits(total_weight))
+
+
+def bits_to_lose(bits: int, wide: bool) -> int:
+    """Return how many of its bits a statistic may lose.
+
+    >>> bits_to_lose(22, wide=False), bits_to_lose(18, wide=False), bits_to_lose(47, wide=True)
+    (8, 4, 17)
+    """
+    return max(LOST_BITS, bits - ENOUGH_BITS) if wide else max(bits - FEWEST_BITS, 0)
 
 
 def fine_bits(total_weight: float) -> int:

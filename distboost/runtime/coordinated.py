@@ -33,7 +33,7 @@ from distboost.rows.messages import (
 )
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
-from distboost.rows.scales import ENOUGH_BITS, HISTOGRAM_BITS, LOST_BITS, Scale, fine_bits
+from distboost.rows.scales import Scale, bits_to_lose, fine_bits, narrow_bits
 from distboost.runtime.layout import Layout
 from distboost.runtime.windows import Windows
 from distboost.threads import Threads
@@ -152,11 +152,11 @@ class CoordinatedRows(Rows):
         if statistic is None:
             return True
         above = statistic.shift(self._bound.tolist()) - statistic.shift(self._shifts[0].tolist())
-        return above <= math.log(2) * max(LOST_BITS, self._bits(statistic) - ENOUGH_BITS)
+        return above <= math.log(2) * bits_to_lose(self._bits(statistic), statistic.wide)
 
     def _bits(self, statistic: Statistic) -> int:
-        bits = fine_bits(self.counts[0].weight)
-        return bits if statistic.wide else min(HISTOGRAM_BITS, bits)
+        weight = self.counts[0].weight
+        return fine_bits(weight) if statistic.wide else narrow_bits(weight)
 
     def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question that begins a tree, whose statistic is scaled by the shifts."""
