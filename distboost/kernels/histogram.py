@@ -89,17 +89,6 @@ def tile_end(features, offsets, first, max_bins):
 
 
 @kernel
-def largest_magnitude(statistics):
-    """Return the largest |statistics[i, c]|."""
-    # IN: statistics (n, channels) int32
-    largest = np.int64(0)
-    for i in range(statistics.shape[0]):
-        for c in range(statistics.shape[1]):
-            largest = max(largest, abs(np.int64(statistics[i, c])))
-    return largest
-
-
-@kernel
 def dense_histogram(bins, order, start, stop, statistics, features, offsets, slots, pool):
     """Add statistics[i, :] to pool[slots[m], offsets[d] + bins[i, d], :] for the rows i of node m and each feature d.
 

@@ -23,6 +23,8 @@ class BlockRows(Protocol):
         Class indices.
     weights : ndarray of shape (n,), float64
         The rows' own weights, at most 2^8; rows of weight 0 are not used.
+    heaviest : float
+        The largest of them.
     values : ndarray of shape (n, D), float64, or None
         Raw values, for algorithms that measure distances.
     present : ndarray of shape (m,), int32
@@ -50,6 +52,9 @@ class BlockRows(Protocol):
     changed: set[str]
 
     @property
+    def heaviest(self) -> float: ...
+
+    @property
     def scores(self) -> np.ndarray: ...
 
     @property
@@ -63,9 +68,6 @@ class BlockRows(Protocol):
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> np.ndarray:
         """Return a kept array to write to, zero if it is new; with `overwrite`, its content is arbitrary."""
-
-    def magnitude(self, name: str) -> int:
-        """Return the largest absolute value in a kept array of int32 numbers with two dimensions."""
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""

@@ -53,7 +53,9 @@ class Statistic(Protocol):
 
     def shift(self, shifts: Sequence[float]) -> float: ...
 
-    def histogram(self, block: BlockRows, spans: np.ndarray, target: Any, weight_factor: float) -> None: ...
+    def histogram(
+        self, block: BlockRows, spans: np.ndarray, target: Any, scale: Scale, weight_factor: float
+    ) -> None: ...
 
 
 class Gain(Protocol):

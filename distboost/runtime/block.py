@@ -13,7 +13,6 @@ from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.kernels import partition
 from distboost.kernels.digest import digest_of
-from distboost.kernels.histogram import largest_magnitude
 from distboost.rows.messages import Splits
 from distboost.runtime.streaming.scratch import Extent, Scratch
 
@@ -107,7 +106,6 @@ class Block:
         self.changed: set[str] = set()
         self.round = 0
         self._load = load
-        self._magnitudes: dict[str, int] = {}
         self._scores = (self.n_rows, n_scores), score_dtype
 
     def kept(self, name: str) -> np.ndarray:
@@ -133,14 +131,12 @@ class Block:
             kept.fill(0)
         self.buffers[name] = kept
         self.changed.add(name)
-        self._magnitudes.pop(name, None)
         return kept
 
-    def magnitude(self, name: str) -> int:
-        """Return the largest absolute value in a kept array of int32 numbers with two dimensions."""
-        if name not in self._magnitudes:
-            self._magnitudes[name] = largest_magnitude(self.kept(name))
-        return self._magnitudes[name]
+    @cached_property
+    def heaviest(self) -> float:
+        """The largest weight of a row."""
+        return float(self.weights.max(initial=0.0))
 
     @cached_property
     def digest(self) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from distboost.rows.messages import (
 )
 from distboost.rows.protocols import Statistic
 from distboost.rows.reduced import Reduced
-from distboost.rows.scales import ERROR_FACTOR
+from distboost.rows.scales import ERROR_FACTOR, Scale
 from distboost.runtime.block import Block, Key, located
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
@@ -72,6 +72,7 @@ class Shard:
         self.passes: Counter[str] = Counter()
         self.held = Holdings(layout, threads, allotment)
         self._statistic: Statistic | None = None
+        self._scale = Scale(0.0, 0)
         self._weight_factor = 0.0
         self._n_sets = len(sets)
         self.take((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
@@ -212,7 +213,7 @@ class Shard:
 
     def _begin(self, root: RootQuestion | None) -> None:
         if root is not None:
-            self._statistic, self._weight_factor = root.statistic, root.weight_factor
+            self._statistic, self._scale, self._weight_factor = root.statistic, root.scale, root.weight_factor
 
     def _prepare(self, root: RootQuestion | None, splits: Splits, key: Key, block: Block) -> np.ndarray:
         """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals of the statistic."""
@@ -240,7 +241,7 @@ class Shard:
         """Return the tally of the histograms of the nodes `build`."""
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
-        return Tally(self.threads, self._statistic, self._weight_factor, build, features, sums)
+        return Tally(self.threads, self._statistic, self._scale, self._weight_factor, build, features, sums)
 
     def _visit(
         self,

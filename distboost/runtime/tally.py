@@ -8,6 +8,7 @@ import numpy as np
 
 from distboost.kernels.histogram import TILE_BYTES, Target
 from distboost.rows.protocols import Statistic
+from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.threads import Threads
 
@@ -37,6 +38,8 @@ class Tally:
     ----------
     threads : Threads
     statistic : Statistic
+    scale : Scale
+        The scale of the statistic.
     weight_factor : float
     nodes : ndarray of shape (m,), int64
     features : ndarray of shape (f,), int64
@@ -53,12 +56,14 @@ class Tally:
         self,
         threads: Threads,
         statistic: Statistic,
+        scale: Scale,
         weight_factor: float,
         nodes: np.ndarray,
         features: np.ndarray,
         sums: Slots,
     ):
-        self._threads, self._statistic, self._weight_factor = threads, statistic, weight_factor
+        self._threads = threads
+        self._statistic, self._scale, self._weight_factor = statistic, scale, weight_factor
         self._nodes, self._features = nodes, features
         self.n_rows = 0
         groups = feature_groups(features, sums.offsets, sums.pool.shape[2], threads.n)
@@ -81,7 +86,7 @@ class Tally:
             target = Target(share.features, offsets, slots, pool, self._fresh)
             for block, own in zip(blocks, spans, strict=True):
                 part = _part_of(own, share.part, self._n_parts)
-                self._statistic.histogram(block, part, target, self._weight_factor)
+                self._statistic.histogram(block, part, target, self._scale, self._weight_factor)
                 target = target._replace(fresh=False)
 
         self._threads.map(add_share, self._shares)

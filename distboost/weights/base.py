@@ -148,7 +148,18 @@ class Statistic(ABC):
         """Return the shift of the vectors, from the weighting's shifts."""
         return shifts[0]
 
-    def histogram(self, block: BlockRows, spans: np.ndarray, target: Target, weight_factor: float) -> None:
+    def largest(self, block: BlockRows, scale: Scale, weight_factor: float) -> float:
+        """Return a bound on the magnitude of the numbers in the block's vectors.
+
+        A number is at most the scale's factor before it is weighted. It may be a sum of `n_sums` numbers that are rounded before
+        and after they are weighted.
+        """
+        n_sums = self.n_sums(block.n_classes)
+        return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
+
+    def histogram(
+        self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
+    ) -> None:
         """Sum the vectors by node, feature and bin.
 
         Parameters
@@ -158,12 +169,15 @@ class Statistic(ABC):
             Where the nodes' rows begin and end in ``block.order``.
         target : Target
             The features to sum, and the histograms of the nodes to which the vectors are added.
+        scale : Scale
+            The scale of the vectors.
         weight_factor : float
             Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
         """
         start, stop = np.ascontiguousarray(spans.T)
         rows = block.bins, block.order, start, stop, block.kept("statistics")
-        tile_rows = 0 if self.wide else min(LARGEST // max(block.magnitude("statistics"), 1), MOST_ROWS)
+        largest = self.largest(block, scale, weight_factor)
+        tile_rows = 0 if self.wide else min(int(LARGEST / largest), MOST_ROWS)
         if tile_rows < FEWEST_ROWS:
             dense_histogram(*rows, *target.cleared())
         else:

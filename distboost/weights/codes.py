@@ -132,7 +132,9 @@ class ColumnSides(Statistic):
         out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
 
-    def histogram(self, block: BlockRows, spans: np.ndarray, target: Target, weight_factor: float) -> None:
+    def histogram(
+        self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
+    ) -> None:
         start, stop = np.ascontiguousarray(spans.T)
         features, offsets, slots, pool = target.cleared()
         histogram.class_histogram(

@@ -70,7 +70,9 @@ class ClassWeights(Statistic):
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
 
-    def histogram(self, block: BlockRows, spans: np.ndarray, target: Target, weight_factor: float) -> None:
+    def histogram(
+        self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
+    ) -> None:
         start, stop = np.ascontiguousarray(spans.T)
         features, offsets, slots, pool = target.cleared()
         histogram.class_histogram(

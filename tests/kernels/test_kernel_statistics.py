@@ -7,7 +7,7 @@ import pytest
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
-from distboost.kernels.histogram import Target
+from distboost.kernels.histogram import Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
@@ -144,7 +144,8 @@ STATISTICS = {
 @pytest.mark.parametrize("statistic", STATISTICS.values(), ids=STATISTICS)
 def test_histogram(case, statistic, unit):
     block = case.block
-    statistic.prepare(block, block.order, case.scale(40 if statistic.wide else 22), unit)
+    scale = case.scale(40 if statistic.wide else 22)
+    statistic.prepare(block, block.order, scale, unit)
     offsets = np.array([0, 6, 12, 18])
     features, slots, nodes = np.array([0, 2]), np.array([4, 1, 2]), np.array([1, 2, 3])
     width = -(-(block.n_classes + 1 + (unit > 0)) // 8) * 8
@@ -154,7 +155,7 @@ def test_histogram(case, statistic, unit):
     else:
         values = statistic.buffer(block, unit)
     expected = naive_histogram(case, values, features, offsets, slots, nodes, pool)
-    statistic.histogram(block, block.spans[nodes], Target(features, offsets, slots, pool, False), unit)
+    statistic.histogram(block, block.spans[nodes], Target(features, offsets, slots, pool, False), scale, unit)
     np.testing.assert_array_equal(pool, expected)
 
 
@@ -172,6 +173,67 @@ def test_histogram_sums_do_not_overflow(dtype, high, low):
     )  # fmt: skip
     assert pool[0, 1, [0, 7]].tolist() == [n * high, n * low]
     assert not pool[0, 0].any()
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize("tile_rows", [1, 3, 100])
+def test_narrow_histogram(case, tile_rows, fresh):
+    """By way of tiles, and with `fresh` in place of what is there."""
+    block = case.block
+    statistics = np.random.default_rng(1).integers(-(2**18), 2**18, (block.n_rows, 16)).astype(np.int32)
+    offsets = np.array([0, 6, 12, 18])
+    features, slots, nodes = np.array([0, 2]), np.array([4, 1, 2]), np.array([1, 2, 3])
+    pool = np.random.default_rng(0).integers(-(2**40), 2**40, (5, 18, 16))
+    target = Target(features, offsets, slots, pool, fresh)
+    expected = pool.copy()
+    if fresh:
+        expected[np.ix_(slots, [*range(6), *range(12, 18)])] = 0
+    expected = naive_histogram(case, statistics, features, offsets, slots, nodes, expected)
+    start, stop = np.ascontiguousarray(block.spans[nodes].T)
+    tile = tile_for(target)
+    histogram.narrow_histogram(
+        block.bins,
+        block.order,
+        start,
+        stop,
+        statistics,
+        tile_rows,
+        features,
+        offsets,
+        fresh,
+        tile,
+        slots,
+        pool,
+    )
+    np.testing.assert_array_equal(pool, expected)
+    assert tile.shape == (12, 16)
+    assert tile.ctypes.data % 64 == 0
+    assert not tile.any()
+
+
+@pytest.mark.parametrize("weight", [0.9, 1.0, 7.0])
+@pytest.mark.parametrize("bits", [18, 22])
+def test_tiles_do_not_overflow(bits, weight):
+    """Rows as heavy as they may be, all in one bin, as many as fill several tiles."""
+    n, n_classes = 20_000, 5
+    ones = np.full(n, weight)
+    block = Block(
+        BinnedRows(0, np.zeros((n, 1), np.uint8), np.zeros(n, np.int32), ones),
+        n_classes,
+        n_classes,
+        "float64",
+    )
+    statistic = Residuals(MarginWeights(0.5))
+    scale = Scale(statistic.weighting.initial_shifts(n_classes)[0], bits)
+    statistic.prepare(block, block.present, scale, UNIT)
+    out = statistic.buffer(block, UNIT)
+    assert np.abs(out).max() <= statistic.largest(block, scale, UNIT)
+    pool = np.empty((1, 2, out.shape[1]), np.int64)
+    target = Target(np.array([0]), np.array([0, 2]), np.array([0]), pool, True)
+    block.start_tree(None)
+    statistic.histogram(block, block.spans[:1], target, scale, UNIT)
+    np.testing.assert_array_equal(pool[0, 0], out.sum(axis=0, dtype=np.int64))
+    assert pool[0, 0, 0] > 2**31
 
 
 def test_clear():
