@@ -63,9 +63,12 @@ def vote_entropy(committee: Committee, X: np.ndarray, G: np.ndarray) -> np.ndarr
     n, n_scores = G.shape
     votes = np.zeros((n, committee.algorithm.n_classes))
     rows = np.arange(n)
-    for t in range(len(committee.ensemble)):
+    ensemble = committee.ensemble
+    n_learners = len(ensemble) * ensemble.per_round
+    add = ensemble.adder(X, 0, n_learners)
+    for begin in range(0, n_learners, ensemble.per_round):
         member = np.zeros((n, n_scores))
-        committee.add_scores(X, member, t, t + 1)
+        add(begin, begin + ensemble.per_round, member)
         f = committee.algorithm.decoded(member)
         is_largest = f >= (f.max(axis=1) - ROUNDING * np.abs(f).max(axis=1))[:, None]
         votes[rows, is_largest.argmax(axis=1)] += ~is_largest.all(axis=1)

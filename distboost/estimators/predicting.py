@@ -12,7 +12,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.data.sources import is_lazy
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, opened_rows
-from distboost.model.ensemble import Ensemble
+from distboost.model.ensemble import Ensemble, slices
 from distboost.prediction import lazy
 from distboost.threads import Threads
 
@@ -30,29 +30,40 @@ class Predictor(NamedTuple):
 
     algorithm: Algorithm
     ensemble: Ensemble
-    of_scores: Callable[[np.ndarray], np.ndarray]
+    answer: Answer
 
-    def answer(self, X: np.ndarray, threads: Threads) -> np.ndarray:
-        """Return the answer for raw rows X (n, n_features), float64."""
-        return self.of_scores(self.algorithm.decoded(self.ensemble.scores(X, threads)))
+    def __call__(self, X: np.ndarray, threads: Threads) -> np.ndarray:
+        """Return the answer for raw rows X (n, n_features). Only the scores of a few rows are in memory at a time."""
+        self.ensemble.check(X)
+        out = np.empty((len(X), *self.answer.shape), self.answer.dtype)
+        n_learners = len(self.ensemble) * self.ensemble.per_round
+
+        def write(rows: slice) -> None:
+            x = X[rows]
+            G = np.zeros((len(x), self.ensemble.n_scores))
+            self.ensemble.adder(x, 0, n_learners)(0, n_learners, G)
+            out[rows] = self.answer.of_scores(self.algorithm.decoded(G))
+
+        threads.map(write, slices(len(X)))
+        return out
 
 
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
     """Return the answer for the rows of X, as a lazy array if X is lazy. Warnings name the caller's caller."""
     learned = estimator.learned_
-    predictor = Predictor(algorithm_of(estimator, len(learned.classes)), learned.ensemble, answer.of_scores)
+    predictor = Predictor(algorithm_of(estimator, len(learned.classes)), learned.ensemble, answer)
     if is_lazy(X):
         X = opened_rows(estimator, X, 5)
         n_features = estimator.n_features_in_
         return lazy.map_rows(X, predict_chunk, n_features, predictor, answer.shape, answer.dtype)
     with Threads(n_threads(estimator)) as threads:
-        return predictor.answer(checked_rows(estimator, X), threads)
+        return predictor(checked_rows(estimator, X), threads)
 
 
 def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:
     """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time."""
     assert_all_finite(X, allow_nan=True, input_name="X")
-    return predictor.answer(X, Threads(1))
+    return predictor(X, Threads(1))
 
 
 def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
@@ -60,7 +71,6 @@ def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
     learned = estimator.learned_
     X = checked_rows(estimator, lazy.loaded(opened_rows(estimator, X, 4)) if is_lazy(X) else X)
     algorithm = algorithm_of(estimator, len(learned.classes))
-    G = np.zeros((len(X), learned.ensemble.n_scores))
     with Threads(n_threads(estimator)) as threads:
-        for t in range(len(learned.ensemble)):
-            yield algorithm.decoded(learned.ensemble.scores(X, threads, t, G, t + 1).copy())
+        for G in learned.ensemble.staged(X, threads):
+            yield algorithm.decoded(G.copy())

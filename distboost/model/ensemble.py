@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -59,10 +59,11 @@ class Ensemble(ABC):
         """Concatenate the arrays of all learners."""
 
     @abstractmethod
-    def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
-        """Return a thread-safe function add(X, first, last, F).
+    def adder(self, X: np.ndarray, first: int, last: int) -> Callable[[int, int, np.ndarray], None]:
+        """Return a function add(begin, end, F), for several calls with the same rows.
 
-        It adds learners first .. last - 1 to the scores F, (n, n_scores) float64, of the rows X, (n, n_features).
+        It adds the learners begin .. end - 1, which are among first .. last - 1, to the scores F, (n, n_scores) float64, of the
+        rows X, (n, n_features) of any numbers.
         """
 
     # Common to all kinds.
@@ -110,7 +111,8 @@ class Ensemble(ABC):
 
         Parameters
         ----------
-        X : ndarray of shape (n, n_features), float32 or float64
+        X : ndarray of shape (n, n_features)
+            Numbers of any type. Kernels read float32 and float64; others are converted to float64, a few rows at a time.
         threads : Threads
             The threads that divide the rows among them.
         first, last : int
@@ -122,23 +124,38 @@ class Ensemble(ABC):
         -------
         F : ndarray of shape (n, n_scores), float64
         """
+        self.check(X)
+        F = np.zeros((len(X), self.n_scores)) if scores is None else scores
+        begin, end = first * self.per_round, (len(self) if last is None else last) * self.per_round
+
+        def add(rows: slice) -> None:
+            self.adder(X[rows], begin, end)(begin, end, F[rows])
+
+        threads.map(add, slices(len(X)))
+        return F
+
+    def staged(self, X: np.ndarray, threads: Threads) -> Iterator[np.ndarray]:
+        """Yield the scores of the rows X after each round: one array, which changes from round to round."""
+        self.check(X)
+        F = np.zeros((len(X), self.n_scores))
+        parts = slices(len(X))
+        adders = threads.map(lambda rows: self.adder(X[rows], 0, len(self._learners)), parts)
+        for round in range(len(self)):
+            begin, end = round * self.per_round, (round + 1) * self.per_round
+
+            def add(part: tuple[slice, Any], begin: int = begin, end: int = end) -> None:
+                rows, add_learners = part
+                add_learners(begin, end, F[rows])
+
+            threads.map(add, zip(parts, adders, strict=True))
+            yield F
+
+    def check(self, X: np.ndarray) -> None:
+        """Raise DataError if the rows X (n, n_features) have another number of features."""
         if X.shape[1] != self.n_features:
             raise DataError(
                 f"X has {X.shape[1]} features, but the model is expecting {self.n_features} features as input."
             )
-        add_learners = self._adder()
-        F = np.zeros((len(X), self.n_scores)) if scores is None else scores
-        begin, end = first * self.per_round, (len(self) if last is None else last) * self.per_round
-
-        X = X[:]
-        X.flags.writeable = False  # kernels are compiled for read-only arrays alone
-
-        def add(start: int) -> None:
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            add_learners(X[rows], begin, end, F[rows])
-
-        threads.map(add, range(0, len(X), _ROWS_AT_ONCE))
-        return F
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of all learners, concatenated, as files store them."""
@@ -148,3 +165,15 @@ class Ensemble(ABC):
 
     def _set(self, learners: list[tuple[Any, np.ndarray]]) -> None:
         self._learners, self._arrays = learners, None
+
+
+def slices(n_rows: int) -> list[slice]:
+    """Divide rows into those that one thread predicts at a time."""
+    return [slice(start, start + _ROWS_AT_ONCE) for start in range(0, n_rows, _ROWS_AT_ONCE)]
+
+
+def kernel_rows(X: np.ndarray) -> np.ndarray:
+    """Return rows of numbers as kernels are compiled for: a read-only C-contiguous array of float32 or float64."""
+    X = np.ascontiguousarray(X, X.dtype if X.dtype in (np.float32, np.float64) else np.float64)[:]
+    X.flags.writeable = False
+    return X

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from distboost.kernels import similarity
 from distboost.kernels.similarity import CONSTANT, ONE_POINT, TWO_POINT, SimilarityArrays
 from distboost.model.damage import Requirement
-from distboost.model.ensemble import Ensemble
+from distboost.model.ensemble import Ensemble, kernel_rows
 from distboost.rows.messages import Step
 from distboost.similarity.search import Similarity
 
@@ -37,13 +37,11 @@ class SimilarityEnsemble(Ensemble):
         """Return the steps of these rounds, which add to the scores."""
         return [found.step(values) for found, values in (self._learners[number] for number in rounds)]
 
-    def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
-        a, arrays = self.arrays(), self._kernel_arrays
-
-        def add(X: np.ndarray, first: int, last: int, F: np.ndarray) -> None:
-            similarity.add_similarities(X, *arrays, a["sign"], a["values"], first, last, F)
-
-        return add
+    def adder(self, X: np.ndarray, first: int, last: int) -> Callable[[int, int, np.ndarray], None]:
+        """Return a function that adds learners to the scores of rows."""
+        a = self.arrays()
+        fixed = kernel_rows(X), *self._kernel_arrays, a["sign"], a["values"]
+        return partial(similarity.add_similarities, *fixed)
 
     def _set(self, learners: list[tuple[Similarity, np.ndarray]]) -> None:
         super()._set(learners)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from distboost.errors import ModelFormatError
 from distboost.kernels import predict
+from distboost.model.compact import CompactTrees
 from distboost.model.damage import Requirement
-from distboost.model.ensemble import Ensemble
+from distboost.model.ensemble import Ensemble, kernel_rows
 from distboost.rows.messages import Step
 from distboost.trees.grower import Tree
 from distboost.trees.tree import BinnedTree, TreeStep
@@ -63,16 +66,26 @@ class TreeEnsemble(Ensemble):
             for nodes, values in (self._learners[number] for number in numbers)
         ]
 
-    def _adder(self) -> Callable[[np.ndarray, int, int, np.ndarray], None]:
-        a = self.arrays()
+    def adder(self, X: np.ndarray, first: int, last: int) -> Callable[[int, int, np.ndarray], None]:
+        """Return a function that adds learners to the scores of rows. It compares ranks, which are computed here, once."""
+        trees, X = self._compact, kernel_rows(X)
+        if trees is None:
+            a = self.arrays()
+            nodes = (a[name] for name in ("feature", "threshold", "missing_left", "left", "right"))
+            return partial(predict.add_trees, X, *nodes, a["roots"], a["values"], a["value_offsets"])
+        return partial(trees.add, trees.ranked(X, first, last))
 
-        def add(X: np.ndarray, first: int, last: int, F: np.ndarray) -> None:
-            predict.add_trees(
-                X, a["feature"], a["threshold"], a["missing_left"], a["left"], a["right"], a["roots"],
-                a["values"], a["value_offsets"], first, last, F,
-            )  # fmt: skip
+    @cached_property
+    def _compact(self) -> CompactTrees | None:
+        return CompactTrees.of(self.arrays())
 
-        return add
+    def _set(self, learners: list[tuple[Any, np.ndarray]]) -> None:
+        super()._set(learners)
+        self.__dict__.pop("_compact", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each process lays the trees out by itself: the layout would double what is sent.
+        return {name: value for name, value in self.__dict__.items() if name != "_compact"}
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the features that trees split on, and the total gain of the splits on each.

@@ -1,0 +1,110 @@
+"""Vector arithmetic for prediction: on neighbouring rows, and on neighbouring scores of one row.
+
+Numba does not vectorise these short loops. So the intrinsics emit vector operations explicitly. LLVM translates them to the
+instructions that the processor has. The results are the same on all processors.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+ROW_LANES = 64  # rows that take a decision of a tree together
+SCORE_LANES = 8
+
+COLUMN, BOUND, LEFT, RIGHT = range(4)  # the numbers of a node's record
+
+
+def _at(context, builder, typ, array, row, column):
+    """Return the address of array[row, column]. The array must be C-contiguous."""
+    view = cgutils.create_struct_proxy(typ)(context, builder, array)
+    width = cgutils.unpack_tuple(builder, view.shape)[1]
+    return builder.gep(view.data, [builder.add(builder.mul(row, width), column)])
+
+
+def _spread(builder, number, vector):
+    """Return a vector of equal numbers."""
+    nothing, number_type = ir.Constant(vector, ir.Undefined), ir.IntType(32)
+    first = builder.insert_element(nothing, number, ir.Constant(number_type, 0))
+    zeros = ir.Constant(ir.VectorType(number_type, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, nothing, zeros)
+
+
+def _choose_rows(typingctx, chosen, to, ranks, first, nodes, node):
+    """Set chosen[to] to chosen[RIGHT] where the ranks of the node's column are above its bound, and to chosen[LEFT] elsewhere.
+
+    The node is nodes[node]: (COLUMN, BOUND, LEFT, RIGHT); its ranks are ranks[first + COLUMN]. If the lowest bit of BOUND is set,
+    1 is added to ranks, and the largest becomes 0. The bound itself is BOUND >> 1.
+
+    nodes (m, 4) is uint32; chosen (c, ROW_LANES) and ranks (r, ROW_LANES) are of the same unsigned type. All are C-contiguous.
+    """
+    index = types.uintp
+    signature = types.void(chosen, index, ranks, index, nodes, index)
+
+    def codegen(context, builder, signature, args):
+        chosen_value, to_value, ranks_value, first_value, nodes_value, node_value = args
+        n_bytes = signature.args[2].dtype.bitwidth // 8
+        lane = ir.IntType(8 * n_bytes)
+        vector = ir.VectorType(lane, ROW_LANES)
+        zero = ir.Constant(first_value.type, 0)
+
+        def number(name):
+            place = ir.Constant(first_value.type, name)
+            return builder.load(_at(context, builder, signature.args[4], nodes_value, node_value, place))
+
+        def lanes(position, array, row):
+            address = _at(context, builder, signature.args[position], array, row, zero)
+            return builder.bitcast(address, vector.as_pointer())
+
+        def read(position, array, row):
+            return builder.load(lanes(position, array, row), align=n_bytes)
+
+        column, bound, left, right = (number(name) for name in (COLUMN, BOUND, LEFT, RIGHT))
+        rank = read(2, ranks_value, builder.add(first_value, builder.zext(column, first_value.type)))
+        shift = builder.and_(builder.trunc(bound, lane), ir.Constant(lane, 1))
+        limit = builder.trunc(builder.lshr(bound, ir.Constant(bound.type, 1)), lane)
+        shifted = builder.add(rank, _spread(builder, shift, vector))
+        is_right = builder.icmp_unsigned(">", shifted, _spread(builder, limit, vector))
+        sides = [read(0, chosen_value, builder.zext(side, first_value.type)) for side in (right, left)]
+        builder.store(builder.select(is_right, *sides), lanes(0, chosen_value, to_value), align=n_bytes)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+choose_rows: Any = intrinsic(_choose_rows)
+
+
+def _add_scores(typingctx, scores, row, column, values, leaf, lane, n_trees):
+    """Add values[leaf[t, lane], lanes] to scores[row, lanes] for t = 0 .. n_trees - 1: lanes = column:column + SCORE_LANES.
+
+    scores (n, width) and values (leaves, width) are float64, leaf (trees, rows) is uint32. All are C-contiguous.
+    """
+    index = types.uintp
+    signature = types.void(scores, index, index, values, leaf, index, index)
+
+    def codegen(context, builder, signature, args):
+        scores_value, row_value, column_value, values_value, leaf_value, lane_value, n_value = args
+        lanes = ir.VectorType(ir.DoubleType(), SCORE_LANES).as_pointer()
+
+        def vector(position, array, row):
+            address = _at(context, builder, signature.args[position], array, row, column_value)
+            return builder.bitcast(address, lanes)
+
+        target = vector(0, scores_value, row_value)
+        total = cgutils.alloca_once_value(builder, builder.load(target, align=8))
+        with cgutils.for_range(builder, n_value) as loop:
+            number = builder.load(
+                _at(context, builder, signature.args[4], leaf_value, loop.index, lane_value)
+            )
+            source = vector(3, values_value, builder.zext(number, row_value.type))
+            builder.store(builder.fadd(builder.load(total), builder.load(source, align=8)), total)
+        builder.store(builder.load(total), target, align=8)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+add_scores: Any = intrinsic(_add_scores)
