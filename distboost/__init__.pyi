@@ -47,12 +47,17 @@ class AdaBoostMMClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -128,6 +133,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -159,6 +165,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -203,12 +210,17 @@ class CDMCBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -277,6 +289,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -304,6 +317,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -343,12 +357,17 @@ class GAMBLEClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -417,6 +436,7 @@ class GAMBLEClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -444,6 +464,7 @@ class GAMBLEClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -484,12 +505,17 @@ class GDMCBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -558,6 +584,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -586,6 +613,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -640,12 +668,17 @@ class REBELClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -717,6 +750,7 @@ class REBELClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -747,6 +781,7 @@ class REBELClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -793,12 +828,17 @@ class StagewiseBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -870,6 +910,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -899,6 +940,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,

@@ -32,12 +32,17 @@ class AdaBoostECCClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -106,6 +111,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -134,6 +140,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -173,12 +180,17 @@ class AdaBoostM1Classifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -247,6 +259,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -274,6 +287,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -316,12 +330,17 @@ class AdaBoostMHClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -390,6 +409,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -418,6 +438,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -458,12 +479,17 @@ class AdaBoostMOClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -532,6 +558,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -559,6 +586,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -597,12 +625,17 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -671,6 +704,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -698,6 +732,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -735,12 +770,17 @@ class GradBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -809,6 +849,7 @@ class GradBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -835,6 +876,7 @@ class GradBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -873,12 +915,17 @@ class MultiBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -949,6 +996,7 @@ class MultiBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -976,6 +1024,7 @@ class MultiBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -1015,12 +1064,17 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -1089,6 +1143,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -1116,6 +1171,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
@@ -1154,12 +1210,17 @@ class SAMMEClassifier(BoostingClassifier):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -1228,6 +1289,7 @@ class SAMMEClassifier(BoostingClassifier):
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
+    sampling: Literal['uniform', 'weight']
     max_features: float | int
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
@@ -1255,6 +1317,7 @@ class SAMMEClassifier(BoostingClassifier):
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
+        sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,

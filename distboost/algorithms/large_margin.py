@@ -78,7 +78,7 @@ class LargeMargin(Algorithm):
 
     def steepest_stump(self, rows: Rows, grow: TreeGrower) -> SignedTree:
         """Eq. 10: the stump of steepest descent, over all classes r. It has one leaf if no split lowers the loss."""
-        tree = grow(self.statistic(rows.round), self.gain, max_depth=1)
+        tree = grow(self.statistic(rows.round), self.gain, max_depth=1, sums=False)
         if tree.n_leaves == 1:
             return SignedTree(tree, np.ones(1), np.zeros((2, self.n_classes, self.n_classes)))
         return SignedTree(tree, *side_table(rows, tree, self.weighting, _rising))

@@ -130,7 +130,7 @@ class CDMCBoost(MCBoost):
         Y_j = statistic.code
         stumps = self.max_depth == 1
         # Eq. 25: g*, the tree of steepest descent along coordinate j.
-        tree = grow(statistic, self.gain)
+        tree = grow(statistic, self.gain, sums=False)
         g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ Y_j, stumps))
         # Eq. 26: α*, the step that minimises the risk along g*. The exponents depend only on (g, class, k): the table T suffices.
         α = exact_step(T, np.array([-Y_j, Y_j]), self.s, LARGEST_RATIO)
@@ -173,7 +173,7 @@ class GDMCBoost(MCBoost):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # Eq. 32: f*, the tree of steepest descent.
-        tree = grow(self.statistic(rows.round), self.gain)
+        tree = grow(self.statistic(rows.round), self.gain, sums=False)
         if self.leaf == "codeword":
             return self._codeword_round(rows, tree)
         return self._direction_round(rows, tree)

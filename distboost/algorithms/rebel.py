@@ -30,6 +30,7 @@ from distboost.algorithms.base import (
     size,
 )
 from distboost.algorithms.constraints import StrOptions
+from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels import similarity as kernels
 from distboost.rows.interface import Rows
@@ -84,6 +85,7 @@ class REBEL(Algorithm):
     similarity: str = parameter("two-point", StrOptions({"two-point", "one-point"}))
     output: str = parameter("real", StrOptions({"real", "sign"}))
     max_candidates: int | None = size(None)
+    sampling: str = parameter("uniform", StrOptions({"uniform", "weight"}))
 
     name: ClassVar[str] = "rebel"
     notes: ClassVar[tuple[str, ...]] = ("passes",)
@@ -91,6 +93,14 @@ class REBEL(Algorithm):
 
     def __post_init__(self) -> None:
         self.weighting = OneAgainstAll(self.n_classes)
+
+    def check(self) -> None:
+        """Raise DataError if similarities are to be found on rows that are drawn by weight."""
+        if self.needs_values and self.sampling == "weight":
+            raise DataError(
+                "sampling is 'weight', but weak_learner='similarity' measures the loss of the drawn rows, which must be equally "
+                "likely. Set sampling='uniform', or weak_learner='tree'."
+            )
 
     @property
     def needs_values(self) -> bool:

@@ -109,7 +109,7 @@ class StagewiseBoost(LargeMargin):
 
     def _deeper(self, rows: Rows, grow: TreeGrower, r: int) -> SignedTree:
         """A tree for the slope of class r alone."""
-        tree = grow(self._of_class(r), gains.DIRECTION)
+        tree = grow(self._of_class(r), gains.DIRECTION, sums=False)
         return SignedTree(tree, *side_table(rows, tree, self.weighting, lambda S: signs(S[:, r])))
 
     def _of_class(self, r: int) -> ProjectedResiduals:

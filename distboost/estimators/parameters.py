@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from distboost.algorithms.base import LEARNING_RATE, Algorithm, parameter
 from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
+from distboost.errors import DataError
 from distboost.model.files import as_json
 from distboost.training.loop import Callback
 from distboost.trees.grower import GrowthLimits
@@ -34,6 +35,9 @@ RUN_PARAMETERS = frozenset(
     }
 )
 
+# Parameters that files store only if they differ from these values: files of earlier versions do not have them.
+LEFT_OUT = {"sampling": "uniform"}
+
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _FRACTION = Interval(Real, 0, 1, closed="right")
 
@@ -52,12 +56,17 @@ class CommonParameters(BaseEstimator):
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
     min_samples_leaf : int, default=1
-        The fewest rows (of weight above 0) on either side of a split.
+        The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
-        The least fraction of the total sample weight on either side of a split.
+        The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
+    sampling : {"uniform", "weight"}, default="uniform"
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
+        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
+        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
+        a small `subsample`, which must be below 1. See [sampling](sampling.md).
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -102,6 +111,7 @@ class CommonParameters(BaseEstimator):
     min_samples_leaf: int = parameter(1, _POSITIVE)
     min_weight_fraction_leaf: float = parameter(0.0, Interval(Real, 0, 0.5, closed="both"))
     subsample: float = parameter(1.0, _FRACTION)
+    sampling: str = parameter("uniform", StrOptions({"uniform", "weight"}))
     max_features: float | int = parameter(1.0, Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE)
     class_weight: dict[Any, float] | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
     early_stopping_rounds: int | None = parameter(None, _POSITIVE, None)
@@ -139,6 +149,11 @@ class CommonParameters(BaseEstimator):
             If a parameter has an invalid value. The message names the valid ones.
         """
         self._validate_params()
+        if self.sampling == "weight" and self.subsample == 1:
+            raise DataError(
+                "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Give the fraction of rows "
+                "to draw, such as subsample=0.2, or leave out sampling."
+            )
         return self
 
 
@@ -158,6 +173,7 @@ def growth_limits(estimator: CommonParameters) -> GrowthLimits:
         min_samples_leaf=estimator.min_samples_leaf,
         min_weight_fraction_leaf=estimator.min_weight_fraction_leaf,
         subsample=estimator.subsample,
+        sampling=estimator.sampling,
         max_features=estimator.max_features,
         seed=seed_of(estimator),
     )
@@ -181,5 +197,9 @@ def n_threads(estimator: CommonParameters) -> int | None:
 def deciding_parameters(estimator: CommonParameters) -> dict[str, Any]:
     """Return the parameters that affect the model, as JSON values."""
     given: Mapping[str, Any] = estimator.get_params(deep=False)
-    kept = {name: as_json(name, value) for name, value in given.items() if name not in RUN_PARAMETERS}
+    kept = {
+        name: as_json(name, value)
+        for name, value in given.items()
+        if name not in RUN_PARAMETERS and not (name in LEFT_OUT and value == LEFT_OUT[name])
+    }
     return {**kept, "random_state": seed_of(estimator)}

@@ -114,6 +114,16 @@ class Rows(ABC):
         """Return the sums of a reduction over the rows of each leaf, (n_leaves, ..) float64, in units of e^shift."""
 
     @abstractmethod
+    def leaf_sums(self, root: Root, leaves: np.ndarray) -> np.ndarray:
+        """Return the sums of the root's statistic over all rows of each leaf, and set `totals` to its totals over all rows.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_leaves, n), int64
+            In units of `histogram_scale`, followed by the number of rows and, with a weight factor, their weight.
+        """
+
+    @abstractmethod
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
         """Return the reduction's sums, maxima and best row."""
 

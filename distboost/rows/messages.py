@@ -42,10 +42,23 @@ class Splits(NamedTuple):
 
 @dataclass(frozen=True)
 class Subsample:
-    """The rows whose random number under `key` is below `fraction`."""
+    """The rows whose random number under `key` is below `fraction`; or as many, drawn by the weight of their statistic."""
 
     key: np.uint64
     fraction: float
+    by_weight: bool = False
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The rows whose random number under `key`, times `threshold`, is below the magnitude of their statistic.
+
+    Their statistic is divided by the probability of this, min(1, magnitude / threshold), and multiplied by `unit`.
+    """
+
+    key: np.uint64
+    threshold: int
+    unit: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class RootQuestion:
 
     statistic: Statistic | None
     scale: Scale
-    subsample: Subsample | None
+    subsample: Subsample | Draw | None
     weight_factor: float  # of the rows' own weights, if they are summed too: else 0
 
 

@@ -51,6 +51,14 @@ class Statistic(Protocol):
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None: ...
 
+    def magnitudes(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
+    ) -> None: ...
+
+    def divide(
+        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
+    ) -> None: ...
+
     def shift(self, shifts: Sequence[float]) -> float: ...
 
     def histogram(

@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
-from distboost.kernels import partition
+from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
 from distboost.rows.messages import Splits
 from distboost.runtime.streaming.scratch import Extent, Scratch
@@ -51,6 +51,30 @@ def _state(name: str, doc: str) -> Any:
     return property(get, put, doc=doc)
 
 
+class Grown(NamedTuple):
+    """The splits of a growing tree, for rows that its histograms leave out."""
+
+    splits: tuple[Splits, ...] = ()
+    missing_bin: np.ndarray = np.zeros(0, np.int64)
+
+    def followed_by(self, splits: Splits, missing_bin: np.ndarray) -> Grown:
+        """Return the tree with more splits."""
+        return Grown((*self.splits, splits), missing_bin)
+
+    @property
+    def n_nodes(self) -> int:
+        """One more than the largest number of a node."""
+        return 1 + max((int(max(s.left.max(), s.right.max())) for s in self.splits), default=0)
+
+    def tree(self) -> tuple[np.ndarray, ...]:
+        """Return the arguments of `partition.leaf_of_binned` whose leaves are the numbers of the nodes."""
+        node, feature, bin, missing_left, left, right = map(np.concatenate, zip(*self.splits, strict=True))
+        child = ~np.arange(self.n_nodes, dtype=np.int32)
+        child[node] = np.arange(len(node))
+        feature, bin = feature.astype(np.int32), bin.astype(np.int32)
+        return self.missing_bin, feature, bin, missing_left, child[left], child[right]
+
+
 class Block:
     """Binned rows with their scores F and, while a tree grows, their nodes.
 
@@ -76,6 +100,8 @@ class Block:
         The names of buffers that have been written to.
     round : int
         The last round whose steps were added to the scores.
+    grown : Grown or None
+        A tree whose histograms sum fewer rows than its leaves have. None: the leaves have the rows in `order`.
     """
 
     scores = _state("scores", "The scores, (n, n_scores).")
@@ -102,6 +128,8 @@ class Block:
         else:
             self.present = np.flatnonzero(self.weights > 0).astype(np.int32)
         self.spans = np.zeros((1, 2), np.int32)
+        self.grown: Grown | None = None
+        self._leaves: tuple[np.ndarray, np.ndarray] | None = None  # order and spans of all rows
         self.buffers: dict[str, np.ndarray] = {}
         self.changed: set[str] = set()
         self.round = 0
@@ -148,13 +176,24 @@ class Block:
         rows, rest = self.present, np.empty(0, np.int32)
         if drawn is not None:
             rows, rest = rows[drawn[rows]], rows[~drawn[rows]]
+        self._begin(rows, rest)
+
+    def start_sampled_tree(self, rows: np.ndarray) -> None:
+        """Put all rows of positive weight into node 0, but let the histograms sum only `rows`, (n_rows_of_tree,) int32."""
+        self._begin(rows, np.empty(0, np.int32))
+        self.grown = Grown()
+
+    def _begin(self, rows: np.ndarray, rest: np.ndarray) -> None:
         self.buffer("order", (len(rows),), np.int32, overwrite=True)[:] = rows
         self.rest = rest
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
+        self.grown = self._leaves = None
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
         """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
+        if self.grown is not None:
+            self.grown, self._leaves = self.grown.followed_by(splits, missing_bin), None
         n = int(max(splits.left.max(), splits.right.max())) + 1
         if len(self.spans) < n:
             grown = np.zeros((2 * n, 2), np.int32)
@@ -168,7 +207,24 @@ class Block:
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
-        return self.scores, self.labels, self.weights, self.order, self.spans, leaves
+        order, spans = (self.order, self.spans) if self.grown is None else self._all_leaves(self.grown)
+        return self.scores, self.labels, self.weights, order, spans, leaves
+
+    @property
+    def n_in_leaves(self) -> int:
+        """The number of rows that a reduction visits."""
+        return len(self.order if self.grown is None else self.present)
+
+    def _all_leaves(self, grown: Grown) -> tuple[np.ndarray, np.ndarray]:
+        """Return `order` and `spans` of all rows of positive weight: each descends the tree."""
+        if self._leaves is None:
+            nodes = np.zeros(len(self.present), np.int32)
+            if grown.splits:
+                partition.leaf_of_binned(self.bins, *grown.tree(), self.present, nodes)
+            order, spans = np.empty(len(nodes), np.int32), np.empty((grown.n_nodes, 2), np.int32)
+            sampling.sort_by_node(self.present, nodes, order, spans)
+            self._leaves = order, spans
+        return self._leaves
 
 
 @lru_cache(maxsize=4)
@@ -188,12 +244,13 @@ class StreamedBlock:
         self._read, self._make, self._scratch = read, make, scratch
         self._extents: dict[str, Extent] = {}
         self.spans = np.zeros((1, 2), np.int32)
+        self.grown: Grown | None = None
         self.round = 0
 
     def open(self) -> Block:
         """Read the block into memory."""
         block = self._make(self._read(), load=self._load)
-        block.spans, block.round = self.spans, self.round
+        block.spans, block.grown, block.round = self.spans, self.grown, self.round
         return block
 
     def put_back(self, block: Block) -> None:
@@ -201,7 +258,7 @@ class StreamedBlock:
         for name in block.changed:
             self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
         block.changed.clear()
-        self.spans, self.round = block.spans, block.round
+        self.spans, self.grown, self.round = block.spans, block.grown, block.round
 
     def _load(self, name: str) -> np.ndarray | None:
         extent = self._extents.get(name)

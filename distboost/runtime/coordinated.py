@@ -11,12 +11,14 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
+    Draw,
     Expanded,
     Expansion,
     GivenScores,
@@ -33,12 +35,14 @@ from distboost.rows.messages import (
 )
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
+from distboost.rows.sampling import SampleBits, sample_bits, threshold
 from distboost.rows.scales import Scale, bits_to_lose, fine_bits, narrow_bits
 from distboost.runtime.layout import Layout
 from distboost.runtime.windows import Windows
 from distboost.threads import Threads
+from distboost.weights.sampled import LeafSums, Magnitudes, Sampled
 
-NO_FEATURES = np.zeros(0, np.int64)
+NO_FEATURES = NO_NODES = np.zeros(0, np.int64)
 NOT_EXPANDED = Expanded(None, None)
 
 
@@ -79,6 +83,10 @@ class CoordinatedRows(Rows):
         """
 
     @abstractmethod
+    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
+        """Begin a tree without summing a histogram; return the totals of its statistic, (n_totals,) int64."""
+
+    @abstractmethod
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         """Find the best split of a node that has a histogram."""
 
@@ -113,8 +121,12 @@ class CoordinatedRows(Rows):
 
     def init_root(self, root: Root) -> Expanded:
         came_with_update, self._next_root = self._next_root, None
-        if not (root.same(came_with_update) and self.keeps_precision(root.statistic)):
-            self.start_tree(root)
+        announced = root.same(came_with_update) and self.keeps_precision(root.statistic)
+        if _is_by_weight(root) or not announced:
+            if _is_by_weight(root):
+                self._start_sampled_tree(root, announced)
+            else:
+                self.start_tree(root)
             if self._windows is None:
                 self._root_expanded = self._ask_histograms(Expansion(root, search=root.search))
             else:
@@ -123,6 +135,25 @@ class CoordinatedRows(Rows):
             self.calls["histogram"] += 1
             self.roots_asked += 1
         return self._root_expanded
+
+    def _start_sampled_tree(self, root: Root, announced: bool) -> None:
+        """Begin a tree on rows that are drawn by weight, from their magnitudes, which may have come with the last update."""
+        assert root.statistic is not None
+        assert root.subsample is not None
+        shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
+        if not announced:
+            question = HistogramQuestion(
+                self._magnitudes_question(root, shifts), Splits.empty(), NO_NODES, NO_FEATURES
+            )
+            self.totals = self._begin_tree(question)
+            self.calls["magnitudes"] += 1
+            self.roots_asked += 1
+        found = threshold(self.totals.reshape(-1, 2), root.subsample.fraction * self.counts[0].n_rows)
+        bits, question = self._sample_bits(root), self._root_question(root, shifts)
+        draw = Draw(root.subsample.key, min(found, bits.largest), bits.unit)
+        scale = replace(question.scale, bits=bits.prepared)
+        self._root = replace(question, statistic=Sampled(root.statistic, draw), subsample=draw, scale=scale)
+        self.histogram_scale = replace(scale, bits=bits.summed)
 
     def best_splits(self, siblings: Sequence[Siblings], search: bool = True) -> BestSplits | None:
         self.calls["histogram"] += 1  # one question, into however many it is divided
@@ -167,6 +198,18 @@ class CoordinatedRows(Rows):
         self._queue = Splits.empty()
         return RootQuestion(root.statistic, scale, root.subsample, root.weight_factor)
 
+    def _magnitudes_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
+        """Return the question for the magnitudes from which the root's rows are drawn."""
+        assert root.statistic is not None
+        scale = Scale(root.statistic.shift(shifts.tolist()), self._sample_bits(root).prepared)
+        return RootQuestion(Magnitudes(root.statistic), scale, None, root.weight_factor)
+
+    def _sample_bits(self, root: Root) -> SampleBits:
+        assert root.statistic is not None
+        assert root.subsample is not None
+        wide = root.statistic.wide
+        return sample_bits(self._bits(root.statistic), wide, self.counts[0], root.subsample.fraction)
+
     def split(self, splits: Splits) -> None:
         """Queue the splits: they travel with the next question and cost no round trip."""
         self._queue = Splits(*(np.concatenate(pair) for pair in zip(self._queue, splits, strict=True)))
@@ -196,6 +239,16 @@ class CoordinatedRows(Rows):
     def sums(self, reduction: Reduction, leaves: np.ndarray) -> np.ndarray:
         """Return the sums of a reduction over the rows of each leaf, (n_leaves, ..) float64, in units of e^shift."""
         return self.reduce(reduction, leaves)[0]
+
+    def leaf_sums(self, root: Root, leaves: np.ndarray) -> np.ndarray:
+        assert root.statistic is not None
+        self.calls["sums"] += 1
+        reduction = LeafSums(root.statistic, root.weight_factor)
+        scale = self.histogram_scale
+        question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
+        sums = self._sums(question).sums
+        self.totals = sums[-1, : root.statistic.n_totals]
+        return sums[:-1]
 
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
         """Return the sums, the maxima and the best row of a reduction."""
@@ -230,10 +283,12 @@ class CoordinatedRows(Rows):
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
         splits, self._bound = self._take_queue(), shifts[0]
         root, expansion = None, None
-        if self._windows is not None:
+        if self._windows is not None and not _is_by_weight(next_root):
             next_root = None  # its histogram does not fit in one question
         self._next_root = next_root
-        if next_root is not None:
+        if next_root is not None and _is_by_weight(next_root):
+            root = self._magnitudes_question(next_root, self._bound)
+        elif next_root is not None:
             root = self._root_question(next_root, self._bound)
             expansion = Expansion(next_root, search=next_root.search)
             self._forgotten = []
@@ -281,3 +336,8 @@ class CoordinatedRows(Rows):
         """
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
         self._bound = self._shifts[0]
+
+
+def _is_by_weight(root: Root | None) -> bool:
+    """Whether the rows of a tree are drawn by weight."""
+    return root is not None and root.subsample is not None and root.subsample.by_weight

@@ -86,6 +86,9 @@ class LocalRows(CoordinatedRows):
         totals = self.shard.histogram(question, self._slots(expansion))
         return totals, self.tree.answer(expansion)
 
+    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
+        return self.shard.histogram(question, None)
+
     def _slots(self, expansion: Expansion) -> Slots:
         slots = np.array(self.tree.prepare(expansion), np.int64)
         return Slots(self.tree.histograms.pool, slots, self.tree.histograms.offsets)

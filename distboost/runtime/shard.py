@@ -11,8 +11,9 @@ from typing import TypeVar
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
-from distboost.kernels import random
+from distboost.kernels import random, sampling
 from distboost.rows.messages import (
+    Draw,
     HistogramQuestion,
     RootQuestion,
     RowCounts,
@@ -31,6 +32,7 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.tally import Slots, Tally
 from distboost.threads import Threads
+from distboost.weights.sampled import MAGNITUDES
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 NO_SPLITS = Splits.empty()
@@ -122,7 +124,7 @@ class Shard:
     def histogram(
         self,
         question: HistogramQuestion,
-        sums: Slots,
+        sums: Slots | None,
         only: Collection[Key] | None = None,
     ) -> np.ndarray:
         """Fill the slots with the histograms of the nodes in ``question.build``.
@@ -130,7 +132,8 @@ class Shard:
         Parameters
         ----------
         question : HistogramQuestion
-        sums : Slots
+        sums : Slots or None
+            None: no histogram is wanted.
         only : collection of Key or None
 
         Returns
@@ -140,7 +143,7 @@ class Shard:
         """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
-        tally = self._tally(question.build, question.features, sums)
+        tally = None if sums is None else self._tally(question.build, question.features, sums)
         totals = self._visit(work, [0], _kinds(question.root), tally, only)
         return sum(totals, _no_totals(question.root))
 
@@ -219,7 +222,7 @@ class Shard:
         """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals of the statistic."""
         totals = None
         if root is not None and key.number == 0:
-            block.start_tree(_drawn(block, root.subsample))
+            _start_tree(block, root.subsample)
             if root.statistic is not None:
                 totals = root.statistic.prepare(block, block.order, root.scale, root.weight_factor)
         if len(splits.node):
@@ -292,18 +295,30 @@ class Shard:
 
     def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:
         for kind in kinds:
-            every = kind in ("update", "streamed")
-            self.passes[kind] += sum(block.n_rows if every else len(block.order) for block in blocks)
+            self.passes[kind] += sum(_visited(kind, block) for block in blocks)
 
     def close(self) -> None:
         """End the threads that stream, and remove the scratch file."""
         self.held.close()
 
 
-def _drawn(block: Block, subsample: Subsample | None) -> np.ndarray | None:
+def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
     if subsample is None:
-        return None
-    return random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction
+        block.start_tree(None)
+    elif isinstance(subsample, Draw):
+        rows = np.empty(len(block.present), np.int32)
+        magnitudes, bound = block.kept(MAGNITUDES), float(subsample.threshold)
+        n = sampling.draw(subsample.key, block.first, magnitudes, bound, block.present, rows)
+        block.start_sampled_tree(rows[:n])
+    else:
+        block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
+
+
+def _visited(kind: str, block: Block) -> int:
+    """Return the number of rows that a loop over a block visits."""
+    if kind in ("update", "streamed"):
+        return block.n_rows
+    return block.n_in_leaves if kind == "sums" else len(block.order)
 
 
 def _no_totals(root: RootQuestion | None) -> np.ndarray:

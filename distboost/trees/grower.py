@@ -31,6 +31,12 @@ class GrowthLimits:
     subsample: float = 1.0
     max_features: float | int = 1.0
     seed: int = 0
+    sampling: str = "uniform"  # or "weight": see `rows.sampling`
+
+    @property
+    def by_weight(self) -> bool:
+        """Whether rows are drawn by weight: the histograms then sum some rows, and the leaves have all."""
+        return self.sampling == "weight"
 
     @property
     def same_every_round(self) -> bool:
@@ -62,7 +68,9 @@ class Tree(NamedTuple):
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
     leaves: np.ndarray  # (n_leaves,) int64: the partition's nodes
     weight: float  # the total weight of all rows in the tree
-    sums: np.ndarray  # (n_leaves, n_sums) int64: the statistic's sums, in units of the histograms
+    # (n_leaves, n_sums) int64: the statistic's sums, in units of the histograms. If rows are drawn by weight and nobody reads the sums
+    # (see `TreeGrower`), they are those of the histograms, which estimate them.
+    sums: np.ndarray
     mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
 
     @property
@@ -117,8 +125,13 @@ class TreeGrower:
         self._rules: SplitRules | None = None
         self._search = True
 
-    def __call__(self, statistic: Statistic, gain: Gain, max_depth: int | None = None) -> Tree:
-        """Grow a tree, with splits chosen by the gain of the sums of `statistic`, no deeper than `max_depth`."""
+    def __call__(
+        self, statistic: Statistic, gain: Gain, max_depth: int | None = None, sums: bool = True
+    ) -> Tree:
+        """Grow a tree, with splits chosen by the gain of the sums of `statistic`, no deeper than `max_depth`.
+
+        `sums`: whether the algorithm reads the tree's sums. If rows are drawn by weight, these take one more question.
+        """
         root = self.init_root(statistic, gain, max_depth)
         if not root.gain > 0:
             self.rows.forget([root.id])
@@ -126,7 +139,7 @@ class TreeGrower:
             self._grow_by_level(root)
         else:
             self._grow_best_first(root, self.limits.max_leaf_nodes)
-        return self.finished()
+        return self.finished(sums)
 
     def start(self) -> None:
         """Begin a tree without histograms, on this round's rows and features."""
@@ -167,6 +180,9 @@ class TreeGrower:
             note_best_splits([node], best)
         self.sums = {node.id: sums}
         self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_FACTOR if self.weighted else 1.0)
+        if self.limits.by_weight:
+            self.weight = self.rows.counts[0].weight
+        self._root_node = root
         return node
 
     # Orders of growth.
@@ -241,8 +257,8 @@ class TreeGrower:
         self.rows.split(Splits.of(applied))
         return siblings, bare
 
-    def finished(self) -> Tree:
-        """Return the tree: the split nodes numbered in order, all other nodes as leaves."""
+    def finished(self, exact: bool = True) -> Tree:
+        """Return the tree: the split nodes numbered in order, all other nodes as leaves. `exact`: with the sums over all rows."""
         inner = {node.id: number for number, node in enumerate(self.split_nodes)}
         leaves: list[int] = [] if inner else [0]
         left: list[int] = []
@@ -266,7 +282,10 @@ class TreeGrower:
         with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
             gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
         gain = np.minimum(gain, np.finfo(np.float64).max)
-        sums = np.stack([self.sums[leaf] for leaf in leaves])
+        if exact and self.limits.by_weight:
+            sums = self.rows.leaf_sums(self._root_node, np.array(leaves, np.int64))
+        else:
+            sums = np.stack([self.sums[leaf] for leaf in leaves])
         n = self.n_sums
         mass = sums[:, n]
         if self.weighted:
@@ -297,4 +316,5 @@ def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndar
 def _draw_rows(limits: GrowthLimits, round: int) -> Subsample | None:
     if limits.subsample >= 1.0:
         return None
-    return Subsample(random.key(limits.seed, random.ROW_SUBSAMPLE, round), limits.subsample)
+    key = random.key(limits.seed, random.ROW_SUBSAMPLE, round)
+    return Subsample(key, limits.subsample, limits.by_weight)

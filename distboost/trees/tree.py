@@ -31,7 +31,8 @@ class TreeStep(NamedTuple):
         """Add the leaves' values to the scores of a block's rows."""
         rest = block.present
         if partitioned and self.leaves is not None:
-            update.add_by_span(block.scores, block.order, block.spans, self.leaves, self.values)
+            scores, _, _, order, spans, leaves = block.leaf_arrays(self.leaves)
+            update.add_by_span(scores, order, spans, leaves, self.values)
             rest = block.rest
         if len(rest):
             leaf = np.empty(len(rest), np.int32)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.kernels import simd
+from distboost.kernels import sampling, simd
 from distboost.kernels.histogram import (
     FEWEST_ROWS,
     LARGEST,
@@ -143,6 +143,21 @@ class Statistic(ABC):
         n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_factor > 0))
         dtype = np.int64 if self.wide else np.int32
         return block.buffer("statistics", (block.n_rows, n_channels), dtype, overwrite=True)
+
+    def magnitudes(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
+    ) -> None:
+        """Set out[i], (n,) int64, to the largest absolute entry of the vector of each row in use. The vectors are then arbitrary."""
+        self.prepare(block, rows, scale, weight_factor)
+        n_sums = self.n_sums(block.n_classes)
+        sampling.largest_entries(block.kept("statistics"), rows, n_sums, out)
+
+    def divide(
+        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
+    ) -> None:
+        """Divide the vectors of drawn rows by min(1, magnitude / threshold), multiply them by `unit` and round them."""
+        n_sums = self.n_sums(block.n_classes)
+        sampling.divide(block.kept("statistics"), rows, n_sums, magnitudes, float(threshold), unit)
 
     def shift(self, shifts: Sequence[float]) -> float:
         """Return the shift of the vectors, from the weighting's shifts."""

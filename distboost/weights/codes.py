@@ -17,6 +17,7 @@ from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction, Statistic, Weighting, log_totals
+from distboost.weights.response import divide_numbers
 
 
 def one_against_all(n_classes: int) -> np.ndarray:
@@ -131,6 +132,17 @@ class ColumnSides(Statistic):
         scores, sides = _as_two_classes(block, self.weighting.code[:, self.column], self.column)
         out = block.buffer("class statistics", (block.n_rows,), np.int64, overwrite=True)
         response.response_weights(scores, sides, block.weights, rows, 1.0, scale.shift, scale.factor, out)
+
+    def magnitudes(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
+    ) -> None:
+        self.prepare(block, rows, scale, weight_factor)
+        out[:] = block.kept("class statistics")
+
+    def divide(
+        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
+    ) -> None:
+        divide_numbers(block, rows, magnitudes, threshold, unit)
 
     def histogram(
         self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float

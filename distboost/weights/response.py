@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from distboost.kernels import histogram, response
+from distboost.kernels import histogram, response, sampling
 from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
@@ -70,6 +70,17 @@ class ClassWeights(Statistic):
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift, scale.factor, out
         )
 
+    def magnitudes(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
+    ) -> None:
+        self.prepare(block, rows, scale, weight_factor)
+        out[:] = block.kept("class statistics")
+
+    def divide(
+        self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
+    ) -> None:
+        divide_numbers(block, rows, magnitudes, threshold, unit)
+
     def histogram(
         self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
     ) -> None:
@@ -79,6 +90,14 @@ class ClassWeights(Statistic):
             block.bins, block.order, start, stop, block.labels, block.kept("class statistics"),
             block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,
         )  # fmt: skip
+
+
+def divide_numbers(
+    block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
+) -> None:
+    """Do what `Statistic.divide` does, for statistics of one number per row."""
+    numbers = block.kept("class statistics")[:, None]
+    sampling.divide(numbers, rows, 1, magnitudes, float(threshold), unit)
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class AdaBoostECC(Algorithm):
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         μ = self._coloring(rows.round)
         stumps = self.max_depth == 1
-        tree = grow(self.statistic(rows.round), self.gain)
+        tree = grow(self.statistic(rows.round), self.gain, sums=False)
         h, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ μ, stumps))
         apart = T * (μ[:, None] != μ)
         right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()

@@ -58,7 +58,7 @@ class GradBoost(Algorithm):
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # The stump whose row of the gradient has the largest norm.
-        tree = grow(self.statistic(rows.round), self.gain, max_depth=1)
+        tree = grow(self.statistic(rows.round), self.gain, max_depth=1, sums=False)
         if tree.n_leaves == 1:
             return Round([Learner(tree, np.zeros((1, self.n_classes)))])
         sums = HitsAndMisses(self.weighting)

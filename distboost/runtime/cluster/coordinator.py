@@ -80,6 +80,12 @@ class DistributedRows(CoordinatedRows):
         assert reply.expanded is not None
         return reply.totals, reply.expanded
 
+    def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
+        totals: np.ndarray
+        totals, _ = self._ask("histogram", question, 0, 0)
+        self._crew.replay_log = self._crew.replay_log.with_question(question)
+        return totals
+
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
         return self._owners.search(node, context) if self._exchanged else self.tree.search([node], context)
 

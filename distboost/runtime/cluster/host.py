@@ -86,6 +86,8 @@ class Host:
         self, question: HistogramQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the totals of a new tree's statistic, and the nodes' histograms, (n_nodes, n_bins, n_channels) int64."""
+        if not padded:
+            return self._shard.histogram(question, None, only), np.zeros((0, 0, 0), np.int64)
         sums = self._slots(len(question.build), question.features, padded)
         totals = self._shard.histogram(question, sums, only)
         return totals, _trimmed(sums.pool, n_channels)
@@ -97,7 +99,7 @@ class Host:
         self, question: UpdateQuestion, n_channels: int, padded: int, only: Keys = None
     ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
         """Return the answer of `Shard.update`, and the histogram of the next tree's root if the question has one."""
-        root = None if question.root is None else self._slots(1, question.features, padded)
+        root = self._slots(1, question.features, padded) if padded else None
         found = self._shard.update(question, root, only)
         return (*found, None if root is None else _trimmed(root.pool, n_channels))
 

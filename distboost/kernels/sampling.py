@@ -1,0 +1,94 @@
+"""Rows drawn with a probability that follows their weight.
+
+The magnitude m of a row is the largest entry of its statistic, a whole number. With a threshold T, the row is drawn with probability
+p = min(1, m / T), and its statistic is divided by p: its largest entry is then max(m, T).
+"""
+
+import numpy as np
+
+from distboost.kernels._jit import kernel
+from distboost.kernels.random import _GOLDEN
+
+# Magnitudes are counted by their exponent and this many bits of their mantissa: a bin is at most 1/16 wide.
+MANTISSA_BITS = 4
+N_BINS = 64 << MANTISSA_BITS
+_SHIFT = 52 - MANTISSA_BITS
+_FIRST = 1023 << MANTISSA_BITS
+
+
+@kernel
+def largest_entries(statistics, order, n_sums, out):
+    """Set out[i] to the largest of abs(statistics[i, :n_sums])."""
+    # IN: statistics (n, channels) int32 or int64; order (r,) int32: the rows in use
+    # OUT: out (n,) int64
+    for j in range(order.shape[0]):
+        i = order[j]
+        largest = np.int64(0)
+        for k in range(n_sums):
+            largest = max(largest, abs(np.int64(statistics[i, k])))
+        out[i] = largest
+
+
+@kernel
+def tally(magnitudes, order, out):
+    """Add 1 to out[b, 0] and m to out[b, 1] for each magnitude m > 0; b is the bin of m."""
+    # IN: magnitudes (n,) int64, at most 2^62; order (r,) int32: the rows in use
+    # OUT: out (N_BINS, 2) int64
+    for j in range(order.shape[0]):
+        m = magnitudes[order[j]]
+        if m > 0:
+            b = (np.float64(m).view(np.int64) >> _SHIFT) - _FIRST
+            out[b, 0] += 1
+            out[b, 1] += m
+
+
+@kernel
+def draw(key, first, magnitudes, threshold, rows, out):
+    """Write the rows that are drawn to out, in order; return their number. Row i is drawn if u threshold < magnitudes[i].
+
+    u is the random number in [0, 1) of the row's global number, first + i.
+    """
+    # IN: magnitudes (n,) int64; rows (r,) int32
+    # OUT: out (r,) int32
+    n_drawn = 0
+    for j in range(rows.shape[0]):
+        i = rows[j]
+        z = key + np.uint64(first + i + 1) * np.uint64(_GOLDEN)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z = z ^ (z >> np.uint64(31))
+        u = np.float64(z >> np.uint64(11)) * 2.0**-53
+        out[n_drawn] = i
+        n_drawn += u * threshold < np.float64(magnitudes[i])
+    return n_drawn
+
+
+@kernel
+def divide(statistics, order, n_sums, magnitudes, threshold, unit):
+    """Divide statistics[i, :n_sums] by the probability with which row i was drawn, multiply it by the unit, and round."""
+    # IN: order (r,) int32: the rows that were drawn; magnitudes (n,) int64
+    # OUT: statistics (n, channels) int32 or int64
+    for j in range(order.shape[0]):
+        i = order[j]
+        factor = max(threshold / np.float64(magnitudes[i]), 1.0) * unit
+        for k in range(n_sums):
+            statistics[i, k] = np.int64(np.rint(np.float64(statistics[i, k]) * factor))
+
+
+@kernel
+def sort_by_node(rows, nodes, order, spans):
+    """Sort rows by their nodes: those of node m become order[spans[m, 0]:spans[m, 1]], in their order."""
+    # IN: rows, nodes (r,) int32
+    # OUT: order (r,) int32; spans (n_nodes, 2) int32
+    spans[:] = 0
+    for j in range(rows.shape[0]):
+        spans[nodes[j], 1] += 1
+    end = 0
+    for m in range(spans.shape[0]):
+        n = spans[m, 1]
+        spans[m, 0] = spans[m, 1] = end
+        end += n
+    for j in range(rows.shape[0]):
+        m = nodes[j]
+        order[spans[m, 1]] = rows[j]
+        spans[m, 1] += 1

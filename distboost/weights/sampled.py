@@ -1,0 +1,97 @@
+"""Statistics of rows that are drawn by weight, and their sums over the leaves of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from distboost.kernels import sampling, simd
+from distboost.rows import protocols
+from distboost.rows.block import BlockRows
+from distboost.rows.messages import Draw
+from distboost.rows.scales import Scale
+from distboost.weights.base import Reduction, Statistic
+
+MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) int64
+
+
+@dataclass(frozen=True)
+class Magnitudes(Statistic):
+    """The magnitudes of a statistic's rows, from which the next tree's rows are drawn. The totals are those of `kernels.sampling.tally`."""
+
+    of: protocols.Statistic
+
+    n_totals: ClassVar[int] = 2 * sampling.N_BINS
+
+    def n_sums(self, n_classes: int) -> int:
+        return self.of.n_sums(n_classes)
+
+    def prepare(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
+    ) -> Sequence[int]:
+        out = block.buffer(MAGNITUDES, (block.n_rows,), np.int64, overwrite=True)
+        self.of.magnitudes(block, rows, scale, weight_factor, out)
+        totals = np.zeros((sampling.N_BINS, 2), np.int64)
+        sampling.tally(out, rows, totals)
+        found: list[int] = totals.ravel().tolist()
+        return found
+
+
+@dataclass(frozen=True)
+class Sampled(Statistic):
+    """A statistic divided by the probability with which its rows were drawn."""
+
+    of: protocols.Statistic
+    draw: Draw
+
+    def n_sums(self, n_classes: int) -> int:
+        return self.of.n_sums(n_classes)
+
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        self.of.prepare(block, rows, scale, weight_factor)
+        self.of.divide(block, rows, block.kept(MAGNITUDES), self.draw.threshold, self.draw.unit)
+
+    def histogram(self, *arguments: Any) -> None:
+        self.of.histogram(*arguments)
+
+
+@dataclass(frozen=True)
+class LeafSums(Reduction):
+    """The sums of a statistic over all rows of each leaf, the number of rows and, with a weight factor, their weight.
+
+    One more row of numbers holds the statistic's totals.
+    """
+
+    statistic: protocols.Statistic
+    weight_factor: float
+
+    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
+        n = self.statistic.n_sums(n_classes) + 1 + (self.weight_factor > 0)
+        return n_leaves + 1, max(n, self.statistic.n_totals)
+
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+        totals = self.statistic.prepare(block, block.present, scale, self.weight_factor)
+        if totals is not None:
+            out[-1, : len(totals)] += np.array(totals, np.int64)
+        _, _, _, order, spans, _ = block.leaf_arrays(leaves)
+        sums = np.zeros((len(leaves), 1, simd.padded(out.shape[1])), np.int64)
+        one = np.zeros(1, np.int64)
+        self.statistic.histogram(
+            _OneBin(block, order), np.ascontiguousarray(spans[leaves]), one, np.arange(2), self.weight_factor,
+            np.arange(len(leaves)), sums,
+        )  # fmt: skip
+        out[:-1] += sums[:, 0, : out.shape[1]]
+
+
+class _OneBin:
+    """A block whose rows all lie in the only bin of the only feature: the histogram of a leaf is its sums."""
+
+    def __init__(self, block: BlockRows, order: np.ndarray):
+        self._block, self.order = block, order
+        self.bins = np.zeros((block.n_rows, 1), np.uint8)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._block, name)
