@@ -54,10 +54,10 @@ class AdaBoostMMClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -217,10 +217,10 @@ class CDMCBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -364,10 +364,10 @@ class GAMBLEClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -512,10 +512,10 @@ class GDMCBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -675,10 +675,10 @@ class REBELClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -835,10 +835,10 @@ class StagewiseBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None

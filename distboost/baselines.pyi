@@ -39,10 +39,10 @@ class AdaBoostECCClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -187,10 +187,10 @@ class AdaBoostM1Classifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -337,10 +337,10 @@ class AdaBoostMHClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -486,10 +486,10 @@ class AdaBoostMOClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -632,10 +632,10 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -777,10 +777,10 @@ class GradBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -922,10 +922,10 @@ class MultiBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -1071,10 +1071,10 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -1217,10 +1217,10 @@ class SAMMEClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None

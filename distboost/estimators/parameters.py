@@ -63,10 +63,10 @@ class CommonParameters(BaseEstimator):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the larger
-        a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and its statistic is divided by its
-        probability; only the splits follow from the drawn rows, the values of the leaves from all rows. This is more accurate for
-        a small `subsample`, which must be below 1. See [sampling](sampling.md).
+        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
+        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
     class_weight : dict, "balanced" or None, default=None
@@ -151,8 +151,8 @@ class CommonParameters(BaseEstimator):
         self._validate_params()
         if self.sampling == "weight" and self.subsample == 1:
             raise DataError(
-                "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Give the fraction of rows "
-                "to draw, such as subsample=0.2, or leave out sampling."
+                "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Give the fraction of "
+                "rows to draw, such as subsample=0.2, or leave out sampling."
             )
         return self
 

@@ -1,7 +1,7 @@
 """Rows drawn with a probability that follows their weight.
 
-The magnitude m of a row is the largest entry of its statistic, a whole number. With a threshold T, the row is drawn with probability
-p = min(1, m / T), and its statistic is divided by p: its largest entry is then max(m, T).
+The magnitude m of a row is the largest entry of its statistic, a whole number. With a threshold T, the row is drawn with
+probability p = min(1, m / T), and its statistic is divided by p: its largest entry is then max(m, T).
 """
 
 import numpy as np

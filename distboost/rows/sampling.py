@@ -1,18 +1,17 @@
 """Rows drawn by weight: how likely each is drawn, and the bits of their statistics.
 
-Row i of magnitude m_i > 0 is drawn with probability p_i = min(1, m_i / T), and its statistic is divided by p_i, so that sums over the drawn
-rows are unbiased (minimal-variance sampling: Ibragimov & Gusev, NeurIPS 2019). T is such that the p_i sum to the wanted number of
-rows. It follows from counts and sums of magnitudes by bin (`kernels.sampling.tally`): these are whole numbers, so that T does not
-depend on the order in which they were added.
+Row i of magnitude m_i > 0 is drawn with probability p_i = min(1, m_i / T), and its statistic is divided by p_i, so that sums
+over the drawn rows are unbiased (minimal-variance sampling: Ibragimov & Gusev, NeurIPS 2019). T is such that the p_i sum to the
+wanted number of rows. It follows from counts and sums of magnitudes by bin (`kernels.sampling.tally`): these are whole numbers, so
+that T does not depend on the order in which they were added.
 
 **Bits.** Let M be the largest magnitude and f the fraction of rows. For T = M / f, the p_i sum to sum_i m_i f / M <= f n. So the
-solution has T <= M / f, and no entry of a divided statistic exceeds max(M, T) <= M / f (T is rounded up to a whole number, which adds
-less than 1 unit). Hence statistics are prepared with `prepared` bits and divided, then rounded to `summed` bits, which are
-ceil(log2(1 / f)) fewer than the histograms can hold:
+solution has T <= M / f, which rounding up leaves below M 2^ceil(log2(1/f)), and no entry of a divided statistic exceeds
+max(M, T). Hence statistics are prepared with `prepared` bits, divided, and rounded to `summed` bits, ceil(log2(1/f)) fewer than the
+histograms can hold:
 
-* Narrow: |entry| <= weight 2^summed / f <= weight 2^HISTOGRAM_BITS, the bound of statistics of all rows.
-* Wide: |entry| <= 2^WEIGHT_BITS 2^summed / f if rows are weighted, else 2^summed / f. With summed = 61 - ceil(log2 n) -
-  ceil(log2(1/f)) - WEIGHT_BITS (without the last if there are no weights), the sum over n rows is at most 2^61.
+* Narrow: an entry is at most the largest weight times 2^HISTOGRAM_BITS, the bound of the statistics of all rows.
+* Wide: an entry is at most 2^(61 - ceil(log2 n)), so that the sum over n rows is at most 2^61.
 """
 
 from __future__ import annotations
@@ -70,7 +69,8 @@ def threshold(tallied: np.ndarray, wanted: float) -> int:
         side of T; if so, fewer rows than wanted are drawn, by at most 1/16 of those in the bin.
     """
     counts, sums = tallied.T.tolist()
-    n_above, below = sum(counts), 0
+    n_above: int = sum(counts)
+    below = 0
     if n_above <= wanted:
         return 1
     for b, (count, total) in enumerate(zip(counts, sums, strict=True)):

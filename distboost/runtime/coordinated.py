@@ -142,15 +142,16 @@ class CoordinatedRows(Rows):
         assert root.subsample is not None
         shifts = self._bound if self.keeps_precision(root.statistic) else self._shifts[0]
         if not announced:
-            question = HistogramQuestion(
-                self._magnitudes_question(root, shifts), Splits.empty(), NO_NODES, NO_FEATURES
+            magnitudes = self._magnitudes_question(root, shifts)
+            self.totals = self._begin_tree(
+                HistogramQuestion(magnitudes, Splits.empty(), NO_NODES, NO_FEATURES)
             )
-            self.totals = self._begin_tree(question)
             self.calls["magnitudes"] += 1
             self.roots_asked += 1
-        found = threshold(self.totals.reshape(-1, 2), root.subsample.fraction * self.counts[0].n_rows)
+        wanted = root.subsample.fraction * self.counts[0].n_rows
         bits, question = self._sample_bits(root), self._root_question(root, shifts)
-        draw = Draw(root.subsample.key, min(found, bits.largest), bits.unit)
+        found = min(threshold(self.totals.reshape(-1, 2), wanted), bits.largest)
+        draw = Draw(root.subsample.key, found, bits.unit)
         scale = replace(question.scale, bits=bits.prepared)
         self._root = replace(question, statistic=Sampled(root.statistic, draw), subsample=draw, scale=scale)
         self.histogram_scale = replace(scale, bits=bits.summed)

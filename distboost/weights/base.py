@@ -147,7 +147,7 @@ class Statistic(ABC):
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
     ) -> None:
-        """Set out[i], (n,) int64, to the largest absolute entry of the vector of each row in use. The vectors are then arbitrary."""
+        """Set out[i], (n,) int64, to the largest absolute entry of the vector of each row in use. May overwrite the vectors."""
         self.prepare(block, rows, scale, weight_factor)
         n_sums = self.n_sums(block.n_classes)
         sampling.largest_entries(block.kept("statistics"), rows, n_sums, out)
