@@ -55,8 +55,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -218,8 +218,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -365,8 +365,8 @@ class GAMBLEClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -513,8 +513,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -676,8 +676,8 @@ class REBELClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -836,8 +836,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.

@@ -40,8 +40,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -188,8 +188,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -338,8 +338,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -487,8 +487,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -633,8 +633,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -778,8 +778,8 @@ class GradBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -923,8 +923,8 @@ class MultiBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -1072,8 +1072,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
@@ -1218,8 +1218,8 @@ class SAMMEClassifier(BoostingClassifier):
         number.
     sampling : {"uniform", "weight"}, default="uniform"
         How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to the histograms
-        is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
+        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
+        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.

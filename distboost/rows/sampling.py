@@ -2,13 +2,13 @@
 
 Row i of magnitude m_i > 0 is drawn with probability p_i = min(1, m_i / T), and its statistic is divided by p_i, so that sums
 over the drawn rows are unbiased (minimal-variance sampling: Ibragimov & Gusev, NeurIPS 2019). T is such that the p_i sum to the
-wanted number of rows. It follows from counts and sums of magnitudes by bin (`kernels.sampling.tally`): these are whole numbers, so
-that T does not depend on the order in which they were added.
+wanted number of rows. It follows from counts and sums of magnitudes by bin (`kernels.sampling.tally`). These are whole numbers, so
+T does not depend on the order in which they were added.
 
 **Bits.** Let M be the largest magnitude and f the fraction of rows. For T = M / f, the p_i sum to sum_i m_i f / M <= f n. So the
 solution has T <= M / f, which rounding up leaves below M 2^ceil(log2(1/f)), and no entry of a divided statistic exceeds
-max(M, T). Hence statistics are prepared with `prepared` bits, divided, and rounded to `summed` bits, ceil(log2(1/f)) fewer than the
-histograms can hold:
+max(M, T). Hence statistics are prepared with `prepared` bits, divided, and rounded to `summed` bits, ceil(log2(1/f)) fewer than
+the histograms can hold:
 
 * Narrow: an entry is at most the largest weight times 2^HISTOGRAM_BITS, the bound of the statistics of all rows.
 * Wide: an entry is at most 2^(61 - ceil(log2 n)), so that the sum over n rows is at most 2^61.
@@ -79,7 +79,8 @@ def threshold(tallied: np.ndarray, wanted: float) -> int:
         below += total
         if n_above + below / _end(b) <= wanted:
             # Rows of this bin that lie above T are drawn for certain: their share of `below` is a little too large.
-            return math.ceil(below / (wanted - n_above))
+            found: int = math.ceil(below / (wanted - n_above))
+            return found
     raise AssertionError("the last bin ends above all magnitudes")
 
 

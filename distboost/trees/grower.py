@@ -68,8 +68,8 @@ class Tree(NamedTuple):
     gain: np.ndarray  # (inner nodes,) float64, in the units of the row weights
     leaves: np.ndarray  # (n_leaves,) int64: the partition's nodes
     weight: float  # the total weight of all rows in the tree
-    # (n_leaves, n_sums) int64: the statistic's sums, in units of the histograms. If rows are drawn by weight and the algorithm does
-    # not read the sums (see `TreeGrower`), they are estimates, from the histograms.
+    # (n_leaves, n_sums) int64: the statistic's sums, in units of the histograms. If rows are drawn by weight and the algorithm
+    # does not read the sums (see `TreeGrower`), they are estimates, from the histograms.
     sums: np.ndarray
     mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
 
