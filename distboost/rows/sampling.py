@@ -2,7 +2,7 @@
 
 Row i of magnitude m_i > 0 is drawn with probability p_i = min(1, m_i / T), and its statistic is divided by p_i, so that sums
 over the drawn rows are unbiased (minimal-variance sampling: Ibragimov & Gusev, NeurIPS 2019). T is such that the p_i sum to the
-wanted number of rows. It follows from counts and sums of magnitudes by bin (`kernels.sampling.tally`). These are whole numbers, so
+wanted number of rows. It follows from counts and sums of magnitudes by bin (`kernels.sampling.tally`), which are whole, so that
 T does not depend on the order in which they were added.
 
 **Bits.** Let M be the largest magnitude and f the fraction of rows. For T = M / f, the p_i sum to sum_i m_i f / M <= f n. So the

@@ -20,7 +20,7 @@ MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) int6
 
 @dataclass(frozen=True)
 class Magnitudes(Statistic):
-    """The magnitudes of a statistic's rows, by which a tree's rows are drawn. The totals are those of `kernels.sampling.tally`."""
+    """The magnitudes of a statistic's rows, by which a tree's rows are drawn. The totals: see `kernels.sampling.tally`."""
 
     of: protocols.Statistic
 
