@@ -61,8 +61,16 @@ class Statistic(Protocol):
 
     def shift(self, shifts: Sequence[float]) -> float: ...
 
+    def largest(self, block: BlockRows, scale: Scale, weight_factor: float) -> float: ...
+
     def histogram(
-        self, block: BlockRows, spans: np.ndarray, target: Any, scale: Scale, weight_factor: float
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        target: Any,
+        scale: Scale,
+        weight_factor: float,
+        largest: float | None = None,
     ) -> None: ...
 
 

@@ -10,7 +10,7 @@ solution has T <= M / f, which rounding up leaves below M 2^ceil(log2(1/f)), and
 max(M, T). Hence statistics are prepared with `prepared` bits, divided, and rounded to `summed` bits, ceil(log2(1/f)) fewer than
 the histograms can hold:
 
-* Narrow: an entry is at most the largest weight times 2^HISTOGRAM_BITS, the bound of the statistics of all rows.
+* Narrow: an entry is at most the largest weight times 2^bits, with the bits of the statistics of all rows.
 * Wide: an entry is at most 2^(61 - ceil(log2 n)), so that the sum over n rows is at most 2^61.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from distboost.kernels.sampling import MANTISSA_BITS
 from distboost.rows.messages import RowCounts
-from distboost.rows.scales import WEIGHT_BITS, fine_bits
+from distboost.rows.scales import HISTOGRAM_BITS, WEIGHT_BITS, fine_bits
 
 
 class SampleBits(NamedTuple):
@@ -48,7 +48,7 @@ def sample_bits(histogram_bits: int, wide: bool, counts: RowCounts, fraction: fl
         prepared = min(fine_bits(counts.n_rows) - of_weights, histogram_bits)
         summed = prepared - reserve
     else:
-        prepared, summed = histogram_bits + WEIGHT_BITS - of_weights, histogram_bits - reserve
+        prepared, summed = HISTOGRAM_BITS + WEIGHT_BITS - of_weights, histogram_bits - reserve
     return SampleBits(prepared, summed, 2 ** (prepared + of_weights + reserve))
 
 

@@ -173,7 +173,13 @@ class Statistic(ABC):
         return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
 
     def histogram(
-        self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        target: Target,
+        scale: Scale,
+        weight_factor: float,
+        largest: float | None = None,
     ) -> None:
         """Sum the vectors by node, feature and bin.
 
@@ -188,10 +194,13 @@ class Statistic(ABC):
             The scale of the vectors.
         weight_factor : float
             Rows' own weights are summed in units of 1/weight_factor; 0: they are not summed.
+        largest : float or None
+            A bound on the magnitude of the numbers; None: that of the scale (`Statistic.largest`).
         """
         start, stop = np.ascontiguousarray(spans.T)
         rows = block.bins, block.order, start, stop, block.kept("statistics")
-        largest = self.largest(block, scale, weight_factor)
+        if largest is None:
+            largest = self.largest(block, scale, weight_factor)
         tile_rows = 0 if self.wide else min(int(LARGEST / largest), MOST_ROWS)
         if tile_rows < FEWEST_ROWS:
             dense_histogram(*rows, *target.cleared())

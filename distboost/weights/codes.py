@@ -145,7 +145,13 @@ class ColumnSides(Statistic):
         divide_numbers(block, rows, magnitudes, threshold, unit)
 
     def histogram(
-        self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        target: Target,
+        scale: Scale,
+        weight_factor: float,
+        largest: float | None = None,
     ) -> None:
         start, stop = np.ascontiguousarray(spans.T)
         features, offsets, slots, pool = target.cleared()

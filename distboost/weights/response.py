@@ -82,7 +82,13 @@ class ClassWeights(Statistic):
         divide_numbers(block, rows, magnitudes, threshold, unit)
 
     def histogram(
-        self, block: BlockRows, spans: np.ndarray, target: Target, scale: Scale, weight_factor: float
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        target: Target,
+        scale: Scale,
+        weight_factor: float,
+        largest: float | None = None,
     ) -> None:
         start, stop = np.ascontiguousarray(spans.T)
         features, offsets, slots, pool = target.cleared()

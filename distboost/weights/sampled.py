@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distboost.kernels import sampling, simd
+from distboost.kernels.histogram import Target
 from distboost.rows import protocols
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import Draw
@@ -54,8 +55,21 @@ class Sampled(Statistic):
         self.of.prepare(block, rows, scale, weight_factor)
         self.of.divide(block, rows, block.kept(MAGNITUDES), self.draw.threshold, self.draw.unit)
 
-    def histogram(self, *arguments: Any) -> None:
-        self.of.histogram(*arguments)
+    def largest(self, block: BlockRows, scale: Scale, weight_factor: float) -> float:
+        prepared = self.of.largest(block, scale, 0.0)
+        return max(max(prepared, self.draw.threshold) * self.draw.unit + 1, weight_factor * block.heaviest)
+
+    def histogram(
+        self,
+        block: BlockRows,
+        spans: np.ndarray,
+        target: Target,
+        scale: Scale,
+        weight_factor: float,
+        largest: float | None = None,
+    ) -> None:
+        bound = self.largest(block, scale, weight_factor) if largest is None else largest
+        self.of.histogram(block, spans, target, scale, weight_factor, bound)
 
 
 @dataclass(frozen=True)
@@ -79,10 +93,9 @@ class LeafSums(Reduction):
         _, _, _, order, spans, _ = block.leaf_arrays(leaves)
         sums = np.zeros((len(leaves), 1, simd.padded(out.shape[1])), np.int64)
         one = np.zeros(1, np.int64)
-        self.statistic.histogram(
-            _OneBin(block, order), np.ascontiguousarray(spans[leaves]), one, np.arange(2), self.weight_factor,
-            np.arange(len(leaves)), sums,
-        )  # fmt: skip
+        target = Target(one, np.arange(2), np.arange(len(leaves)), sums, fresh=False)
+        view: Any = _OneBin(block, order)
+        self.statistic.histogram(view, np.ascontiguousarray(spans[leaves]), target, scale, self.weight_factor)
         out[:-1] += sums[:, 0, : out.shape[1]]
 
 
