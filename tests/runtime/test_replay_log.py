@@ -30,6 +30,9 @@ MODELS = {
     "similarities": distboost.REBELClassifier(n_estimators=3, weak_learner="similarity", max_candidates=4),
     "committee": baselines.OneVsAllAdaBoostClassifier(n_estimators=2, max_depth=2, subsample=0.8),
     "class statistics": distboost.GAMBLEClassifier(n_estimators=3, max_leaf_nodes=4),
+    "drawn by weight": distboost.AdaBoostMMClassifier(
+        n_estimators=3, max_depth=2, subsample=0.5, sampling="weight"
+    ),
     "corrective": baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
 }
 
@@ -45,8 +48,9 @@ class Recording(LocalRuntime):
             answer = getattr(rows, f"_{name}")
 
             def recorded(question, expansion=None):
-                method = "histogram" if name == "expand" else name
-                found = answer(question) if name == "sums" else answer(question, expansion)
+                method = "histogram" if name in ("expand", "begin_tree") else name
+                alone = name in ("sums", "begin_tree")
+                found = answer(question) if alone else answer(question, expansion)
                 none = () if name == "sums" else (0, 0)
                 self.asked.append(
                     (method, question, none if expansion is None else rows.tree.histograms.channels)
@@ -55,7 +59,7 @@ class Recording(LocalRuntime):
 
             setattr(rows, f"_{name}", recorded)
 
-        for name in ("expand", "sums", "update"):
+        for name in ("expand", "begin_tree", "sums", "update"):
             record(name)
         return rows
 

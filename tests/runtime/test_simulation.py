@@ -32,6 +32,7 @@ MODELS = [
     distboost.AdaBoostMMClassifier(n_estimators=4, max_depth=2),
     baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
     baselines.OneVsAllAdaBoostClassifier(n_estimators=3, max_depth=2, subsample=0.8),
+    distboost.GDMCBoostClassifier(n_estimators=4, max_depth=2, subsample=0.4, sampling="weight"),
 ]
 
 # Who owns the histograms of a growing tree, and how many workers are a group.
