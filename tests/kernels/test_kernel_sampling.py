@@ -56,8 +56,7 @@ def test_threshold(magnitudes, fraction):
     expected = sum(min(Fraction(1), Fraction(m, T)) for m in heavy)
     assert expected <= wanted
     around = sum(1 for m in heavy if T * 7 / 8 <= m <= T * 9 / 8)
-    assert expected >= Fraction(wanted) * T / (T + 1) - Fraction(around, 16) - Fraction(1, 2**30)
-    # A lower threshold than T would draw more than are wanted, but for the rows of one bin.
+    assert expected >= Fraction(wanted) * (T - 1) / T - Fraction(around, 16) - Fraction(1, 2**30)
     assert max(heavy) / fraction + 1 >= T
 
 
