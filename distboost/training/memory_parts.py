@@ -72,7 +72,9 @@ class Task:
         """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic."""
         scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
         weight = 8 + 4 if self.weighted else 0
-        return self.n_features + 4 + weight + 4 + scores + self.algorithm.row_bytes(self.n_features)
+        drawn = 8 + 4 if self.limits.by_weight else 0  # the magnitude, and its place among the rows of the leaves
+        statistic = self.algorithm.row_bytes(self.n_features)
+        return self.n_features + 4 + weight + 4 + drawn + scores + statistic
 
     @property
     def streamed_block_bytes(self) -> int:
@@ -91,7 +93,11 @@ class Task:
     @property
     def reduction_bytes(self) -> int:
         """Bytes of the largest reduction's sums."""
-        return 8 * self.algorithm.reduction_size(self.limits.most_leaves(self.n_rows), self.n_rounds)
+        leaves = self.limits.most_leaves(self.n_rows)
+        largest = self.algorithm.reduction_size(leaves, self.n_rounds)
+        if self.limits.by_weight:  # the exact sums of a tree, and the totals
+            largest = max(largest, (leaves + 1) * (self.algorithm.histogram_sums + 2))
+        return 8 * largest
 
     @property
     def most_nodes(self) -> int:
