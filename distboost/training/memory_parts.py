@@ -72,7 +72,7 @@ class Task:
         """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic."""
         scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
         weight = 8 + 4 if self.weighted else 0
-        drawn = 8 + 4 if self.limits.by_weight else 0  # the magnitude, and its place among the rows of the leaves
+        drawn = 8 + 4 if self.limits.by_weight else 0  # magnitude, and place in the leaves
         statistic = self.algorithm.row_bytes(self.n_features)
         return self.n_features + 4 + weight + 4 + drawn + scores + statistic
 
