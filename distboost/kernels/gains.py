@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 
 from distboost.kernels._jit import compiled, inlined
+from distboost.kernels.simd import LANES, add_squares
+
+_LANES = np.uintp(LANES)
 
 NO_CONTEXT = np.zeros((2, 1))
 
@@ -199,15 +202,15 @@ def direction_value(S, n):
 
 @compiled
 def direction_pairs(L, R, m, n, context, out):
-    """Set out[t] = |L[t]| + |R[t]|. The roots have a loop of their own, which the compiler vectorises."""
+    """Set out[t] = |L[t]| + |R[t]|, for eight thresholds at a time."""
+    right = np.zeros(out.shape[0])
+    out[:] = 0.0
+    for t in range(np.uintp(0), np.uintp(m), _LANES):
+        for c in range(np.uintp(0), np.uintp(n), _LANES):
+            add_squares(L, t, c, np.uintp(n), out)
+            add_squares(R, t, c, np.uintp(n), right)
     for t in range(m):
-        left, right = 0.0, 0.0
-        for k in range(n):
-            left += L[t, k] * L[t, k]
-            right += R[t, k] * R[t, k]
-        L[t, 0], R[t, 0] = left, right
-    for t in range(m):
-        out[t] = np.sqrt(L[t, 0]) + np.sqrt(R[t, 0])
+        out[t] = np.sqrt(out[t]) + np.sqrt(right[t])
 
 
 @compiled

@@ -124,6 +124,48 @@ def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
 advance_lanes: Any = intrinsic(_advance_lanes)
 
 
+def _add_squares(typingctx, rows, i, column, n, out):
+    """Add the squares of rows[i + l, column:column+8], one after another, to out[i + l], for l = 0 .. 7. Columns from n on are 0.
+
+    rows (m, channels) and out (m,) are float64 and C-contiguous; m and the channels are multiples of eight.
+    """
+    index = types.uintp
+    signature = types.void(rows, index, index, index, out)
+
+    def codegen(context, builder, signature, args):
+        rows_value, i_value, column_value, n_value, out_value = args
+        f64, size = ir.DoubleType(), context.get_value_type(index)
+        vector = ir.VectorType(f64, LANES)
+        lanes = []
+        for n in range(LANES):
+            row = builder.add(i_value, ir.Constant(size, n))
+            source = _pointer(context, builder, signature.args[0], rows_value, row, column_value, f64)
+            lanes.append(builder.load(source, align=8))
+        # Transpose, by swaps between vectors at the distances 1, 2 and 4: then vector k holds number k of each row.
+        for step in (1, 2, 4):
+            low = [m if not m & step else LANES + m - step for m in range(LANES)]
+            high = [m + step if not m & step else LANES + m for m in range(LANES)]
+            for n in (n for n in range(LANES) if not n & step):
+                pair = lanes[n], lanes[n + step]
+                for target, order in ((n, low), (n + step, high)):
+                    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), order)
+                    lanes[target] = builder.shuffle_vector(*pair, mask)
+        view = cgutils.create_struct_proxy(signature.args[4])(context, builder, out_value)
+        target = builder.bitcast(builder.gep(view.data, [i_value]), vector.as_pointer())
+        total = builder.load(target, align=8)
+        for n, lane in enumerate(lanes):
+            used = builder.icmp_unsigned("<", builder.add(column_value, ir.Constant(size, n)), n_value)
+            square = builder.select(used, builder.fmul(lane, lane), ir.Constant(vector, [0.0] * LANES))
+            total = builder.fadd(total, square)
+        builder.store(total, target, align=8)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+add_squares: Any = intrinsic(_add_squares)
+
+
 def _add_rounded_lanes(typingctx, total, i, column, weight, factor, terms, j):
     """Add rint(weight rint(factor terms[j, lanes])) to total[i, lanes]: lanes = column:column+8.
 

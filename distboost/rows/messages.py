@@ -156,6 +156,9 @@ class Expansion:
     nodes: tuple[int, ...] = ()
     weight: int = 0  # of all rows of the tree, if it is not new
     restores: bool = False
+    keeps: bool = (
+        True  # False: the children's histograms are only searched, because their own children will be leaves
+    )
 
     @property
     def build(self) -> list[int]:

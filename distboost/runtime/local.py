@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,18 @@ from distboost.rows.messages import (
     Expanded,
     Expansion,
     HistogramQuestion,
+    Splits,
     SumsQuestion,
     UpdateQuestion,
 )
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
 from distboost.runtime.layout import Allotment, Layout, Reading, readings
+from distboost.runtime.local_tree import LocalTree, siblings_in_order
 from distboost.runtime.shard import Shard
-from distboost.runtime.tally import Slots
-from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
+
+NO_TOTALS = np.zeros(0, np.int64)
 
 
 class LocalRuntime:
@@ -80,21 +83,23 @@ class LocalRows(CoordinatedRows):
     def __init__(self, shard: Shard, layout: Layout):
         super().__init__(layout, shard.counts(), shard.threads)
         self.shard = shard
-        self.tree = TreeHistograms(layout.n_bins, layout.n_classes, shard.threads)
+        self.tree = LocalTree(layout.n_bins, layout.n_classes, shard.threads)
 
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        totals = self.shard.histogram(question, self._slots(expansion))
-        return totals, self.tree.answer(expansion)
+        totals, found, sizes = NO_TOTALS, [], []
+        for some in self.tree.expansions(expansion, may_drop=not self.shard.held.streamed):
+            asked = replace(question, build=np.array(some.build, np.int64))
+            totals = self.shard.histogram(asked, self.tree.begin(some))
+            found.append(self.tree.expanded())
+            sizes.append(len(some.siblings))
+            question = replace(question, root=None, splits=Splits.empty())
+        return totals, siblings_in_order(found, sizes)
 
     def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:
         return self.shard.histogram(question, None)
 
-    def _slots(self, expansion: Expansion) -> Slots:
-        slots = np.array(self.tree.prepare(expansion), np.int64)
-        return Slots(self.tree.histograms.pool, slots, self.tree.histograms.offsets)
-
     def _search(self, node: int, context: np.ndarray) -> BestSplits:
-        return self.tree.search([node], context)
+        return self.tree.search(node, context)
 
     def _sums(self, question: SumsQuestion) -> Reduced:
         return self.shard.sums(question)
@@ -104,8 +109,8 @@ class LocalRows(CoordinatedRows):
     ) -> tuple[Reduced, np.ndarray, Expanded]:
         if expansion is None:
             return *self.shard.update(question), NOT_EXPANDED
-        losses, totals = self.shard.update(question, self._slots(expansion))
-        return losses, totals, self.tree.answer(expansion)
+        losses, totals = self.shard.update(question, self.tree.begin(expansion))
+        return losses, totals, self.tree.expanded()
 
     def passes(self) -> dict[str, int]:
         return dict(self.shard.passes)

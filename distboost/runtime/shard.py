@@ -30,7 +30,7 @@ from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
-from distboost.runtime.tally import Slots, Tally
+from distboost.runtime.tally import Part, Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES
 
@@ -124,16 +124,16 @@ class Shard:
     def histogram(
         self,
         question: HistogramQuestion,
-        sums: Slots | None,
+        parts: Sequence[Part] | None,
         only: Collection[Key] | None = None,
     ) -> np.ndarray:
-        """Fill the slots with the histograms of the nodes in ``question.build``.
+        """Sum the histograms of the nodes in ``question.build``.
 
         Parameters
         ----------
         question : HistogramQuestion
-        sums : Slots or None
-            None: no histogram is wanted.
+        parts : sequence of Part or None
+            The features, and what becomes of their sums. None: no histogram is wanted.
         only : collection of Key or None
 
         Returns
@@ -143,7 +143,7 @@ class Shard:
         """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
-        tally = None if sums is None else self._tally(question.build, question.features, sums)
+        tally = None if parts is None else self._tally(question.build, parts)
         totals = self._visit(work, [0], _kinds(question.root), tally, only)
         return sum(totals, _no_totals(question.root))
 
@@ -177,13 +177,13 @@ class Shard:
     def update(
         self,
         question: UpdateQuestion,
-        root_sums: Slots | None = None,
+        parts: Sequence[Part] | None = None,
         only: Collection[Key] | None = None,
     ) -> tuple[Reduced, np.ndarray]:
         """Add the steps to the scores, unless this round's were added already.
 
-        If the question has the root of the next tree, also begin this tree and fill a slot with the root's histogram, in the
-        same pass over the blocks.
+        If the question has the root of the next tree, also begin this tree and sum the root's histogram, in the same pass
+        over the blocks.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class Shard:
             return Reduced(sums, largest), self._prepare(root, NO_SPLITS, key, block)
 
         self._begin(root)
-        tally = None if root_sums is None else self._tally(ROOT, question.features, root_sums)
+        tally = None if parts is None else self._tally(ROOT, parts)
         answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally, only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
@@ -240,11 +240,11 @@ class Shard:
         block.changed.add("scores")
         block.round = question.round
 
-    def _tally(self, build: np.ndarray, features: np.ndarray, sums: Slots) -> Tally:
+    def _tally(self, build: np.ndarray, parts: Sequence[Part]) -> Tally:
         """Return the tally of the histograms of the nodes `build`."""
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
-        return Tally(self.threads, self._statistic, self._scale, self._weight_factor, build, features, sums)
+        return Tally(self.threads, self._statistic, self._scale, self._weight_factor, build, parts)
 
     def _visit(
         self,
@@ -279,7 +279,7 @@ class Shard:
         training = [block for key, block in resident if key.number == 0]
         self._count(kinds, training)
         if tally is not None:
-            tally.add(training)
+            (tally.add if streamed else tally.add_all)(training)
         keys = iter([key for key, _ in streamed])
         for block, answer in self.held.stream(streamed, work):
             answers.append(answer)
@@ -289,7 +289,8 @@ class Shard:
                     tally.add([block])
             del block  # frees its memory while the next block is awaited
         if tally is not None:
-            tally.finish()
+            if streamed:
+                tally.finish()
             self.passes["histogram"] += tally.n_rows
         return answers
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,25 +15,46 @@ from distboost.threads import Threads
 
 
 class Slots(NamedTuple):
-    """Memory for histograms, one slot for each node of a question."""
+    """Memory for the histograms of some features, one slot for each node of a question. Its content is arbitrary."""
 
     pool: np.ndarray  # (n_slots, n_bins, channels with padding) int64
     slots: np.ndarray  # (n_nodes,) int64
     offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
 
-class Share(NamedTuple):
-    """What one thread sums at a time: some features, over a part of each node's rows."""
+class Part(Protocol):
+    """Some features of a question, and what becomes of their sums."""
 
-    features: np.ndarray  # (f,) int64
-    part: int
+    @property
+    def features(self) -> np.ndarray:
+        """The features, (f,) int64 ascending."""
+
+    def begin(self) -> Slots:
+        """Return the memory for the sums."""
+
+    def finish(self) -> None:
+        """Use the sums, which are complete."""
+
+
+class Given:
+    """A part whose sums are only stored."""
+
+    def __init__(self, features: np.ndarray, slots: Slots):
+        self.features, self._slots = features, slots
+
+    def begin(self) -> Slots:
+        return self._slots
+
+    def finish(self) -> None:
+        pass
 
 
 class Tally:
     """Adds the rows of blocks to the histograms of nodes.
 
-    No two threads write to the same sums: each takes some features. If there are more threads than features, each takes a part of
-    every node's rows, too, and all parts but the first have sums of their own, which `finish` adds.
+    No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
+    beginning to end, so that its sums are used while they are in the cache. Else the threads share the features of a part, and
+    the rows of each node, too, if there are more threads than features.
 
     Parameters
     ----------
@@ -42,9 +64,8 @@ class Tally:
         The scale of the statistic.
     weight_factor : float
     nodes : ndarray of shape (m,), int64
-    features : ndarray of shape (f,), int64
-    sums : Slots
-        Their content is arbitrary.
+    parts : sequence of Part
+        No two have features in common.
 
     Attributes
     ----------
@@ -59,55 +80,107 @@ class Tally:
         scale: Scale,
         weight_factor: float,
         nodes: np.ndarray,
-        features: np.ndarray,
-        sums: Slots,
+        parts: Sequence[Part],
     ):
         self._threads = threads
         self._statistic, self._scale, self._weight_factor = statistic, scale, weight_factor
-        self._nodes, self._features = nodes, features
+        self._nodes, self._parts = nodes, parts
+        self._shares: list[SharedPart] | None = None
         self.n_rows = 0
-        groups = feature_groups(features, sums.offsets, sums.pool.shape[2], threads.n)
-        self._n_parts = max(threads.n // max(len(groups), 1), 1)
-        self._shares = [Share(group, part) for part in range(self._n_parts) for group in groups]
-        self._sums = [sums]
-        for _ in range(1, self._n_parts):
-            pool = np.empty((len(nodes), *sums.pool.shape[1:]), np.int64)
-            self._sums.append(Slots(pool, np.arange(len(nodes)), sums.offsets))
-        self._fresh = True
+
+    def add_all(self, blocks: list[Block]) -> None:
+        """Add the rows of these blocks, which are all there are."""
+        if len(self._parts) < self._threads.n:
+            self.add(blocks)
+            self.finish()
+            return
+        spans = self._spans(blocks)
+
+        def add_part(part: Part) -> None:
+            self._add(blocks, spans, part.features, part.begin(), fresh=True)
+            part.finish()
+
+        self._threads.map(add_part, self._parts)
 
     def add(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks."""
-        if not blocks:
-            return
-        spans = [np.ascontiguousarray(block.spans[self._nodes]) for block in blocks]
+        fresh = self._shares is None
+        if self._shares is None:
+            n = -(-self._threads.n // len(self._parts))
+            self._shares = [SharedPart(part, n, len(self._nodes)) for part in self._parts]
+        spans = self._spans(blocks)
 
         def add_share(share: Share) -> None:
-            pool, slots, offsets = self._sums[share.part]
-            target = Target(share.features, offsets, slots, pool, self._fresh)
-            for block, own in zip(blocks, spans, strict=True):
-                part = _part_of(own, share.part, self._n_parts)
-                self._statistic.histogram(block, part, target, self._scale, self._weight_factor)
-                target = target._replace(fresh=False)
+            own = [_part_of(some, share.number, share.n_shares) for some in spans]
+            self._add(blocks, own, share.features, share.slots, fresh)
 
-        self._threads.map(add_share, self._shares)
-        self._fresh = False
-        self.n_rows += sum(int(np.diff(own).sum()) for own in spans)
+        self._threads.map(add_share, [share for part in self._shares for share in part.shares])
 
     def finish(self) -> None:
-        """Add up the parts; without any rows, set the sums to 0."""
-        (pool, slots, offsets), *others = self._sums
-        if self._fresh:
-            Target(self._features, offsets, slots, pool, self._fresh).cleared()
-            return
+        """Finish all parts."""
+        assert self._shares is not None
+        for part in self._shares:
+            self._threads.map(part.add_up, part.groups)
+        self._threads.map(lambda part: part.part.finish(), self._shares)
 
-        def add_up(share: Share) -> None:
-            for d in share.features:
-                bins = slice(offsets[d], offsets[d + 1])
-                for other in others:
-                    pool[slots, bins] += other.pool[:, bins]
+    def _spans(self, blocks: list[Block]) -> list[np.ndarray]:
+        """Return where the nodes' rows begin and end in each block, and count them."""
+        spans = [block.spans[self._nodes] for block in blocks]
+        self.n_rows += sum(int(np.diff(own).sum()) for own in spans)
+        return spans
 
-        if others:
-            self._threads.map(add_up, [share for share in self._shares if share.part == 0])
+    def _add(
+        self,
+        blocks: list[Block],
+        spans: list[np.ndarray],
+        features: np.ndarray,
+        sums: Slots,
+        fresh: bool,
+    ) -> None:
+        target = Target(features, sums.offsets, sums.slots, sums.pool, fresh)
+        for block, own in zip(blocks, spans, strict=True):
+            self._statistic.histogram(block, own, target, self._scale, self._weight_factor)
+            target = target._replace(fresh=False)
+        target.cleared()
+
+
+class Share(NamedTuple):
+    """What one thread sums at a time: some features, over a share of each node's rows."""
+
+    features: np.ndarray
+    slots: Slots
+    number: int  # of the share
+    n_shares: int
+
+
+class SharedPart:
+    """A part whose sums several threads compute.
+
+    If there are more threads than features, each adds only a share of the rows, to sums of its own.
+    """
+
+    def __init__(self, part: Part, n_threads: int, n_nodes: int):
+        self.part, self.slots = part, part.begin()
+        pool, _, offsets = self.slots
+        self.groups = feature_groups(part.features, offsets, pool.shape[2], n_threads)
+        n_shares = max(n_threads // max(len(self.groups), 1), 1)
+        self._others = [
+            Slots(np.empty((n_nodes, *pool.shape[1:]), np.int64), np.arange(n_nodes), offsets)
+            for _ in range(1, n_shares)
+        ]
+        self.shares = [
+            Share(group, slots, number, n_shares)
+            for number, slots in enumerate([self.slots, *self._others])
+            for group in self.groups
+        ]
+
+    def add_up(self, features: np.ndarray) -> None:
+        """Add up the sums of all shares for some features."""
+        pool, slots, offsets = self.slots
+        for d in features if self._others else []:
+            bins = slice(offsets[d], offsets[d + 1])
+            for other in self._others:
+                pool[slots, bins] += other.pool[:, bins]
 
 
 def feature_groups(
@@ -123,11 +196,8 @@ def feature_groups(
     n = min(-(-fitting // n_threads) * n_threads, len(features))
     ends = np.cumsum(n_bins)
     middle = ends - n_bins / 2
-    return [
-        group
-        for group in np.split(features, np.searchsorted(middle, ends[-1] * np.arange(1, n) / n))
-        if len(group)
-    ]
+    groups = np.split(features, np.searchsorted(middle, ends[-1] * np.arange(1, n) / n))
+    return [group for group in groups if len(group)]
 
 
 def _part_of(spans: np.ndarray, part: int, n_parts: int) -> np.ndarray:

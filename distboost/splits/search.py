@@ -23,13 +23,16 @@ class Candidates(NamedTuple):
     missing_left: np.ndarray  # (m,) bool
     n_left: np.ndarray  # (m,) int64 rows
     n_right: np.ndarray  # (m,) int64 rows
+    left: np.ndarray  # (m, channels in use) int64: the sums on the left
 
     @classmethod
-    def none(cls, m: int) -> Candidates:
+    def none(cls, m: int, n_channels: int) -> Candidates:
         """Return the candidates of m nodes that have no split yet."""
         gain, value = np.zeros((2, m))
         feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
-        return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right)
+        return cls(
+            gain, value, feature, bin, np.zeros(m, bool), n_left, n_right, np.zeros((m, n_channels), np.int64)
+        )
 
 
 def keep_better(splits: Candidates, others: Candidates) -> None:
@@ -51,6 +54,7 @@ def search(
     weighted: bool,
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
+    children: np.ndarray | None = None,
 ) -> Candidates:
     """Return the best splits of the nodes in the slots `built`, then those of their siblings.
 
@@ -75,16 +79,20 @@ def search(
     threads : Threads
     context : ndarray of shape (2, k), float64
         What a gain must know beside the sums of a split.
+    children : ndarray of shape (n_slots, n_bins, channels with padding), int64, or None
+        Where the slots `built` are. None: where those of the parents are.
     """
-    slots = np.array([*built, *parents], np.int64)
+    own, siblings = np.array(built, np.int64), np.array(parents, np.int64)
+    pool = histograms.pool
     best_splits = best_splits_by(gain)
 
     def search_features(group: np.ndarray) -> Candidates:
-        found = Candidates.none(len(slots))
+        found = Candidates.none(len(own) + len(siblings), histograms.n_used)
         best_splits(
-            histograms.pool,
-            slots,
-            len(built),
+            pool if children is None else children,
+            own,
+            pool,
+            siblings,
             group,
             histograms.offsets,
             n_sums,

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from distboost.kernels.gains import NO_CONTEXT
-from distboost.kernels.split_search import left_sums, subtract
+from distboost.kernels.split_search import subtract_features
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
 from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import Candidates, search
+from distboost.splits.search import search
 from distboost.threads import Threads
 
 
@@ -21,24 +21,7 @@ def load_search(gain: Gain) -> None:
     features, histograms = np.zeros(1, np.int64), Histograms(np.ones(1, np.int64), 1)
     histograms.pool[:] = 0
     with Threads(1) as threads:
-        found = search(histograms, [0], [], features, 0, gain, 1, 0, False, threads)
-    _with_left_sums(found, histograms, [0])
-
-
-def _with_left_sums(found: Candidates, histograms: Histograms, slots: list[int]) -> BestSplits:
-    """Add the sums on the left of each split."""
-    left = np.empty((len(slots), histograms.n_used), np.int64)
-    left_sums(
-        histograms.pool,
-        np.array(slots, np.int64),
-        histograms.offsets,
-        found.gain,
-        found.feature,
-        found.bin,
-        found.missing_left,
-        left,
-    )
-    return BestSplits(*found, left)
+        search(histograms, [0], [], features, 0, gain, 1, 0, False, threads)
 
 
 class TreeHistograms:
@@ -51,6 +34,8 @@ class TreeHistograms:
     n_classes : int
     threads : Threads
         The threads of the search.
+    own : ndarray of shape (m,), int64, or None
+        The features that have histograms here. None: all.
 
     Attributes
     ----------
@@ -58,8 +43,8 @@ class TreeHistograms:
         The slot of each node that has a histogram.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads):
-        self._n_bins, self._n_classes, self._threads = n_bins, n_classes, threads
+    def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads, own: np.ndarray | None = None):
+        self._n_bins, self._n_classes, self._threads, self._own = n_bins, n_classes, threads, own
         self._histograms: Histograms | None = None
         self.slots: dict[int, int] = {}
 
@@ -95,13 +80,13 @@ class TreeHistograms:
             return Expanded(None, self.search(list(expansion.nodes)) if expansion.search else None)
         if expansion.root is not None:
             return Expanded(self._root_sums(), self.search([0]) if expansion.search else None)
-        smaller = [pair.smaller for pair in expansion.siblings]
-        larger = [pair.larger for pair in expansion.siblings]
+        smaller = [self.slots[pair.smaller] for pair in expansion.siblings]
+        larger = [self.slots[pair.larger] for pair in expansion.siblings]
         if expansion.search:
             return Expanded(None, self._search(smaller, larger, NO_CONTEXT))
         pool, offsets = self.histograms.pool, self.histograms.offsets
         for _, one, other in expansion.siblings:
-            subtract(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
+            subtract_features(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
         return Expanded(None, None)
 
     def _begin(self, root: Root, n_nodes: int) -> None:
@@ -116,7 +101,7 @@ class TreeHistograms:
         if root.is_window:
             self._histograms = None  # frees the memory of other features
         if self._histograms is None or self._histograms.n_used != n_channels:
-            features = root.features if root.is_window else None
+            features = root.features if root.is_window else self._own
             self._histograms = Histograms(self._n_bins, n_channels, n_nodes, features)
 
     def _root_sums(self) -> np.ndarray:
@@ -131,18 +116,34 @@ class TreeHistograms:
         """Accept the weight of all rows of the tree."""
         self._min_weight = math.ceil(self._rules.min_weight_fraction * weight)
 
+    def search_only(self, expansion: Expansion, children: np.ndarray) -> Expanded:
+        """Find the best splits of children whose histograms are not kept, and drop those of their parents.
+
+        `children`, (n, n_bins, channels) int64, has the histograms of the smaller ones.
+        """
+        parents = [pair.parent for pair in expansion.siblings]
+        best = self._search(
+            list(range(len(parents))), [self.slots[node] for node in parents], NO_CONTEXT, children
+        )
+        self._forget([*expansion.forgotten, *parents])
+        return Expanded(None, best)
+
     def search(self, nodes: list[int], context: np.ndarray = NO_CONTEXT) -> BestSplits:
         """Find the best splits of nodes that have histograms."""
-        return self._search(nodes, [], context)
+        return self._search([self.slots[node] for node in nodes], [], context)
 
-    def _search(self, summed: list[int], subtracted: list[int], context: np.ndarray) -> BestSplits:
-        histograms = self.histograms
-        slots = [self.slots[node] for node in (*summed, *subtracted)]
-        n = len(summed)
+    def _search(
+        self,
+        summed: list[int],
+        subtracted: list[int],
+        context: np.ndarray,
+        children: np.ndarray | None = None,
+    ) -> BestSplits:
+        """Search the nodes in the slots `summed`, and their siblings, in the slots `subtracted` of their parents."""
         found = search(
-            histograms,
-            slots[:n],
-            slots[n:],
+            self.histograms,
+            summed,
+            subtracted,
             self._features,
             self._n_sums,
             self._rules.gain,
@@ -151,8 +152,9 @@ class TreeHistograms:
             self._weighted,
             self._threads,
             context,
+            children,
         )
-        return _with_left_sums(found, histograms, slots)
+        return BestSplits(*found)
 
     def _forget(self, nodes: Sequence[int]) -> None:
         """Free the slots of nodes that will not be split. After a loss, not all of them were restored."""

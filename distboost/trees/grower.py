@@ -210,11 +210,16 @@ class TreeGrower:
         deep = self.max_depth is not None and node.depth >= self.max_depth
         return not deep and (self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1)
 
+    def needs_histograms(self, node: Node) -> bool:
+        """Whether the histograms of a node's children are needed for those of their own children, which may be split."""
+        return self.max_depth is None or node.depth + 2 < self.max_depth
+
     def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
         """Split the nodes; return the children with their own best splits, without a search if these are the `last`."""
         siblings, _ = self.split(nodes, last)
         if siblings:
-            best = self.rows.best_splits([pair.ids for pair in siblings])
+            keep = any(self.needs_histograms(node) for node in nodes)
+            best = self.rows.best_splits([pair.ids for pair in siblings], keep=keep)
             assert best is not None
             note_best_splits([*(f.smaller for f in siblings), *(f.larger for f in siblings)], best)
         frontier = [child for pair in siblings for child in (pair.smaller, pair.larger)]

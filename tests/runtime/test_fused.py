@@ -20,6 +20,7 @@ from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, one_against_all
 from distboost.weights.margin import HitsAndMisses, MarginWeights, Residuals
 from tests.runtime.test_rows import place
+from tests.weak.histogram_slots import tree_of
 
 K = 5
 WEIGHTING = MarginWeights(0.5)
@@ -102,7 +103,7 @@ def test_an_update_asked_again_answers_the_same_and_moves_nothing(runtime, probl
     rows._update = lambda *question: asked.append((question, update(*question))) or asked[-1][1]
     rows.update([step], next_root=grow.next_root(statistic))
     [((question, expansion), (partial, totals, _))] = asked
-    tree = rows.tree
+    tree = tree_of(rows)
     histogram = tree.histograms.pool[tree.slots[0]].copy()
     for _ in range(2):
         again, again_totals, _ = update(question, expansion)
@@ -171,7 +172,7 @@ def test_no_slot_of_a_histogram_is_lost(monkeypatch, name, parameters, limits, m
 
     def look(progress):
         [grow] = growers
-        tree = grow.rows.tree
+        tree = tree_of(grow.rows)
         free = sorted(tree.histograms._free)
         assert len(set(free)) == len(free)
         taken.append(set(range(len(tree.histograms.pool))) - set(free))
@@ -245,9 +246,9 @@ def test_histograms_that_come_with_an_update_are_those_of_its_scores(runtime, pr
     rows, grow, step, statistic = begun(runtime, *problem)
     root = grow.next_root(statistic)
     rows.update([step], next_root=root)
-    histograms = rows.tree.histograms
+    histograms = tree_of(rows).histograms
     histogram, totals, scale = (
-        histograms.pool[rows.tree.slots[0]].copy(),
+        histograms.pool[tree_of(rows).slots[0]].copy(),
         rows.totals,
         rows.histogram_scale,
     )
@@ -255,7 +256,7 @@ def test_histograms_that_come_with_an_update_are_those_of_its_scores(runtime, pr
     rows.init_root(root)
     for d in root.features:
         bins = slice(histograms.offsets[d], histograms.offsets[d + 1])
-        assert_array_equal(histograms.pool[rows.tree.slots[0], bins], histogram[bins])
+        assert_array_equal(histograms.pool[tree_of(rows).slots[0], bins], histogram[bins])
     assert_array_equal(rows.totals, totals)
     assert rows.histogram_scale == scale
     assert rows.calls["histogram"] == 2 + 1

@@ -16,7 +16,7 @@ from distboost.data.scan import load_merge
 from distboost.estimators import fitting
 from distboost.kernels import binning, gains
 from distboost.runtime.choose import IN_PROCESS, _background
-from distboost.splits import search, tree_histograms
+from distboost.splits import search
 from distboost.splits.tree_histograms import load_search
 from distboost.training import binning as bin_module
 
@@ -50,7 +50,6 @@ def called(monkeypatch):
     names = ("distinct_values", "merge_distinct", "add_up_equal", "quantile_edges", "midpoint")
     view = {name: recorded(name, getattr(binning, name)) for name in names}
     monkeypatch.setattr(scan, "binning", SimpleNamespace(**view))
-    monkeypatch.setattr(tree_histograms, "left_sums", recorded("left_sums", tree_histograms.left_sums))
     by = search.best_splits_by
     monkeypatch.setattr(search, "best_splits_by", lambda gain: recorded(f"search by {gain!r}", by(gain)))
     return found
@@ -60,7 +59,7 @@ def test_the_kernels_that_are_loaded_are_those_of_a_training(called):
     load_merge()
     load_search(gains.DIRECTION)
     loaded = {name: types.copy() for name, types in called.items()}
-    assert len(loaded) == 6
+    assert len(loaded) == 5
     in_process(GDMCBoostClassifier(n_estimators=2, max_depth=2, max_bins=20, n_jobs=1)).fit(*rows())
     del called["distinct_values"]  # which workers call
     assert called == loaded

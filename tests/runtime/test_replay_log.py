@@ -19,6 +19,7 @@ from distboost.runtime.cluster.host import Host
 from distboost.runtime.layout import Allotment, readings
 from distboost.runtime.local import LocalRuntime
 from distboost.runtime.replay import EMPTY_LOG
+from tests.weak.histogram_slots import tree_of
 
 N_BLOCKS = 5
 N_ROWS, N_EVALUATED = 120, 40
@@ -53,7 +54,7 @@ class Recording(LocalRuntime):
                 found = answer(question) if alone else answer(question, expansion)
                 none = () if name == "sums" else (0, 0)
                 self.asked.append(
-                    (method, question, none if expansion is None else rows.tree.histograms.channels)
+                    (method, question, none if expansion is None else tree_of(rows).histograms.channels)
                 )
                 return found
 

@@ -21,6 +21,7 @@ from distboost.rows.messages import Root, Siblings, SplitRules, Splits
 from distboost.rows.reduced import Best, Reduced
 from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
+from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 from distboost.training.loop import Schedule, Start, train
 from distboost.trees.grower import GrowthLimits, TreeGrower
@@ -35,6 +36,7 @@ from distboost.weights.codes import (
 from distboost.weights.margin import LOGISTIC, ClassPairs, HitsAndMisses, MarginWeights, Residuals
 from distboost.weights.response import ClassWeights, add_windows
 from tests.runtime.conftest import ALONE, RUNTIMES
+from tests.weak.histogram_slots import histogram_of
 
 WEIGHTING = MarginWeights(0.5)
 
@@ -71,20 +73,20 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
     rules = SplitRules(gains.CODEWORD, 1, 0.0)
     root = Root(np.arange(6), Residuals(WEIGHTING, wide=wide), None, 0.0, rules=rules, search=False)
     sums, _ = rows.init_root(root)
-    histograms, slot = rows.tree.histograms, rows.tree.slots[0]
+    offsets = offsets_of(rows.n_bins, np.arange(6))
 
     # All scores are 0: e = 1 for every other class, and shift and scale are those of K - 1 of them.
     scale = rows.histogram_scale
     assert (scale.bits > 22) == wide
     e = np.rint(np.exp(-scale.shift) * scale.factor)
     V = np.where(np.arange(K) == y[:, None], e * (K - 1), -e) * weights[:, None]
-    expected = np.zeros((histograms.offsets[-1], K + 1), np.int64)
+    expected = np.zeros((offsets[-1], K + 1), np.int64)
     for d in range(6):
         b = np.where(np.isnan(X[:, d]), rows.n_bins[d], np.searchsorted(profile.edges[d], X[:, d]))
-        np.add.at(expected[:, :K], histograms.offsets[d] + b, V.astype(np.int64))
-        np.add.at(expected[:, K], histograms.offsets[d] + b, (weights > 0).astype(np.int64))
-    assert_array_equal(histograms.pool[slot, :, : K + 1], expected)
-    assert_array_equal(sums, expected[: histograms.offsets[1]].sum(axis=0))
+        np.add.at(expected[:, :K], offsets[d] + b, V.astype(np.int64))
+        np.add.at(expected[:, K], offsets[d] + b, (weights > 0).astype(np.int64))
+    assert_array_equal(histogram_of(rows, 0)[:, : K + 1], expected)
+    assert_array_equal(sums, expected[: offsets[1]].sum(axis=0))
     assert rows.totals.tolist() == [e * (K - 1) * weights.sum()]
     rows.close()
 
@@ -109,17 +111,16 @@ def test_splits_travel_with_the_next_question(runtime, problem):
     rows, profile = place(runtime, X, y)
     rows.begin(WEIGHTING)
     rows.init_root(Root(np.arange(6), Residuals(WEIGHTING), None, 0.0, 2, SplitRules(gains.CODEWORD, 1, 0.0)))
-    histograms = rows.tree.histograms
-    whole = histograms.pool[rows.tree.slots[0]].copy()
+    whole = histogram_of(rows, 0)
     rows.split(Splits.of([(0, 2, 10, True, 1, 2)]))
     assert rows.calls["histogram"] == 1
     rows.best_splits([Siblings(0, 1, 2)], search=False)
     assert rows.calls["histogram"] == 2
-    slots = [rows.tree.slots[1], rows.tree.slots[2]]
-    assert_array_equal(histograms.pool[slots[0]] + histograms.pool[slots[1]], whole)
+    children = [histogram_of(rows, node) for node in (1, 2)]
+    assert_array_equal(children[0] + children[1], whole)
     left = (X[:, 2] <= profile.edges[2][10]) | np.isnan(X[:, 2])
-    counts = histograms.pool[slots, : histograms.offsets[1], rows.n_classes].sum(axis=1)
-    assert_array_equal(counts, [left.sum(), (~left).sum()])
+    counts = [child[: rows.n_bins[0] + 1, rows.n_classes].sum() for child in children]
+    assert counts == [left.sum(), (~left).sum()]
     rows.close()
 
 

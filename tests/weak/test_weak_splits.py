@@ -217,7 +217,7 @@ def in_slots(nodes, n_bins):
 
 
 def split_of(found: Candidates, m: int) -> Split:
-    return Split(*(column[m].item() for column in found))
+    return Split(*(column[m].item() for column in found[:-1]))
 
 
 def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context):
@@ -452,6 +452,28 @@ def test_near_ties_are_ties(name, surplus, feature):
         found = search(histograms, slots, [], np.arange(2), n, kind, 1, 0, False, threads)
     assert found.gain[0] > 0
     assert found.feature[0] == feature
+
+
+@pytest.mark.parametrize("n_bins", [31, 32, 33, 34, 65, 255])
+@pytest.mark.parametrize("missing", [0, 3])
+def test_more_thresholds_than_a_chunk(n_bins, missing):
+    """The search goes on where a chunk of thresholds ended, wherever the best one is."""
+    rng = np.random.default_rng(n_bins)
+    for best in {0, 1, 30, 31, 32, 33, 63, 64, n_bins - 2} & set(range(n_bins - 1)):
+        node = np.zeros((n_bins + 1, 4), np.int64)
+        node[:n_bins, 3] = rng.integers(1, 4, n_bins)
+        node[n_bins, 3] = missing
+        node[: best + 1, 0], node[best + 1 : n_bins, 1] = 5, 5
+        node[n_bins, 0] = missing
+        assert_finds(
+            [node], np.array([n_bins]), np.array([0]), 3, gains.DIRECTION, 1, 0, False, gains.NO_CONTEXT
+        )
+        histograms, slots = in_slots([node], np.array([n_bins]))
+        with Threads(1) as threads:
+            found = search(histograms, slots, [], np.array([0]), 3, gains.DIRECTION, 1, 0, False, threads)
+        assert found.bin[0] == best
+        left = node[: best + 1].sum(axis=0) + (node[n_bins] if found.missing_left[0] else 0)
+        assert found.left[0].tolist() == left.tolist()
 
 
 def test_slots_are_used_again():

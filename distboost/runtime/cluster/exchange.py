@@ -33,7 +33,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
 from distboost.runtime.shard import Shard
-from distboost.runtime.tally import Slots
+from distboost.runtime.tally import Given, Slots
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 
@@ -222,14 +222,12 @@ class Exchange:
                 return known
             memory, sums = self._room(n_nodes, question.features, simd.padded(attempt.n_channels))
             found = Contribution(memory, sums, keys)
-            slots, only = (
-                Slots(sums.values, np.arange(n_nodes), sums.offsets),
-                None if known is None else todo,
-            )
+            slots = Slots(sums.values, np.arange(n_nodes), sums.offsets)
+            parts, only = [Given(question.features, slots)], None if known is None else todo
             if isinstance(question, UpdateQuestion):
-                found.losses, found.totals = self._shard.update(question, slots, only)
+                found.losses, found.totals = self._shard.update(question, parts, only)
             else:
-                found.totals = self._shard.histogram(question, slots, only)
+                found.totals = self._shard.histogram(question, parts, only)
             if known is not None:
                 found.sums.values[:] += known.sums.values
                 found.totals = found.totals + known.totals

@@ -19,7 +19,7 @@ from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.shard import Shard
-from distboost.runtime.tally import Slots
+from distboost.runtime.tally import Given, Slots
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 
@@ -89,7 +89,7 @@ class Host:
         if not padded:
             return self._shard.histogram(question, None, only), np.zeros((0, 0, 0), np.int64)
         sums = self._slots(len(question.build), question.features, padded)
-        totals = self._shard.histogram(question, sums, only)
+        totals = self._shard.histogram(question, [Given(question.features, sums)], only)
         return totals, _trimmed(sums.pool, n_channels)
 
     def sums(self, question: SumsQuestion, only: Keys = None) -> Reduced:
@@ -100,7 +100,8 @@ class Host:
     ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
         """Return the answer of `Shard.update`, and the histogram of the next tree's root if the question has one."""
         root = self._slots(1, question.features, padded) if padded else None
-        found = self._shard.update(question, root, only)
+        parts = None if root is None else [Given(question.features, root)]
+        found = self._shard.update(question, parts, only)
         return (*found, None if root is None else _trimmed(root.pool, n_channels))
 
     def search(self, owners: Mapping[int, int], node: int, context: np.ndarray) -> Expanded | None:

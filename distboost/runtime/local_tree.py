@@ -1,0 +1,148 @@
+"""The histograms of a growing tree in this process, in parts that threads sum and search one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+from queue import Empty, SimpleQueue
+
+import numpy as np
+
+from distboost.kernels import simd
+from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
+from distboost.runtime.tally import Slots, feature_groups
+from distboost.splits.histograms import offsets_of
+from distboost.splits.tree_histograms import TreeHistograms
+from distboost.threads import Threads
+
+SEARCHED_BYTES = 2**26  # the most that all threads together take for histograms that are not kept
+
+
+class LocalPart:
+    """Some features of the data, with the histograms of the growing tree over them."""
+
+    def __init__(self, own: np.ndarray, tree: TreeHistograms, scratch: SimpleQueue[np.ndarray]):
+        self.own, self.tree, self._scratch = own, tree, scratch
+
+    def ask(self, expansion: Expansion, features: np.ndarray) -> None:
+        """Accept a change of the nodes that have histograms, and the tree's features in this part."""
+        root = expansion.root
+        if root is not None:
+            root = root._replace(features=features)
+        self.features, self._expansion = features, replace(expansion, root=root)
+
+    def begin(self) -> Slots:
+        if self._expansion.keeps:
+            nodes = self.tree.prepare(self._expansion)
+            return Slots(self.tree.histograms.pool, np.array(nodes, np.int64), self.tree.histograms.offsets)
+        _, n_bins, n_channels = self.tree.histograms.pool.shape
+        n = len(self._expansion.siblings)
+        self._memory = _taken(self._scratch, n * n_bins * n_channels)
+        self._children = self._memory[: n * n_bins * n_channels].reshape(n, n_bins, n_channels)
+        return Slots(self._children, np.arange(n), self.tree.histograms.offsets)
+
+    def finish(self) -> None:
+        if self._expansion.keeps:
+            self.expanded = self.tree.answer(self._expansion)
+        else:
+            self.expanded = self.tree.search_only(self._expansion, self._children)
+            self._scratch.put(self._memory)
+            del self._children, self._memory
+
+
+class LocalTree:
+    """The histograms of a growing tree over all features.
+
+    Parameters
+    ----------
+    n_bins : ndarray of shape (n_features,), int64
+        Bins per feature, without the bin for missing values.
+    n_classes : int
+    threads : Threads
+
+    Attributes
+    ----------
+    parts : list of LocalPart
+        As many as the threads or a multiple, ascending by feature, unless there are fewer features.
+    """
+
+    def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads):
+        self._n_bins, self._n_classes, self._threads = n_bins, n_classes, threads
+        self._own_thread = Threads(1)  # a part is searched by one thread
+        self._n_channels = 0
+        self.parts: list[LocalPart] = []
+        self._growing: list[LocalPart] = []  # those with features of the tree
+
+    def expansions(self, expansion: Expansion, may_drop: bool) -> Iterator[Expansion]:
+        """Yield the expansion; if the histograms need not be kept, and if it `may_drop` them, for a few nodes at a time."""
+        siblings = expansion.siblings
+        if expansion.keeps or not may_drop or len(self._growing) < self._threads.n:
+            yield replace(expansion, keeps=True)
+            return
+        part_bytes = max(part.tree.histograms.pool[0].nbytes for part in self._growing)
+        most = max(SEARCHED_BYTES // (part_bytes * self._threads.n), 1)
+        for first in range(0, len(siblings), most):
+            forgotten = () if first else expansion.forgotten
+            yield replace(expansion, siblings=siblings[first : first + most], forgotten=forgotten)
+
+    def begin(self, expansion: Expansion) -> list[LocalPart]:
+        """Return the parts that have features of the growing tree. Each is to be summed."""
+        root = expansion.root
+        if root is not None:
+            self._divide(root)
+            features = [part.own[np.isin(part.own, root.features)] for part in self.parts]
+            self._growing = [part for part, some in zip(self.parts, features, strict=True) if len(some)]
+            self._features = [some for some in features if len(some)]
+        for part, some in zip(self._growing, self._features, strict=True):
+            part.ask(expansion, some)
+        return self._growing
+
+    def _divide(self, root: Root) -> None:
+        """Divide the features into parts, unless they are divided for histograms of this size already."""
+        assert root.statistic is not None
+        n_channels = root.statistic.n_sums(self._n_classes) + 1 + (root.weight_factor > 0)
+        if root.is_window:
+            self._n_channels = 0
+        elif n_channels == self._n_channels:
+            return
+        else:
+            self._n_channels = n_channels
+        features = root.features if root.is_window else np.arange(len(self._n_bins))
+        groups = feature_groups(
+            features, offsets_of(self._n_bins, features), simd.padded(n_channels), self._threads.n
+        )
+        self.parts = []  # frees the memory of the former ones
+        scratch: SimpleQueue[np.ndarray] = SimpleQueue()
+        self.parts = [
+            LocalPart(own, TreeHistograms(self._n_bins, self._n_classes, self._own_thread, own), scratch)
+            for own in groups
+        ]
+
+    def expanded(self) -> Expanded:
+        """Return the answer to the last expansion, over all features."""
+        return reduce(Expanded.combined, [part.expanded for part in self._growing])
+
+    def search(self, node: int, context: np.ndarray) -> BestSplits:
+        """Find the best split of a node that has a histogram."""
+        found = self._threads.map(lambda part: part.tree.search([node], context), self._growing)
+        return reduce(BestSplits.combined, found)
+
+
+def _taken(scratch: SimpleQueue[np.ndarray], n: int) -> np.ndarray:
+    """Return memory for at least n numbers, from the scratch if there is any."""
+    try:
+        memory = scratch.get_nowait()
+    except Empty:
+        memory = np.empty(0, np.int64)
+    return memory if len(memory) >= n else np.empty(n, np.int64)
+
+
+def siblings_in_order(found: list[Expanded], sizes: list[int]) -> Expanded:
+    """Join the answers about several groups of siblings: first all smaller children, then all larger ones."""
+    if len(found) == 1:
+        return found[0]
+    best = [answer.best for answer in found if answer.best is not None]
+    smaller = [BestSplits._make(column[:n] for column in some) for some, n in zip(best, sizes, strict=True)]
+    larger = [BestSplits._make(column[n:] for column in some) for some, n in zip(best, sizes, strict=True)]
+    return Expanded(None, reduce(BestSplits.followed_by, [*smaller, *larger]))

@@ -1,0 +1,91 @@
+"""Histograms are the same however threads share features, rows and blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from distboost.data.blocks import BinnedRows
+from distboost.rows.messages import Splits
+from distboost.rows.scales import Scale
+from distboost.runtime.block import Block
+from distboost.runtime.tally import Given, Slots, Tally, feature_groups
+from distboost.splits.histograms import offsets_of
+from distboost.threads import Threads
+from distboost.weights.margin import MarginWeights, Residuals
+
+N_CLASSES = 3
+N_BINS = np.array([4, 1, 9, 30])
+NODES = np.array([1, 2])
+SCALE = Scale(np.log(N_CLASSES - 1), 18)
+
+
+def block_of(first, n, rng):
+    """A block whose root is split in two, with the statistic of its rows."""
+    bins = rng.integers(0, N_BINS + 1, (n, len(N_BINS))).astype(np.uint8)
+    rows = BinnedRows(first, bins, rng.integers(0, N_CLASSES, n).astype(np.int32), np.ones(n))
+    block = Block(rows, N_CLASSES, N_CLASSES, "float64")
+    block.scores[:] = rng.normal(scale=0.1, size=block.scores.shape)
+    block.start_tree(None)
+    Residuals(MarginWeights(0.5)).prepare(block, block.order, SCALE, 0.0)
+    block.split(Splits.of([(0, 2, 4, False, 1, 2)]), N_BINS)
+    return block
+
+
+def expected_sums(blocks, offsets, features):
+    sums = np.zeros((len(NODES), offsets[-1], 8), np.int64)
+    for block in blocks:
+        values = block.kept("statistics")
+        for m, node in enumerate(NODES):
+            rows = block.order[slice(*block.spans[node])]
+            for d in features:
+                np.add.at(sums[m], offsets[d] + block.bins[rows, d], values[rows])
+    return sums
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
+@pytest.mark.parametrize("at_once", [True, False], ids=["together", "one by one"])
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts):
+    rng = np.random.default_rng(0)
+    blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
+    features = np.array(features)
+    offsets = offsets_of(N_BINS, features)
+    pool = rng.integers(-9, 9, (5, offsets[-1], 8))
+    slots = np.array([3, 1])
+    before = pool.copy()
+    parts = [Given(own, Slots(pool, slots, offsets)) for own in np.array_split(features, n_parts) if len(own)]
+    with Threads(n_threads) as threads:
+        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts)
+        if at_once:
+            tally.add_all(blocks)
+        else:
+            for block in blocks:
+                tally.add([block])
+            tally.finish()
+    assert_array_equal(pool[slots], expected_sums(blocks, offsets, features))
+    assert_array_equal(pool[[0, 2, 4]], before[[0, 2, 4]])
+    assert tally.n_rows == 271
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_without_rows_all_sums_are_0(n_threads):
+    offsets = offsets_of(N_BINS, np.arange(4))
+    pool = np.ones((2, offsets[-1], 8), np.int64)
+    with Threads(n_threads) as threads:
+        part = Given(np.arange(4), Slots(pool, np.arange(2), offsets))
+        Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part]).add_all([])
+    assert not pool.any()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_groups_have_about_as_many_bins(n_threads):
+    n_bins = np.random.default_rng(1).integers(1, 256, 784)
+    offsets = offsets_of(n_bins, np.arange(784))
+    groups = feature_groups(np.arange(784), offsets, 16, n_threads)
+    assert np.concatenate(groups).tolist() == list(range(784))
+    assert len(groups) % n_threads == 0
+    sizes = [int((n_bins[group] + 1).sum()) for group in groups]
+    assert max(sizes) < 1.2 * min(sizes)
