@@ -91,6 +91,13 @@ def test_ranks(dtype):
         np.testing.assert_array_equal(found, np.where(np.isnan(X[:, d]), 255, expected))
 
 
+def test_features_with_the_same_threshold():
+    rng = np.random.default_rng(0)
+    trees = ensemble(rng, [0.5], n_leaves=[2] * (N_FEATURES - 1))
+    X = rows(rng, 100, [0.5], "f8")
+    np.testing.assert_array_equal(trees.scores(X, Threads(1)), descended(trees, X))
+
+
 def test_large_trees_are_descended():
     rng = np.random.default_rng(0)
     thresholds = np.linspace(-1, 1, 9)
