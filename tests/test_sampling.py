@@ -243,6 +243,39 @@ def test_a_resumed_training_draws_the_same_rows(trained, problem):
         uniform.set_params(sampling="weight").fit(*problem, resume=True)
 
 
+@pytest.mark.parametrize("fraction", [0.006, 0.3])
+def test_blocks_without_a_drawn_row_are_not_read_for_histograms(problem, fraction, tmp_path):
+    """Streamed blocks are read once for the leaf sums and once for the update; for the levels, only if they have drawn rows."""
+    X, y, weights = problem
+    found, n_drawn = [], []
+    for resident in (900, 200):
+        runtime = LocalRuntime(2)
+        placed, few = runtime.place, Allotment(resident, 2, str(tmp_path))
+        runtime.place = lambda sets, layout, p=placed, few=few: p(sets, layout, few)
+        rows, _ = place(runtime, X, y, weights)
+        rows.begin(WEIGHTING)
+        streamed = rows.shard.held.streamed
+        size = {key: block._read.n_rows for key, block in streamed.items()}
+        grow, statistic = TreeGrower(rows, limits(fraction, max_depth=3)), Residuals(WEIGHTING)
+        for _ in range(3):
+            asked, read = rows.calls.copy(), rows.passes().get("streamed", 0)
+            tree = grow(statistic, gains.DIRECTION, sums=False)
+            T = rows.sums(ClassPairs(WEIGHTING), tree.leaves)
+            drawn = [size[key] for key, block in streamed.items() if block.spans[0, 1]]
+            rows.update([tree.step(T.sum(axis=2) - T.sum(axis=1))], next_root=grow.next_root(statistic))
+            asked = rows.calls - asked
+            expected = (asked["magnitudes"] + 2) * sum(size.values()) + asked["histogram"] * sum(drawn)
+            assert rows.passes().get("streamed", 0) - read == expected
+            found.append((T, *tree.binned))
+            n_drawn.append(len(drawn))
+        rows.close()
+        runtime.close()
+    for ours, theirs in zip(found[:3], found[3:], strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert_array_equal(one, other)
+    assert n_drawn[3] < len(size) if fraction < 0.1 else n_drawn[3] == len(size)
+
+
 # Files, and what is refused.
 
 

@@ -13,8 +13,9 @@ from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
-from distboost.rows.messages import Splits
+from distboost.rows.messages import Draw, Splits
 from distboost.runtime.streaming.scratch import Extent, Scratch
+from distboost.weights.sampled import MAGNITUDES, drawn
 
 
 class Key(NamedTuple):
@@ -245,7 +246,7 @@ class StreamedBlock:
         self._extents: dict[str, Extent] = {}
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
-        self.round = 0
+        self.first = self.round = 0
 
     def open(self) -> Block:
         """Read the block into memory."""
@@ -259,6 +260,26 @@ class StreamedBlock:
             self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
         block.changed.clear()
         self.spans, self.grown, self.round = block.spans, block.grown, block.round
+        self.first = block.first
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the histograms of the growing tree sum none of the rows."""
+        return self.grown is not None and self.spans[0, 1] == 0
+
+    def begin(self, draw: Draw) -> None:
+        """Begin a tree if none of the rows is drawn for its histograms. They need not be read for this."""
+        magnitudes = self._load(MAGNITUDES)
+        assert magnitudes is not None
+        if not len(drawn(draw, self.first, magnitudes, np.arange(len(magnitudes), dtype=np.int32))):
+            for name in ("order", "rest"):
+                self._extents[name] = self._scratch.write(np.empty(0, np.int32), self._extents.get(name))
+            self.spans, self.grown = np.zeros((64, 2), np.int32), Grown()
+
+    def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
+        """Divide nodes none of whose rows the histograms sum."""
+        assert self.grown is not None
+        self.grown = self.grown.followed_by(splits, missing_bin)
 
     def _load(self, name: str) -> np.ndarray | None:
         extent = self._extents.get(name)

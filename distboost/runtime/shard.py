@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
-from distboost.kernels import random, sampling
+from distboost.kernels import random
 from distboost.rows.messages import (
     Draw,
     HistogramQuestion,
@@ -32,7 +32,7 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.tally import Part, Tally
 from distboost.threads import Threads
-from distboost.weights.sampled import MAGNITUDES
+from distboost.weights.sampled import MAGNITUDES, drawn
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
 NO_SPLITS = Splits.empty()
@@ -144,8 +144,29 @@ class Shard:
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
         tally = None if parts is None else self._tally(question.build, parts)
-        totals = self._visit(work, [0], _kinds(question.root), tally, only)
+        left_out = self._left_out(question, only)
+        totals = self._visit(work, [0], _kinds(question.root), tally, only, left_out)
         return sum(totals, _no_totals(question.root))
+
+    def _left_out(self, question: HistogramQuestion, only: Collection[Key] | None) -> set[Key]:
+        """Ask the question of the streamed blocks none of whose rows was drawn for the tree, which need not be read.
+
+        Return their keys.
+        """
+        root = question.root
+        found = set()
+        for key, block in [*self.held.streamed.items()]:
+            if key.number > 0 or (only is not None and key not in only):
+                continue
+            if root is not None and isinstance(root.subsample, Draw):
+                block.begin(root.subsample)
+            elif root is not None:
+                continue
+            if block.is_left_out:
+                found.add(key)
+                if len(question.splits.node):
+                    block.split(question.splits, self.missing_bin)
+        return found
 
     def sums(self, question: SumsQuestion, only: Collection[Key] | None = None) -> Reduced:
         """Compute the reduction over the rows of each leaf."""
@@ -253,11 +274,12 @@ class Shard:
         kinds: Sequence[str],
         tally: Tally | None = None,
         only: Collection[Key] | None = None,
+        left_out: Collection[Key] = (),
     ) -> list[Answer]:
         """Return the answers of work(key, block) for all blocks of some sets; add each block to the `tally` after its work.
 
         Resident blocks are processed in parallel, the others in order while the next ones are read. `kinds` are the keys of
-        `passes` that count this work.
+        `passes` that count this work. Streamed blocks that are `left_out` are not visited.
         """
 
         def wanted(blocks: dict[Key, Held]) -> list[tuple[Key, Held]]:
@@ -271,7 +293,8 @@ class Shard:
             with located(item[0]):
                 return work(*item)
 
-        resident, streamed = wanted(self.held.resident), wanted(self.held.streamed)
+        resident = wanted(self.held.resident)
+        streamed = [item for item in wanted(self.held.streamed) if item[0] not in left_out]
         if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
             answers = [visit(item) for item in resident]
         else:
@@ -307,10 +330,7 @@ def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
     if subsample is None:
         block.start_tree(None)
     elif isinstance(subsample, Draw):
-        rows = np.empty(len(block.present), np.int32)
-        magnitudes, bound = block.kept(MAGNITUDES), float(subsample.threshold)
-        n = sampling.draw(subsample.key, block.first, magnitudes, bound, block.present, rows)
-        block.start_sampled_tree(rows[:n])
+        block.start_sampled_tree(drawn(subsample, block.first, block.kept(MAGNITUDES), block.present))
     else:
         block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
 

@@ -74,7 +74,7 @@ class ClassWeights(Statistic):
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
     ) -> None:
         self.prepare(block, rows, scale, weight_factor)
-        out[:] = block.kept("class statistics")
+        out[rows] = block.kept("class statistics")[rows]
 
     def divide(
         self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float

@@ -19,6 +19,13 @@ from distboost.weights.base import Reduction, Statistic
 MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) int64
 
 
+def drawn(draw: Draw, first: int, magnitudes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return which rows are drawn, in their order; `first` is the global number of row 0, and `magnitudes` (n,) are int64."""
+    out = np.empty(len(rows), np.int32)
+    n = sampling.draw(draw.key, first, magnitudes, float(draw.threshold), rows, out)
+    return out[:n]
+
+
 @dataclass(frozen=True)
 class Magnitudes(Statistic):
     """The magnitudes of a statistic's rows, by which a tree's rows are drawn. The totals: see `kernels.sampling.tally`."""
@@ -34,6 +41,8 @@ class Magnitudes(Statistic):
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int]:
         out = block.buffer(MAGNITUDES, (block.n_rows,), np.int64, overwrite=True)
+        if len(rows) < block.n_rows:
+            out[:] = 0  # rows that are not in use are not drawn
         self.of.magnitudes(block, rows, scale, weight_factor, out)
         totals = np.zeros((sampling.N_BINS, 2), np.int64)
         sampling.tally(out, rows, totals)
