@@ -4,8 +4,9 @@ import numpy as np
 
 from distboost.kernels._jit import kernel
 from distboost.kernels.exponential import exp
-from distboost.kernels.margin import EXPONENTIAL, linked_weights, times
+from distboost.kernels.margin import linked_weights, times
 from distboost.kernels.partition import goes_left
+from distboost.kernels.tiles import EXPONENTIAL
 
 
 @kernel

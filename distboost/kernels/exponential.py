@@ -4,41 +4,42 @@ A model must not depend on the C library's `exp`, whose last digit differs betwe
 vectorised a loop. These functions are plain IEEE arithmetic in a fixed order, so that a vectorised loop gives the same results.
 """
 
+from math import factorial
+
 import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 
-_LOG2_E = 1.44269504088896338700
-_LN2_HIGH = 6.93147180369123816490e-01  # the upper 32 bits of ln 2: n * _LN2_HIGH is exact for |n| < 2^20
-_LN2_LOW = 1.90821492927058770002e-10
-_ROUND = 6755399441055744.0  # 1.5 * 2^52: x + _ROUND - _ROUND is x rounded to the nearest integer
-_LOWEST = -700.0  # smaller exponents are raised to it: e^-700 ~ 1e-304 is still a normal float
+LOG2_E = 1.44269504088896338700
+LN2_HIGH = 6.93147180369123816490e-01  # the upper 32 bits of ln 2: n * LN2_HIGH is exact for |n| < 2^20
+LN2_LOW = 1.90821492927058770002e-10
+ROUND = 6755399441055744.0  # 1.5 * 2^52: x + ROUND - ROUND is x rounded to the nearest integer
+LOWEST = -700.0  # smaller exponents are raised to it: e^-700 ~ 1e-304 is still a normal float
 
-# Taylor coefficients 1/j!. For |r| <= ln(2)/2, the first omitted term is below 2^-57.
-_C2, _C3, _C4, _C5, _C6 = 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720
-_C7, _C8, _C9, _C10 = 1 / 5040, 1 / 40320, 1 / 362880, 1 / 3628800
-_C11, _C12, _C13 = 1 / 39916800, 1 / 479001600, 1 / 6227020800
+# Taylor coefficients 1/j!, from j = 13 to 2. For |r| <= ln(2)/2, the first omitted term is below 2^-57.
+TAYLOR = tuple(1 / factorial(j) for j in range(13, 1, -1))
+C13, C12, C11, C10, C9, C8, C7, C6, C5, C4, C3, C2 = TAYLOR
 
 
 @inlined
 def exp(x):
     """Return e^x for -700 <= x <= 709, within one unit in the last place; for x < -700, return e^-700."""
-    x = max(x, _LOWEST)
+    x = max(x, LOWEST)
     # x = n ln 2 + r, |r| <= ln(2)/2
-    n = (x * _LOG2_E + _ROUND) - _ROUND
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    p = _C13
-    p = p * r + _C12
-    p = p * r + _C11
-    p = p * r + _C10
-    p = p * r + _C9
-    p = p * r + _C8
-    p = p * r + _C7
-    p = p * r + _C6
-    p = p * r + _C5
-    p = p * r + _C4
-    p = p * r + _C3
-    p = p * r + _C2
+    n = (x * LOG2_E + ROUND) - ROUND
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    p = C13
+    p = p * r + C12
+    p = p * r + C11
+    p = p * r + C10
+    p = p * r + C9
+    p = p * r + C8
+    p = p * r + C7
+    p = p * r + C6
+    p = p * r + C5
+    p = p * r + C4
+    p = p * r + C3
+    p = p * r + C2
     e_r = p * r * r + r + 1.0
     # Build 2^n from the bits of its exponent.
     return e_r * np.int64((np.int64(n) + 1023) << 52).view(np.float64)
@@ -66,7 +67,7 @@ def log1p(x):
     p = p * z + 1 / 7
     p = p * z + 1 / 5
     p = p * z + 1 / 3
-    return n * _LN2_HIGH + (2.0 * t * z * p + (n * _LN2_LOW + lost) + 2.0 * t)
+    return n * LN2_HIGH + (2.0 * t * z * p + (n * LN2_LOW + lost) + 2.0 * t)
 
 
 @kernel

@@ -9,9 +9,9 @@ import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.exponential import exp, log1p
-
-# The links, in this order: u = e; u = e / (1 + e); u = e / (1 + sum_k e).
-EXPONENTIAL, LOGISTIC, SOFTMAX = 0, 1, 2
+from distboost.kernels.simd_exp import is_beaten
+from distboost.kernels.simd_rows import add_times_row, put_row
+from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, tile_of, unit_of, weigh
 
 
 @inlined
@@ -24,20 +24,10 @@ def times(weight, q):
 
 
 @inlined
-def margin_weights(scores, y, s, link, shift, factor, u):
-    """Set u[k] to the weights of a row of class y times exp(-shift), rounded to integers in units of 1/factor; u[y] = 0."""
-    # IN: scores (K,) float
-    # OUT: u (K,) float64
-    own = scores[y]
-    if link == EXPONENTIAL:
-        for k in range(scores.shape[0]):
-            u[k] = np.rint(exp(s * (scores[k] - own) - shift) * factor)
-        u[y] = 0.0
-    else:
-        linked_weights(scores, y, s, link, u)
-        shifted_factor = exp(-shift) * factor
-        for k in range(scores.shape[0]):
-            u[k] = np.rint(u[k] * shifted_factor)
+def parts(weight):
+    """Return the factors of `times`, (multiple, fraction): times(weight, q) = multiple int(rint(fraction q)) for a whole q."""
+    whole = np.int64(weight)
+    return (whole, 1.0) if whole == weight else (np.int64(1), weight)
 
 
 @kernel
@@ -83,23 +73,27 @@ def residuals(scores, labels, weights, order, s, link, own, shift, factor, weigh
     # OUT: out (n, channels) int32, or int64 if wide: V in units of 1/factor, the row weight in units of 1/weight_factor;
     #      channels > K, or > K + 1 with the row weight
     n_classes = scores.shape[1]
-    u = np.empty(n_classes)
+    u, size = tile_of(n_classes)
+    unit = unit_of(link, shift, factor)
     of_all = np.int64(0)
-    for j in range(order.shape[0]):
-        i = order[j]
-        y = labels[i]
-        margin_weights(scores[i], y, s, link, shift, factor, u)
-        total, whole = 0.0, np.int64(0)
-        for k in range(n_classes):
-            q = times(weights[i], u[k])
-            out[i, k] = -q
-            whole += q
-            total += u[k]
-        out[i, y] = whole if own == 1.0 else times(weights[i], np.rint(own * total))
-        of_all += whole
-        out[i, n_classes] = 1
-        if weight_factor > 0.0:
-            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_factor))
+    for first in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - first)
+        weigh(scores, labels, order, first, n, s, link, shift, u)
+        for t in range(n):
+            i = order[first + t]
+            y = labels[i]
+            whole = put_row(out, i, u, t, unit, *parts(weights[i]))
+            of_all += whole
+            if own == 1.0:
+                out[i, y] = whole
+            else:
+                total = 0.0
+                for k in range(n_classes):
+                    total += np.rint(u[t, k] * unit)
+                out[i, y] = times(weights[i], np.rint(own * total))
+            out[i, n_classes] = 1
+            if weight_factor > 0.0:
+                out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_factor))
     return of_all
 
 
@@ -109,18 +103,21 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, fa
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32; code (K,) float64, between -1 and 1
     # OUT: out (n, channels) int32, or int64 if wide, in the units of `residuals`
     n_classes = scores.shape[1]
-    u = np.empty(n_classes)
-    for j in range(order.shape[0]):
-        i = order[j]
-        y = labels[i]
-        margin_weights(scores[i], y, s, link, shift, factor, u)
-        total = 0.0
-        for k in range(n_classes):
-            total += (code[y] - code[k]) * u[k]
-        out[i, 0] = times(weights[i], np.rint(total / 2.0))
-        out[i, 1] = 1
-        if weight_factor > 0.0:
-            out[i, 2] = np.int64(np.rint(weights[i] * weight_factor))
+    u, size = tile_of(n_classes)
+    unit = unit_of(link, shift, factor)
+    for first in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - first)
+        weigh(scores, labels, order, first, n, s, link, shift, u)
+        for t in range(n):
+            i = order[first + t]
+            y = labels[i]
+            total = 0.0
+            for k in range(n_classes):
+                total += (code[y] - code[k]) * np.rint(u[t, k] * unit)
+            out[i, 0] = times(weights[i], np.rint(total / 2.0))
+            out[i, 1] = 1
+            if weight_factor > 0.0:
+                out[i, 2] = np.int64(np.rint(weights[i] * weight_factor))
 
 
 @kernel
@@ -130,14 +127,16 @@ def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, f
     #     spans (nodes, 2) int32; leaves, groups (leaves,) int64
     # OUT: out (groups, K, K) int64, in units of 1/factor
     n_classes = scores.shape[1]
-    u = np.empty(n_classes)
+    u, size = tile_of(n_classes)
+    unit = unit_of(link, shift, factor)
     for m in range(leaves.shape[0]):
-        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
-            i = order[j]
-            y = labels[i]
-            margin_weights(scores[i], y, s, link, shift, factor, u)
-            for k in range(n_classes):
-                out[groups[m], y, k] += times(weights[i], u[k])
+        start, stop = spans[leaves[m]]
+        for first in range(start, stop, size):
+            n = min(size, stop - first)
+            weigh(scores, labels, order, first, n, s, link, shift, u)
+            for t in range(n):
+                i = order[first + t]
+                add_times_row(out, groups[m], labels[i], u, t, unit, *parts(weights[i]))
 
 
 @kernel
@@ -150,16 +149,16 @@ def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shif
     #     spans (nodes, 2) int32; leaves (leaves,) int64
     # OUT: out (leaves, 2, K) int64, in units of 1/factor
     n_classes = scores.shape[1]
-    u = np.empty(n_classes)
+    u, size = tile_of(n_classes)
+    unit = unit_of(link, shift, factor)
     for m in range(leaves.shape[0]):
-        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
-            i = order[j]
-            y = labels[i]
-            margin_weights(scores[i], y, s, link, shift, factor, u)
-            for k in range(n_classes):
-                q = times(weights[i], u[k])
-                out[m, 1, k] += q
-                out[m, 0, y] += q
+        start, stop = spans[leaves[m]]
+        for first in range(start, stop, size):
+            n = min(size, stop - first)
+            weigh(scores, labels, order, first, n, s, link, shift, u)
+            for t in range(n):
+                i = order[first + t]
+                out[m, 0, labels[i]] += add_times_row(out, m, 1, u, t, unit, *parts(weights[i]))
 
 
 @kernel
@@ -179,7 +178,8 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
     #     spans (nodes, 2) int32; leaves (leaves,) int64; values (leaves, K) float64
     # OUT: out (5,) int64, in units of 1/factor
     n_classes = scores.shape[1]
-    e, z = np.empty(n_classes), np.empty(n_classes)
+    e, size = tile_of(n_classes)
+    z = np.empty(n_classes)
     largest = 0.0
     for m in range(leaves.shape[0]):
         largest = max(largest, values[m].max() - values[m].min())
@@ -188,27 +188,31 @@ def line_sides(scores, labels, weights, order, spans, leaves, s, shift, factor, 
         v = (values[m] - values[m].min()) / largest
         for k in range(n_classes):
             z[k] = exp(a * (v[k] - 1.0))
-        for j in range(spans[leaves[m], 0], spans[leaves[m], 1]):
-            i = order[j]
-            y = labels[i]
-            margin_weights(scores[i], y, s, EXPONENTIAL, shift, factor, e)
-            fall, fall2, rise, rise2, flat = 0.0, 0.0, 0.0, 0.0, 0.0
-            for k in range(n_classes):
-                d = v[k] - v[y]
-                term = e[k] * z[k] * d
-                flat += e[k] if d == 0.0 else 0.0
-                if d < 0.0:
-                    fall -= term
-                    fall2 += term * d
-                else:
-                    rise += term
-                    rise2 += term * d
-            down, up = exp(a * (1.0 - v[y])), exp(-a * v[y])
-            out[0] += times(weights[i], np.rint(down * fall))
-            out[1] += times(weights[i], np.rint(down * fall2))
-            out[2] += times(weights[i], np.rint(up * rise))
-            out[3] += times(weights[i], np.rint(up * rise2))
-            out[4] += times(weights[i], flat)
+        start, stop = spans[leaves[m]]
+        for first in range(start, stop, size):
+            n = min(size, stop - first)
+            weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
+            for t in range(n):
+                i = order[first + t]
+                y = labels[i]
+                fall, fall2, rise, rise2, flat = 0.0, 0.0, 0.0, 0.0, 0.0
+                for k in range(n_classes):
+                    d = v[k] - v[y]
+                    q = np.rint(e[t, k] * factor)
+                    term = q * z[k] * d
+                    flat += q if d == 0.0 else 0.0
+                    if d < 0.0:
+                        fall -= term
+                        fall2 += term * d
+                    else:
+                        rise += term
+                        rise2 += term * d
+                down, up = exp(a * (1.0 - v[y])), exp(-a * v[y])
+                out[0] += times(weights[i], np.rint(down * fall))
+                out[1] += times(weights[i], np.rint(down * fall2))
+                out[2] += times(weights[i], np.rint(up * rise))
+                out[3] += times(weights[i], np.rint(up * rise2))
+                out[4] += times(weights[i], flat)
 
 
 @kernel
@@ -239,7 +243,7 @@ def table_sides(T, values, s, step, out):
 
 
 @kernel
-def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
+def risk(scores, labels, weights, rows, s, shift, factor, error_factor, out, largest):
     """Add the row weights of misclassified rows to out[0], and sum_k e[i, k] of all rows to out[1].
 
     largest[0] is raised to the largest sum_k e[i, k] of one row. The predicted class is the one with the largest score; ties go
@@ -249,24 +253,23 @@ def risk(scores, labels, weights, s, shift, factor, error_factor, out, largest):
     # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shift/factor;
     #      largest (1,) float64, in units of e^shift
     n_classes = scores.shape[1]
-    e = np.empty(n_classes)
-    for i in range(scores.shape[0]):
-        if weights[i] == 0.0:
-            continue
-        y = labels[i]
-        own = scores[i, y]
-        total = 0.0
-        n_above = 0
-        for k in range(n_classes):
-            e[k] = exp(s * (scores[i, k] - own) - shift)
-            n_above += (scores[i, k] > own) | ((scores[i, k] == own) & (k < y))
-        e[y] = 0.0
-        for k in range(n_classes):
-            total += e[k]
-        largest[0] = max(largest[0], total)
-        out[1] += times(weights[i], np.rint(total * factor))
-        if n_above > 0:
-            out[0] += np.int64(np.rint(weights[i] * error_factor))
+    e, size = tile_of(n_classes)
+    errors, losses, most = np.int64(0), np.int64(0), largest[0]
+    for first in range(0, rows.shape[0], size):
+        n = min(size, rows.shape[0] - first)
+        weigh(scores, labels, rows, first, n, s, EXPONENTIAL, shift, e)
+        for t in range(n):
+            i = rows[first + t]
+            total = 0.0
+            for k in range(n_classes):
+                total += e[t, k]
+            most = max(most, total)
+            losses += times(weights[i], np.rint(total * factor))
+            # Without a branch, nothing is mispredicted.
+            errors += np.int64(np.rint(weights[i] * error_factor)) * is_beaten(scores, i, labels[i])
+    out[0] += errors
+    out[1] += losses
+    largest[0] = most
 
 
 @kernel

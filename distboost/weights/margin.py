@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from distboost.kernels import margin
-from distboost.kernels.margin import EXPONENTIAL, LOGISTIC, SOFTMAX
+from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction, Statistic, Weighting, log_totals, spread
@@ -62,7 +62,7 @@ class MarginWeights(Weighting):
     ) -> None:
         if self.link == EXPONENTIAL:
             margin.risk(
-                block.scores, block.labels, block.weights, self.s, shifts[0], factor, error_factor, out, largest
+                block.scores, block.labels, block.weights, block.present, self.s, shifts[0], factor, error_factor, out, largest
             )  # fmt: skip
         else:
             margin.link_risk(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.data.blocks import BinnedRows
+from distboost.kernels import tiles
 from distboost.kernels.exponential import exponentials
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
@@ -38,6 +39,15 @@ def exp(x):
     out = np.empty((1, x.size))
     exponentials(x.reshape(1, -1), out)
     return out.reshape(x.shape)
+
+
+def whole_weights(scores, labels, s, link, shift, factor):
+    """The weights of all rows, (n, K), rounded to integers in units of 1/factor of e^shift."""
+    n, n_classes = scores.shape
+    u = np.zeros((n + tiles.WIDE, n_classes))
+    labels, order = np.asarray(labels, np.int32), np.arange(n, dtype=np.int32)
+    tiles.weigh(np.ascontiguousarray(scores), labels, order, 0, n, s, link, shift, u)
+    return np.rint(u[:n] * tiles.unit_of(link, shift, factor))
 
 
 def read_only(X):

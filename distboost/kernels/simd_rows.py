@@ -1,0 +1,155 @@
+"""Sums of rows, eight lanes at a time."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from distboost.kernels.lanes import (
+    I32,
+    I64,
+    INDEX,
+    INTS,
+    change_row,
+    constant,
+    i64,
+    lanes_of,
+    like,
+    load,
+    numbered,
+    of_lanes,
+    require_contiguous,
+    row_of,
+    spread,
+    store,
+    sum_of,
+)
+from distboost.kernels.simd import LANES
+
+_BYTE_POINTER = ir.IntType(8).as_pointer()
+_LINE = 64  # bytes of a line of the cache
+
+
+def _times(builder, u, factor, multiple, fraction):
+    """Return int(rint(fraction rint(u factor))) multiple, of lanes or of one number."""
+    q = of_lanes(builder, "rint", builder.fmul(u, factor))
+    return builder.mul(
+        builder.fptosi(of_lanes(builder, "rint", builder.fmul(q, fraction)), multiple.type), multiple
+    )
+
+
+def _put_row(typingctx, out, i, u, t, factor, multiple, fraction):
+    """Set out[i, k] = -q[k], q[k] = int(rint(fraction rint(u[t, k] factor))) multiple, for k < K; return the sum of q.
+
+    The numbers behind them, up to the next multiple of eight, become 0. out (n, padded(K) or more) is int32 or int64, u (m, K)
+    float64, with seven numbers behind row t; both are C-contiguous.
+    """
+    require_contiguous(out, u)
+    signature = types.int64(out, INDEX, u, INDEX, types.float64, types.int64, types.float64)
+
+    def codegen(context, builder, signature, args):
+        target, _, _ = row_of(context, builder, signature.args[0], *args[:2])
+        source, _, width = row_of(context, builder, signature.args[2], *args[2:4])
+        factors = [spread(builder, number) for number in args[4:]]
+        width_lanes = spread(builder, width)
+        total = cgutils.alloca_once_value(builder, constant(0))
+        with lanes_of(builder, width) as (column, _):
+            q = _times(builder, load(builder, builder.gep(source, [column])), *factors)
+            q = builder.select(
+                builder.icmp_signed("<", numbered(builder, column, q), width_lanes), q, constant(0)
+            )
+            builder.store(builder.add(builder.load(total), q), total)
+            negative = builder.sub(constant(0), q)
+            if target.type.pointee != I64:
+                negative = builder.trunc(negative, ir.VectorType(target.type.pointee, LANES))
+            store(builder, negative, builder.gep(target, [column]))
+        return sum_of(builder, builder.load(total))
+
+    return signature, codegen
+
+
+put_row: Any = intrinsic(_put_row)
+
+
+def _add_times_row(typingctx, out, g, y, u, t, factor, multiple, fraction):
+    """Add q[k], q[k] = int(rint(fraction rint(u[t, k] factor))) multiple, to out[g, y, k]; return the sum of q.
+
+    out (groups, _, K) is int64, u (m, K) float64; both are C-contiguous.
+    """
+    require_contiguous(out, u)
+    signature = types.int64(out, INDEX, INDEX, u, INDEX, types.float64, types.int64, types.float64)
+
+    def codegen(context, builder, signature, args):
+        target, _, width = row_of(context, builder, signature.args[0], *args[:3])
+        source, _, _ = row_of(context, builder, signature.args[3], *args[3:5])
+        in_lanes, in_tail = (cgutils.alloca_once_value(builder, zero) for zero in (constant(0), i64(0)))
+
+        def added(old, k, load):
+            u = load(builder, builder.gep(source, [k]))
+            q = _times(builder, u, *(like(builder, number, u) for number in args[5:]))
+            total = in_lanes if old.type == INTS else in_tail
+            builder.store(builder.add(builder.load(total), q), total)
+            return builder.add(old, q)
+
+        change_row(builder, target, width, added)
+        return builder.add(sum_of(builder, builder.load(in_lanes)), builder.load(in_tail))
+
+    return signature, codegen
+
+
+add_times_row: Any = intrinsic(_add_times_row)
+
+
+def _add_value_row(typingctx, scores, i, values, leaf):
+    """Add values[leaf, k] to scores[i, k]. scores (n, K) is float32 or float64, values (leaves, K) float64."""
+    require_contiguous(scores, values)
+    signature = types.void(scores, INDEX, values, INDEX)
+
+    def codegen(context, builder, signature, args):
+        target, _, width = row_of(context, builder, signature.args[0], args[0], args[1])
+        source, _, _ = row_of(context, builder, signature.args[2], args[2], args[3])
+
+        def added(old, k, load):
+            v = load(builder, builder.gep(source, [k]))
+            if old.type == v.type:
+                return builder.fadd(old, v)
+            return builder.fptrunc(builder.fadd(builder.fpext(old, v.type), v), old.type)
+
+        change_row(builder, target, width, added)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+add_value_row: Any = intrinsic(_add_value_row)
+
+
+def _prefetch_row(typingctx, array, i):
+    """Begin to bring the row array[i] into the cache. array (n, K) is C-contiguous."""
+    require_contiguous(array)
+    signature = types.void(array, INDEX)
+
+    def codegen(context, builder, signature, args):
+        typ = signature.args[0]
+        row, _, width = row_of(context, builder, typ, args[0], args[1])
+        first = builder.bitcast(row, _BYTE_POINTER)
+        end = builder.bitcast(builder.gep(row, [width]), _BYTE_POINTER)
+        size = builder.sub(builder.ptrtoint(end, I64), builder.ptrtoint(first, I64))
+        with cgutils.for_range_slice(builder, i64(0), size, i64(_LINE), inc=True) as (at, _):
+            _prefetch(builder, builder.gep(first, [at]))
+        _prefetch(builder, builder.gep(end, [i64(-1)]))  # a row that is not aligned ends in one line more
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def _prefetch(builder, address):
+    read, keep, data = (ir.Constant(I32, flag) for flag in (0, 3, 1))
+    signature = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature)
+    builder.call(function, [address, read, keep, data])
+
+
+prefetch_row: Any = intrinsic(_prefetch_row)
