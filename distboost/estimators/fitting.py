@@ -88,7 +88,7 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
             "ones. Train from the beginning: warm_start=False."
         )
     with Threads(n_threads(estimator)) as threads:
-        scores = learned.ensemble.scores(checked_rows(estimator, X), threads)
+        scores = learned.ensemble.scores(checked_rows(estimator, X, threads), threads)
     fit_to(estimator, Given(X, y), Resumption(learned, scores))
 
 

@@ -57,7 +57,7 @@ def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
         n_features = estimator.n_features_in_
         return lazy.map_rows(X, predict_chunk, n_features, predictor, answer.shape, answer.dtype)
     with Threads(n_threads(estimator)) as threads:
-        return predictor(checked_rows(estimator, X), threads)
+        return predictor(checked_rows(estimator, X, threads), threads)
 
 
 def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:
@@ -69,8 +69,9 @@ def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:
 def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
     """Yield the scores after each round, (n, n_classes) float64."""
     learned = estimator.learned_
-    X = checked_rows(estimator, lazy.loaded(opened_rows(estimator, X, 4)) if is_lazy(X) else X)
+    X = lazy.loaded(opened_rows(estimator, X, 4)) if is_lazy(X) else X
     algorithm = algorithm_of(estimator, len(learned.classes))
     with Threads(n_threads(estimator)) as threads:
+        X = checked_rows(estimator, X, threads)
         for G in learned.ensemble.staged(X, threads):
             yield algorithm.decoded(G.copy())

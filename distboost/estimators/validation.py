@@ -14,6 +14,8 @@ from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
+from distboost.model.ensemble import slices
+from distboost.threads import Threads
 
 _FLOATS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
@@ -105,10 +107,18 @@ def _one_pair(eval_set: Any) -> tuple[Any, Any]:
     return X, y
 
 
-def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray:
-    """Return rows in memory for prediction, (n, n_features) float32 or float64."""
-    checked: np.ndarray = validate_data(estimator, X, reset=False, **_FLOATS)
-    assert_all_finite(checked, allow_nan=True, input_name="X", estimator_name=type(estimator).__name__)
+def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray:
+    """Return rows in memory for prediction, (n, n_features) float32, float64 or whole numbers; such an array is not copied."""
+    whole = [np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
+    checked: np.ndarray = validate_data(
+        estimator, X, reset=False, dtype=[np.float64, np.float32, *whole], ensure_all_finite=False
+    )
+
+    def check(rows: slice) -> None:
+        name = type(estimator).__name__
+        assert_all_finite(checked[rows], allow_nan=True, input_name="X", estimator_name=name)
+
+    threads.map(check, slices(len(checked)))
     return checked
 
 

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from distboost import GDMCBoostClassifier
 from distboost.kernels import predict
 from distboost.kernels.row_lanes import ROW_LANES
 from distboost.model.compact import CompactTrees
@@ -125,6 +126,18 @@ def test_numbers_of_any_type(dtype, order):
     trees = ensemble(rng, np.arange(5))
     X = rng.integers(0, 2, (5000, N_FEATURES)).astype(dtype, order=order)
     np.testing.assert_array_equal(trees.scores(X, Threads(1)), descended(trees, X))
+
+
+def test_whole_numbers_are_predicted_as_their_floats():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 9, (5000, 3))
+    y = X[:, 0] > X[:, 1]
+    model = GDMCBoostClassifier(n_estimators=3).fit(X.astype("f8"), y)
+    expected = model.scores(X.astype("f8"))
+    for same in (X.astype("u1"), X, np.asfortranarray(X, "f4")):
+        np.testing.assert_array_equal(model.scores(same), expected)
+        *_, last = model.staged_scores(same)
+        np.testing.assert_array_equal(last, expected)
 
 
 def test_the_layout_follows_the_trees():
