@@ -60,6 +60,15 @@ class AdaBoostMMClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -135,6 +144,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -167,6 +178,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -223,6 +236,15 @@ class CDMCBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -291,6 +313,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -319,6 +343,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -370,6 +396,15 @@ class GAMBLEClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -438,6 +473,8 @@ class GAMBLEClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -466,6 +503,8 @@ class GAMBLEClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -518,6 +557,15 @@ class GDMCBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -586,6 +634,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -615,6 +665,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -681,6 +733,15 @@ class REBELClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -752,6 +813,8 @@ class REBELClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -783,6 +846,8 @@ class REBELClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -841,6 +906,15 @@ class StagewiseBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -912,6 +986,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -942,6 +1018,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',

@@ -45,6 +45,15 @@ class AdaBoostECCClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -113,6 +122,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -142,6 +153,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -193,6 +206,15 @@ class AdaBoostM1Classifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -261,6 +283,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -289,6 +313,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -343,6 +369,15 @@ class AdaBoostMHClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -411,6 +446,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -440,6 +477,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -492,6 +531,15 @@ class AdaBoostMOClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -560,6 +608,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -588,6 +638,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -638,6 +690,15 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -706,6 +767,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -734,6 +797,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -783,6 +848,15 @@ class GradBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -851,6 +925,8 @@ class GradBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -878,6 +954,8 @@ class GradBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -928,6 +1006,15 @@ class MultiBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -998,6 +1085,8 @@ class MultiBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1026,6 +1115,8 @@ class MultiBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -1077,6 +1168,15 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1145,6 +1245,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1173,6 +1275,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -1223,6 +1327,15 @@ class SAMMEClassifier(BoostingClassifier):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1291,6 +1404,8 @@ class SAMMEClassifier(BoostingClassifier):
     subsample: float
     sampling: Literal['uniform', 'weight']
     max_features: float | int
+    sketch: int | None
+    statistic_bits: int | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1319,6 +1434,8 @@ class SAMMEClassifier(BoostingClassifier):
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
         max_features: float | int = 1.0,
+        sketch: int | None = None,
+        statistic_bits: int | None = None,
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',

@@ -140,6 +140,15 @@ class Algorithm(ABC):
         return False
 
     @property
+    def compressions(self) -> frozenset[str]:
+        """Those of the parameters `sketch` and `statistic_bits` that suit the algorithm.
+
+        Both need a gain that is the Euclidean length of sums of `Residuals`, and a step that follows from reductions alone.
+        `statistic_bits` also needs that nothing but the choice of splits depends on the number of rows in a histogram.
+        """
+        return frozenset()
+
+    @property
     def gain(self) -> Gain | None:
         """The gain of the trees, or None if it is not known before the first round.
 

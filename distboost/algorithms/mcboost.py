@@ -163,6 +163,10 @@ class GDMCBoost(MCBoost):
     def gain(self) -> Gain:
         return gains.CODEWORD if self.leaf == "codeword" else gains.DIRECTION
 
+    @property
+    def compressions(self) -> frozenset[str]:
+        return frozenset() if self.leaf == "codeword" else frozenset({"sketch", "statistic_bits"})
+
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting, wide=self.leaf == "codeword")
 

@@ -15,6 +15,7 @@ from distboost.estimators.keeping import check_keepable, header_of, set_learned
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
+    check_compression,
     growth_limits,
     n_threads,
     seed_of,
@@ -44,6 +45,7 @@ def fit_to(
         raise DataError(
             f"early_stopping_rounds={estimator.early_stopping_rounds} needs an eval_set. Call fit(..., eval_set=(X, y))."
         )
+    check_compression(estimator)
     data = training_data(estimator, given)
     check_keepable(estimator)  # now, rather than after the training
     evaluation = evaluation_data(estimator, given.eval_set)
@@ -64,6 +66,7 @@ def fit_to(
             resumption.check_task(profile)
         algorithm = algorithm_of(estimator, len(profile.classes))
         algorithm.check()
+        check_compression(estimator, len(profile.classes))
         weights = class_weights(estimator.class_weight, profile)
         rows, estimator.memory_plan_ = stack.enter_context(staging.rows(profile, algorithm, weights))
         schedule = _schedule(estimator, resumption, stack)

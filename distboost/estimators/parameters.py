@@ -36,9 +36,14 @@ RUN_PARAMETERS = frozenset(
 )
 
 # Parameters that files store only if they differ from these values: files of earlier versions do not have them.
-LEFT_OUT = {"sampling": "uniform"}
+LEFT_OUT = {"sampling": "uniform", "sketch": None, "statistic_bits": None}
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
+_COMPRESSED = {
+    "sketch": "only splits of GDMCBoostClassifier with leaf='direction' and of GradBoostClassifier are chosen by lengths of "
+    "residuals alone",
+    "statistic_bits": "only trees of GDMCBoostClassifier with leaf='direction' need no sums of their own statistic",
+}
 _FRACTION = Interval(Real, 0, 1, closed="right")
 
 
@@ -69,6 +74,15 @@ class CommonParameters(BaseEstimator):
         Needs a `subsample` below 1.
     max_features : float or int, default=1.0
         The fraction or the number of features that each round may split on.
+    sketch : int or None, default=None
+        Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
+        round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
+        `GradBoostClassifier`.
+    statistic_bits : int or None, default=None
+        Choose the splits by residuals that are rounded at random, right on average, so that the largest residual of a row of mean
+        weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
+        part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
+        `GDMCBoostClassifier` with leaf="direction".
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -113,6 +127,8 @@ class CommonParameters(BaseEstimator):
     subsample: float = parameter(1.0, _FRACTION)
     sampling: str = parameter("uniform", StrOptions({"uniform", "weight"}))
     max_features: float | int = parameter(1.0, Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE)
+    sketch: int | None = parameter(None, _POSITIVE, None)
+    statistic_bits: int | None = parameter(None, Interval(Integral, 2, 16, closed="both"), None)
     class_weight: dict[Any, float] | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
     early_stopping_rounds: int | None = parameter(None, _POSITIVE, None)
     score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
@@ -175,8 +191,32 @@ def growth_limits(estimator: CommonParameters) -> GrowthLimits:
         subsample=estimator.subsample,
         sampling=estimator.sampling,
         max_features=estimator.max_features,
+        sketch=estimator.sketch,
+        statistic_bits=estimator.statistic_bits,
         seed=seed_of(estimator),
     )
+
+
+def check_compression(estimator: CommonParameters, n_classes: int | None = None) -> None:
+    """Raise DataError if the algorithm cannot learn from compressed residuals, or not with so few classes (None: unknown)."""
+    algorithm = algorithm_of(estimator, n_classes or 2)
+    for name in ("sketch", "statistic_bits"):
+        given = getattr(estimator, name)
+        if given is not None and name not in algorithm.compressions:
+            raise DataError(
+                f"{name}={given}, but {type(estimator).__name__} does not accept it with these parameters: {_COMPRESSED[name]}. "
+                f"Set {name}=None, or train such a classifier."
+            )
+        if given is not None and estimator.sampling == "weight":
+            raise DataError(
+                f"{name}={given}, but sampling is 'weight', which draws rows by residuals that are not compressed. Set "
+                f"{name}=None, or sampling='uniform'."
+            )
+    if n_classes is not None and estimator.sketch is not None and estimator.sketch >= n_classes:
+        raise DataError(
+            f"sketch={estimator.sketch}, but the data have {n_classes} classes: residuals are projected to fewer numbers than "
+            f"classes. Give a sketch of at most {n_classes - 1}, or None."
+        )
 
 
 def seed_of(estimator: CommonParameters) -> int:

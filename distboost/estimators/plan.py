@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from distboost.estimators.parameters import CommonParameters, algorithm_of, growth_limits
+from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression, growth_limits
 from distboost.estimators.parameters import n_threads as threads_of
 from distboost.threads import available_cores
 from distboost.training.memory_parts import Task
@@ -55,6 +55,7 @@ def plan(
     (4200000, True)
     """
     estimator.validate()
+    check_compression(estimator, n_classes)
     task = Task(
         algorithm_of(estimator, n_classes),
         growth_limits(estimator),

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import inlined, kernel
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 # Each purpose has its own stream, so that its draws are independent of those for other purposes.
 BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE, COLORING, QUERY, QUERIED_PART, STOP_SET = range(1, 8)
+SKETCH_SIGNS, STATISTIC_ROUNDING = 8, 9
 
 
 def _mix(z: int) -> int:
@@ -39,16 +40,27 @@ def key(seed: int, stream: int, round: int = 0) -> np.uint64:
     return np.uint64(_mix(z + round * _GOLDEN & _MASK))
 
 
+@inlined
+def mixed(z):
+    """Return the finaliser of SplitMix64 of z, uint64."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@inlined
+def word(draw, position):
+    """Return the 64 random bits of a position under the key `draw`."""
+    return mixed(draw + (np.uint64(position) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+
+
 @kernel
 def uniform(draw, first, out):
     """Set out[j] to the random number in [0, 1) of position first + j under the key `draw`."""
     # OUT: out (n,) float64
     for j in range(out.shape[0]):
         z = draw + np.uint64(first + j + 1) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-        out[j] = np.float64(z >> np.uint64(11)) * 2.0**-53
+        out[j] = np.float64(mixed(z) >> np.uint64(11)) * 2.0**-53
 
 
 def uniforms(draw: np.uint64, first: int, n: int) -> np.ndarray:

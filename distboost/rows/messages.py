@@ -195,6 +195,7 @@ class HistogramQuestion:
     splits: Splits
     build: np.ndarray
     features: np.ndarray
+    again: bool = False  # the nodes were summed before, and may have children already
 
 
 @dataclass(frozen=True)

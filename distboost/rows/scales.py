@@ -8,6 +8,8 @@ Sums of integers do not depend on their order. Every sum over all rows stays bel
 * A number of a narrow statistic is at most 2^HISTOGRAM_BITS, its row's weight at most 2^WEIGHT_BITS: their product of 2^30 fits
   int32, and 2^32 rows fit an int64 sum. Before that, a few thousand rows are summed in int32: as many as the largest number of
   the block allows (`Statistic.histogram`).
+* Residuals that are projected by signs have a bit less: their absolute values sum to 2, and all may have the same sign. Residuals
+  that are rounded at random to fewer bits are off by less than 1 of these.
 * Errors are counted in units of 1 / ERROR_FACTOR: 2^22 2^8 2^32 = 2^62.
 """
 

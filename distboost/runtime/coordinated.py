@@ -36,7 +36,7 @@ from distboost.rows.messages import (
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.sampling import SampleBits, sample_bits, threshold
-from distboost.rows.scales import Scale, bits_to_lose, fine_bits, narrow_bits
+from distboost.rows.scales import Scale, fine_bits, narrow_bits
 from distboost.runtime.layout import Layout
 from distboost.runtime.windows import Windows
 from distboost.threads import Threads
@@ -111,7 +111,7 @@ class CoordinatedRows(Rows):
         self.round = 1
         self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
         self._shifts = [self._initial] * len(self.counts)
-        self._bound = self._initial
+        self._bound = self._before = self._initial
 
     # A round.
 
@@ -185,18 +185,24 @@ class CoordinatedRows(Rows):
         """
         if statistic is None:
             return True
-        above = statistic.shift(self._bound.tolist()) - statistic.shift(self._shifts[0].tolist())
-        return above <= math.log(2) * bits_to_lose(self._bits(statistic), statistic.wide)
+        bound, exact = self._scale(statistic, self._bound), self._scale(statistic, self._shifts[0])
+        above = bound.shift - exact.shift - math.log(2) * (bound.bits - exact.bits)
+        return above <= math.log(2) * statistic.bits_to_lose(exact.bits)
 
-    def _bits(self, statistic: Statistic) -> int:
+    def _scale(self, statistic: Statistic, shifts: np.ndarray) -> Scale:
+        """Return the scale of a statistic if the weighting's shifts are at most these."""
+        shift, count = statistic.shift(shifts.tolist()), self.counts[0]
+        above = max(shift - statistic.shift(self._before.tolist()), 0.0)
+        bits = statistic.bits(self._available_bits(statistic.wide), count.weight / count.n_rows, above)
+        return Scale(shift, bits)
+
+    def _available_bits(self, wide: bool) -> int:
         weight = self.counts[0].weight
-        return fine_bits(weight) if statistic.wide else narrow_bits(weight)
+        return fine_bits(weight) if wide else narrow_bits(weight)
 
     def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question that begins a tree, whose statistic is scaled by the shifts."""
-        scale = Scale(0.0, 0)
-        if root.statistic is not None:
-            scale = Scale(root.statistic.shift(shifts.tolist()), self._bits(root.statistic))
+        scale = Scale(0.0, 0) if root.statistic is None else self._scale(root.statistic, shifts)
         self._features, self.histogram_scale = root.features, scale
         self._queue = Splits.empty()
         return RootQuestion(root.statistic, scale, root.subsample, root.weight_factor)
@@ -211,7 +217,7 @@ class CoordinatedRows(Rows):
         assert root.statistic is not None
         assert root.subsample is not None
         wide = root.statistic.wide
-        return sample_bits(self._bits(root.statistic), wide, self.counts[0], root.subsample.fraction)
+        return sample_bits(self._available_bits(wide), wide, self.counts[0], root.subsample.fraction)
 
     def split(self, splits: Splits) -> None:
         """Queue the splits: they travel with the next question and cost no round trip."""
@@ -284,7 +290,7 @@ class CoordinatedRows(Rows):
             before = [self._initial] * len(before) if from_zero else before
         shifts = tuple(shift + growth for shift in before)
         factors = tuple(float(2 ** fine_bits(count.weight)) for count in self.counts)
-        splits, self._bound = self._take_queue(), shifts[0]
+        splits, self._bound, self._before = self._take_queue(), shifts[0], before[0]
         root, expansion = None, None
         if self._windows is not None and not _is_by_weight(next_root):
             next_root = None  # its histogram does not fit in one question
@@ -338,7 +344,7 @@ class CoordinatedRows(Rows):
         Scores that are computed from zero and scores that are added up round by round lead to different last digits.
         """
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
-        self._bound = self._shifts[0]
+        self._bound = self._before = self._shifts[0]
 
 
 def _is_by_weight(root: Root | None) -> bool:

@@ -143,7 +143,7 @@ class Shard:
         """
         self._begin(question.root)
         work = partial(self._prepare, question.root, question.splits)
-        tally = None if parts is None else self._tally(question.build, parts)
+        tally = None if parts is None else self._tally(question.build, parts, question.again)
         left_out = self._left_out(question, only)
         totals = self._visit(work, [0], _kinds(question.root), tally, only, left_out)
         return sum(totals, _no_totals(question.root))
@@ -261,11 +261,12 @@ class Shard:
         block.changed.add("scores")
         block.round = question.round
 
-    def _tally(self, build: np.ndarray, parts: Sequence[Part]) -> Tally:
+    def _tally(self, build: np.ndarray, parts: Sequence[Part], again: bool = False) -> Tally:
         """Return the tally of the histograms of the nodes `build`."""
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
-        return Tally(self.threads, self._statistic, self._scale, self._weight_factor, build, parts)
+        how = self._statistic, self._scale, self._weight_factor
+        return Tally(self.threads, *how, build, parts, again)
 
     def _visit(
         self,

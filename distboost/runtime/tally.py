@@ -66,6 +66,8 @@ class Tally:
     nodes : ndarray of shape (m,), int64
     parts : sequence of Part
         No two have features in common.
+    again : bool
+        Whether the nodes were summed before, and may have children already.
 
     Attributes
     ----------
@@ -81,10 +83,11 @@ class Tally:
         weight_factor: float,
         nodes: np.ndarray,
         parts: Sequence[Part],
+        again: bool = False,
     ):
         self._threads = threads
         self._statistic, self._scale, self._weight_factor = statistic, scale, weight_factor
-        self._nodes, self._parts = nodes, parts
+        self._nodes, self._parts, self._again = nodes, parts, again
         self._shares: list[SharedPart] | None = None
         self.n_rows = 0
 
@@ -125,7 +128,10 @@ class Tally:
 
     def _spans(self, blocks: list[Block]) -> list[np.ndarray]:
         """Return where the nodes' rows begin and end in each block, and count them."""
-        spans = [block.spans[self._nodes] for block in blocks]
+        spans = [
+            block.spans[self._nodes] if self._again else self._statistic.spans(block, self._nodes)
+            for block in blocks
+        ]
         self.n_rows += sum(int(np.diff(own).sum()) for own in spans)
         return spans
 

@@ -15,6 +15,7 @@ from distboost.runtime.cluster.owners import exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.trees.grower import GrowthLimits
+from distboost.weights.base import Statistic
 
 # Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
 RESULTS = 2
@@ -73,8 +74,28 @@ class Task:
         scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
         weight = 8 + 4 if self.weighted else 0
         drawn = 8 + 4 if self.limits.by_weight else 0  # magnitude, and place in the leaves
-        statistic = self.algorithm.row_bytes(self.n_features)
-        return self.n_features + 4 + weight + 4 + drawn + scores + statistic
+        return self.n_features + 4 + weight + 4 + drawn + scores + self.statistic_bytes
+
+    @property
+    def statistic_bytes(self) -> int:
+        """Bytes of a row's statistic."""
+        compressed = self._compressed
+        if compressed is None:
+            return self.algorithm.row_bytes(self.n_features)
+        return compressed.row_bytes(self.algorithm.n_classes)
+
+    @property
+    def histogram_sums(self) -> int:
+        """The number of sums in each bin of a histogram, without the number of rows."""
+        own, compressed = self.algorithm.histogram_sums, self._compressed
+        return own if compressed is None else compressed.n_sums(self.algorithm.n_classes)
+
+    @property
+    def _compressed(self) -> Statistic | None:
+        """What the histograms sum instead of the algorithm's statistic, if the limits say so."""
+        own = self.algorithm.typical_statistic()
+        found = None if own is None else self.limits.compressed(own, 1)
+        return None if found is own else found
 
     @property
     def streamed_block_bytes(self) -> int:
@@ -87,8 +108,8 @@ class Task:
         """Bytes of one node's histogram."""
         distinct = min(self.max_bins, self.n_rows)
         n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
-        n_channels = simd.padded(self.algorithm.histogram_sums + 1 + self.weighted)
-        return 8 * n_bins * n_channels if self.algorithm.histogram_sums else 0
+        n_channels = simd.padded(self.histogram_sums + 1 + self.weighted)
+        return 8 * n_bins * n_channels if self.histogram_sums else 0
 
     @property
     def reduction_bytes(self) -> int:

@@ -207,7 +207,7 @@ def _row_parts(task: Task, resident: int, streamed: int, window: int) -> list[Pa
 def _describe_row(task: Task) -> str:
     """Describe the bytes of a row."""
     scores = task.algorithm.weighting.n_scores(task.algorithm.n_classes) * task.score_bytes
-    statistic = task.algorithm.row_bytes(task.n_features)
+    statistic = task.statistic_bytes
     rest = task.row_bytes - task.n_features - scores - statistic
     return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
 

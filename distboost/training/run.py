@@ -51,7 +51,7 @@ def run(
     keeper: Keeper | None,
 ) -> Learned:
     """Train on staged rows, from the beginning or from the end of an earlier training."""
-    data = data_digest(profile, rows.counts[0], by_number=schedule.limits.subsample < 1)
+    data = data_digest(profile, rows.counts[0], by_number=schedule.limits.draws_rows)
     if resumption is None:
         start = Start(new_ensemble(algorithm, profile.n_features))
     else:

@@ -15,6 +15,7 @@ from distboost.rows.protocols import Gain
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.trees.tree import BinnedTree, TreeStep
 from distboost.weights.base import Statistic
+from distboost.weights.sketch import compressed
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class GrowthLimits:
     min_weight_fraction_leaf: float = 0.0
     subsample: float = 1.0
     max_features: float | int = 1.0
+    sketch: int | None = None
+    statistic_bits: int | None = None
     seed: int = 0
     sampling: str = "uniform"  # or "weight": see `rows.sampling`
 
@@ -40,8 +43,17 @@ class GrowthLimits:
 
     @property
     def same_every_round(self) -> bool:
-        """Whether every round uses all rows and features. If so, a round without a split is followed by rounds without one."""
-        return self.subsample >= 1.0 and self.max_features == 1.0
+        """Whether rounds draw nothing. If so, a round without a split is followed by rounds without one."""
+        return not self.draws_rows and self.max_features == 1.0 and self.sketch is None
+
+    @property
+    def draws_rows(self) -> bool:
+        """Whether trees depend on draws by the numbers of rows."""
+        return self.subsample < 1.0 or self.statistic_bits is not None
+
+    def compressed(self, statistic: Statistic, round: int) -> Statistic:
+        """Return what the histograms of a round sum instead of the statistic."""
+        return compressed(statistic, self.sketch, self.statistic_bits, self.seed, round)
 
     def most_leaves(self, n_rows: int) -> int:
         """Return the largest number of leaves of a tree on `n_rows` rows."""
@@ -147,7 +159,8 @@ class TreeGrower:
 
     def next_root(self, statistic: Statistic) -> Root:
         """Return the root of the next round's first tree, so that the update of this round can begin it."""
-        return self._root(statistic, self.rows.round + 1, self._rules, self._search)
+        following = self.rows.round + 1
+        return self._root(self.limits.compressed(statistic, following), following, self._rules, self._search)
 
     def _root(
         self, statistic: Statistic | None, round: int, rules: SplitRules | None, search: bool = True
@@ -163,7 +176,8 @@ class TreeGrower:
         """Begin a tree; return its root, with the best split if `search` and it may be split."""
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
         self.max_depth = min(depths, default=None)
-        self.n_sums = statistic.n_sums(self.rows.n_classes)
+        statistic = self.limits.compressed(statistic, self.rows.round)
+        self.n_sums, self.stretch = statistic.n_sums(self.rows.n_classes), statistic.stretch
         self.split_nodes: list[Node] = []
         self.children: dict[int, tuple[int, int]] = {}
         self.n_nodes = 1
@@ -286,6 +300,7 @@ class TreeGrower:
         scale = self.rows.histogram_scale
         with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
             gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
+            gain /= self.stretch
         gain = np.minimum(gain, np.finfo(np.float64).max)
         if exact and self.limits.by_weight:
             sums = self.rows.leaf_sums(self._root_node, np.array(leaves, np.int64))

@@ -26,7 +26,7 @@ from distboost.kernels.histogram import (
 )
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Reduced
-from distboost.rows.scales import Scale
+from distboost.rows.scales import Scale, bits_to_lose
 
 
 class Weighting(ABC):
@@ -121,6 +121,11 @@ class Statistic(ABC):
     wide: bool = False
     n_totals: ClassVar[int] = 0
 
+    @property
+    def stretch(self) -> float:
+        """How much longer the vectors are, on average, than those that they stand for."""
+        return 1.0
+
     @abstractmethod
     def n_sums(self, n_classes: int) -> int:
         """Return the length of the vector."""
@@ -128,6 +133,24 @@ class Statistic(ABC):
     def row_bytes(self, n_classes: int) -> int:
         """Return the bytes that a block keeps of a row for this statistic."""
         return vector_bytes(self.n_sums(n_classes), self.wide)
+
+    def bits(self, available: int, mean_weight: float, above: float) -> int:
+        """Return the bits of the vectors' scale.
+
+        Parameters
+        ----------
+        available : int
+            The most bits for which sums over all rows fit.
+        mean_weight : float
+            The mean of the rows' own weights.
+        above : float
+            How far the scale's shift is above that of the weights before the last step.
+        """
+        return available
+
+    def bits_to_lose(self, bits: int) -> int:
+        """Return how many of its bits the scale may lose because it follows from a bound on the weights."""
+        return bits_to_lose(bits, self.wide)
 
     @abstractmethod
     def prepare(
@@ -171,6 +194,13 @@ class Statistic(ABC):
         """
         n_sums = self.n_sums(block.n_classes)
         return max(scale.factor + n_sums, weight_factor) * block.heaviest + n_sums
+
+    def spans(self, block: BlockRows, nodes: np.ndarray) -> np.ndarray:
+        """Return where the rows that the histograms of nodes sum begin and end in ``block.order``, (m, 2) int32.
+
+        The nodes have no children yet. All rows of a node may be summed just as well.
+        """
+        return np.ascontiguousarray(block.spans[nodes])
 
     def histogram(
         self,

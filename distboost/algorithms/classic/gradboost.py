@@ -50,6 +50,11 @@ class GradBoost(Algorithm):
         # The coefficients w_h (K,) of each stump, by feature, bin and the side of missing values.
         self.w: dict[tuple[int, int, bool], np.ndarray] = {}
 
+    @property
+    def compressions(self) -> frozenset[str]:
+        # The mean gradient needs the weight of all rows, which a histogram counts.
+        return frozenset({"sketch"})
+
     def statistic(self, round: int) -> Residuals:
         return Residuals(self.weighting)
 

@@ -159,7 +159,7 @@ class Owners:
             len(parts),
         )
         features = np.concatenate([self._root.features[slice(*self._bounds[n])] for n in sorted(parts)])
-        question = HistogramQuestion(None, Splits.empty(), np.array(nodes, np.int64), features)
+        question = HistogramQuestion(None, Splits.empty(), np.array(nodes, np.int64), features, again=True)
         expansion = Expansion(self._root, search=False, nodes=nodes, weight=self._weight, restores=True)
         self._exchange(question, expansion, parts, next(self._numbers), keep)
 
