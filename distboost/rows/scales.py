@@ -74,6 +74,11 @@ def narrow_bits(total_weight: float) -> int:
     return min(HISTOGRAM_BITS if total_weight <= FEW_ROWS else MANY_ROWS_BITS, fine_bits(total_weight))
 
 
+def most_bits(total_weight: float, wide: bool) -> int:
+    """Return the bits of a statistic, for rows of this total weight."""
+    return fine_bits(total_weight) if wide else narrow_bits(total_weight)
+
+
 def bits_to_lose(bits: int, wide: bool) -> int:
     """Return how many of its bits a statistic may lose.
 

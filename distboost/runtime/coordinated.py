@@ -36,7 +36,7 @@ from distboost.rows.messages import (
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.sampling import SampleBits, sample_bits, threshold
-from distboost.rows.scales import Scale, fine_bits, narrow_bits
+from distboost.rows.scales import Scale, fine_bits, most_bits
 from distboost.runtime.layout import Layout
 from distboost.runtime.windows import Windows
 from distboost.threads import Threads
@@ -193,12 +193,8 @@ class CoordinatedRows(Rows):
         """Return the scale of a statistic if the weighting's shifts are at most these."""
         shift, count = statistic.shift(shifts.tolist()), self.counts[0]
         above = max(shift - statistic.shift(self._before.tolist()), 0.0)
-        bits = statistic.bits(self._available_bits(statistic.wide), count.weight / count.n_rows, above)
-        return Scale(shift, bits)
-
-    def _available_bits(self, wide: bool) -> int:
-        weight = self.counts[0].weight
-        return fine_bits(weight) if wide else narrow_bits(weight)
+        available = most_bits(count.weight, statistic.wide)
+        return Scale(shift, statistic.bits(available, count.weight / count.n_rows, above))
 
     def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question that begins a tree, whose statistic is scaled by the shifts."""
@@ -217,7 +213,9 @@ class CoordinatedRows(Rows):
         assert root.statistic is not None
         assert root.subsample is not None
         wide = root.statistic.wide
-        return sample_bits(self._available_bits(wide), wide, self.counts[0], root.subsample.fraction)
+        return sample_bits(
+            most_bits(self.counts[0].weight, wide), wide, self.counts[0], root.subsample.fraction
+        )
 
     def split(self, splits: Splits) -> None:
         """Queue the splits: they travel with the next question and cost no round trip."""
