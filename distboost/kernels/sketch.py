@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
-from distboost.kernels.margin import margin_weights, times
+from distboost.kernels._jit import inlined, kernel
+from distboost.kernels.margin import parts
 from distboost.kernels.random import word
+from distboost.kernels.tiles import tile_of, unit_of, weigh
 
 
 @kernel
@@ -14,6 +15,21 @@ def draw_signs(draw, signs):
     for k in range(signs.shape[0]):
         for c in range(signs.shape[1]):
             signs[k, c] = 1 - 2 * np.int32(word(draw, (k << 32) + c) >> np.uint64(63))
+
+
+@inlined
+def put_vector(V, signs, out, i):
+    """Set out[i] to V, or to its projections by the signs if there are any."""
+    n_components = signs.shape[1]
+    if n_components == 0:
+        for k in range(V.shape[0]):
+            out[i, k] = V[k]
+    else:
+        out[i, :n_components] = 0
+        for k in range(V.shape[0]):
+            if V[k] != 0:
+                for c in range(n_components):
+                    out[i, c] += V[k] * signs[k, c]
 
 
 @kernel
@@ -34,43 +50,38 @@ def compressed_residuals(
     #      1/weight_factor
     n_classes, n_components = signs.shape
     n_sums = n_components if n_components > 0 else n_classes
-    u = np.empty(n_classes)
+    u, size = tile_of(n_classes)
+    unit = unit_of(link, shift, factor)
     V = np.empty(n_classes, np.int32)
     mask = (np.uint64(1) << np.uint64(dropped)) - np.uint64(1)
     emptied = np.empty(order.shape[0] if dropped > 0 else 0, np.int32)
     n_kept, n_emptied = 0, 0
-    for j in range(order.shape[0]):
-        i = order[j]
-        y = labels[i]
-        margin_weights(scores[i], y, s, link, shift, factor, u)
-        cumulated = np.int64(word(draw, first + i) & mask)
-        level = np.int64(0)
-        for k in range(n_classes):
-            cumulated += times(weights[i], u[k])
-            following = cumulated >> dropped
-            V[k] = level - following
-            level = following
-        V[y] = level
-        if dropped > 0:
-            if level == 0:
-                out[i] = 0
-                emptied[n_emptied] = i
-                n_emptied += 1
-                continue
-            order[n_kept] = i
-            n_kept += 1
-        if n_components == 0:
+    for begin in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - begin)
+        weigh(scores, labels, order, begin, n, s, link, shift, u)
+        for t in range(n):
+            i = order[begin + t]
+            multiple, fraction = parts(weights[i])
+            cumulated = np.int64(word(draw, first + i) & mask)
+            level = np.int64(0)
             for k in range(n_classes):
-                out[i, k] = V[k]
-        else:
-            out[i, :n_components] = 0
-            for k in range(n_classes):
-                if V[k] != 0:
-                    for c in range(n_components):
-                        out[i, c] += V[k] * signs[k, c]
-        out[i, n_sums] = 1
-        if weight_factor > 0.0:
-            out[i, n_sums + 1] = np.int64(np.rint(weights[i] * weight_factor))
+                cumulated += multiple * np.int64(np.rint(fraction * np.rint(u[t, k] * unit)))
+                following = cumulated >> dropped
+                V[k] = level - following
+                level = following
+            V[labels[i]] = level
+            if dropped > 0:
+                if level == 0:
+                    out[i] = 0
+                    emptied[n_emptied] = i
+                    n_emptied += 1
+                    continue
+                order[n_kept] = i
+                n_kept += 1
+            put_vector(V, signs, out, i)
+            out[i, n_sums] = 1
+            if weight_factor > 0.0:
+                out[i, n_sums + 1] = np.int64(np.rint(weights[i] * weight_factor))
     for j in range(n_emptied):
         order[n_kept + j] = emptied[j]
 

@@ -190,11 +190,7 @@ class CoordinatedRows(Rows):
         return above <= math.log(2) * statistic.bits_to_lose(exact.bits)
 
     def _scale(self, statistic: Statistic, shifts: np.ndarray) -> Scale:
-        """Return the scale of a statistic if the weighting's shifts are at most these."""
-        shift, count = statistic.shift(shifts.tolist()), self.counts[0]
-        above = max(shift - statistic.shift(self._before.tolist()), 0.0)
-        available = most_bits(count.weight, statistic.wide)
-        return Scale(shift, statistic.bits(available, count.weight / count.n_rows, above))
+        return _scale_of(statistic, shifts, self._before, self.counts[0])
 
     def _root_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question that begins a tree, whose statistic is scaled by the shifts."""
@@ -343,6 +339,14 @@ class CoordinatedRows(Rows):
         """
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
         self._bound = self._before = self._shifts[0]
+
+
+def _scale_of(statistic: Statistic, shifts: np.ndarray, before: np.ndarray, count: RowCounts) -> Scale:
+    """Return the scale of a statistic if the weighting's shifts are at most `shifts`; they were those `before` the last step."""
+    shift = statistic.shift(shifts.tolist())
+    above = max(shift - statistic.shift(before.tolist()), 0.0)
+    available = most_bits(count.weight, statistic.wide)
+    return Scale(shift, statistic.bits(available, count.weight / count.n_rows, above))
 
 
 def _is_by_weight(root: Root | None) -> bool:

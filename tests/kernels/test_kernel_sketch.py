@@ -8,8 +8,9 @@ import pytest
 from distboost.data.blocks import BinnedRows
 from distboost.errors import DataError
 from distboost.kernels import random
-from distboost.kernels.margin import margin_weights
+from distboost.kernels.simd_exp import WIDE
 from distboost.kernels.sketch import draw_signs
+from distboost.kernels.tiles import unit_of, weigh
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
 from distboost.weights.margin import EXPONENTIAL, SOFTMAX, MarginWeights, ProjectedResiduals, Residuals
@@ -53,10 +54,10 @@ def naive(statistic, case, scale):
     dropped = fine - scale.bits
     rows = {}
     for i in block.order.tolist():
-        u, y = np.empty(K), int(block.labels[i])
-        margin_weights(
-            block.scores[i], block.labels[i], weighting.s, weighting.link, scale.shift, 2.0**fine, u
-        )
+        u, y = np.zeros((2 + WIDE // K, K)), int(block.labels[i])
+        link, row = weighting.link, np.array([i], np.int32)
+        weigh(block.scores, block.labels, row, 0, 1, weighting.s, link, scale.shift, u)
+        u = np.rint(u[0] * unit_of(link, scale.shift, 2.0**fine))
         above = word(statistic.rounding, FIRST + i) % 2**dropped
         cumulated = [above]
         for k in range(K):
