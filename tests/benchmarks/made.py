@@ -18,9 +18,9 @@ SIDE, BORDER, CELL = (
     4,
 )  # pixels of an image, of its empty border, and of a cell that smooth fields interpolate
 SHIFT = 4  # images are moved by 0 .. SHIFT pixels in each direction
-MODES = 6  # prototypes of a class of images
+MODES = 8  # prototypes of a class of images
 CENTRES = 3  # of a class of the mixture
-SPREAD = 0.28  # of the centres, in standard deviations of the rows around them
+SPREAD = 1.0  # of the centres, in standard deviations of the rows around them
 
 Rows = tuple[np.ndarray, np.ndarray]
 
