@@ -22,6 +22,7 @@ mutants: $(VENV)/.with-test
 
 bench: $(VENV)/.with-bench
 	$(RUN) -m tests.benchmarks.compare
+	$(RUN) -m tests.benchmarks.cold_start
 
 # Each writes the data that it needs, and keeps them for the next.
 bench-memory: $(VENV)/.with-bench

@@ -19,8 +19,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.contenders import Contender, Distboost, LightGBM, first_round
+from tests.benchmarks.contenders import Contender, Distboost, LightGBM
 from tests.benchmarks.datasets import NAMES, Split, folds
+from tests.benchmarks.results import first_round
 
 CHOSEN = Path(__file__).with_name("setting.json")
 N_FOLDS = 5

@@ -1,118 +1,106 @@
 """GD-MCBoost beside other boosting libraries, in one run: ``python -m tests.benchmarks.compare``.
 
-Every library is fitted for 200 rounds with two threads, binning included. The time is taken after every round; accuracies are
-measured afterwards, so that they are not part of the times. Each fit is repeated, the libraries taking turns, and the fastest
-time to each round counts, because other work on the machine only adds time. The spread, the median over the fastest time, shows
-how much it added: repeat a run with spreads far above 1 on a quieter machine.
+Every library is fitted with two threads, binning included, in a process of its own, which tells its memory. The time is taken
+after every round; accuracies are measured afterwards, so that they are not part of the times. Where a fit is repeated, the
+libraries take turns, and the fastest time to each round counts, because other work on the machine only adds time. The spread,
+the median over the fastest time, shows how much it added: repeat a run with spreads far above 1 on a quieter machine.
 """
 
 from __future__ import annotations
 
 import json
 import platform
-import warnings
+from collections.abc import Iterable
+from contextlib import ExitStack
 from importlib.metadata import version
-from typing import NamedTuple
+from pathlib import Path
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from tests.benchmarks.choose_setting import CHOSEN, LIGHTGBM_ROUNDS, describe
-from tests.benchmarks.cold_start import cold_start_table
-from tests.benchmarks.contenders import (
-    THREADS,
-    Contender,
-    Distboost,
-    LightGBM,
-    ScikitLearn,
-    XGBoost,
-    first_round,
+from tests.benchmarks.choose_setting import CHOSEN, describe
+from tests.benchmarks.contenders import RIVALS, THREADS, LightGBM
+from tests.benchmarks.datasets import Split
+from tests.benchmarks.racer import racer
+from tests.benchmarks.results import (
+    OWN,
+    DataSet,
+    Run,
+    accuracy_table,
+    memory_table,
+    race_table,
+    ratio_table,
+    read,
+    round_table,
+    write,
 )
-from tests.benchmarks.datasets import NAMES, Split, official
+from tests.benchmarks.rounds import Entry, saved, time_rounds
+from tests.benchmarks.suite import PLANS, Plan, data
 
-CHECKPOINTS = (20, 50, 100, 200)
-LONGEST = 400  # rounds within which distboost has to become as accurate as LightGBM
-LIMIT, LIMIT_EACH = 0.5, 1.0  # of the median ratio, and of each
-
-
-class Run(NamedTuple):
-    """One library on one data set: seconds and test accuracy after each round."""
-
-    seconds: np.ndarray
-    accuracies: np.ndarray
-    spread: float  # the median over the fastest time of the repeats: far above 1 if the machine was busy
+ROUNDS_ON = (
+    "spheres-10",
+    "images",
+    "letter",
+)  # data sets on which single rounds are timed, on one and two threads
+ROUND_SECONDS = 5.0
 
 
-class Race(NamedTuple):
-    """When distboost reaches the accuracy of LightGBM's defaults."""
-
-    accuracy: float
-    lightgbm_seconds: float
-    n_rounds: int | None  # None: not within `LONGEST` rounds
-    seconds: float
-
-    @property
-    def ratio(self) -> float:
-        return self.seconds / self.lightgbm_seconds if self.n_rounds else np.inf
-
-
-def run_all(contenders: list[Contender], split: Split, repeats: int) -> list[Run]:
-    """Fits all contenders in turn, `repeats` times."""
-    n_rounds = max(CHECKPOINTS)
-    times = np.array([[each.fit(split.X, split.y, n_rounds) for each in contenders] for _ in range(repeats)])
-    accuracies = [each.accuracies(split.X_test, split.y_test, n_rounds) for each in contenders]
-    totals = times[:, :, -1]
-    spreads = np.median(totals, axis=0) / totals.min(axis=0)
-    return [Run(*found) for found in zip(times.min(axis=0), accuracies, spreads, strict=True)]
+def run_all(
+    names: Iterable[str], split: Split, setting: dict, n_rounds: dict[str, int], repeats: int
+) -> dict[str, Run]:
+    """Fits the libraries in turn, as often as told."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(saved(split))
+        racers, found = {}, {name: [] for name in names}
+        for name in found:
+            job = {"contender": name, "n_threads": THREADS, "n_rounds": n_rounds[name], "data": folder}
+            own = setting if name == OWN else {}
+            racers[name] = stack.enter_context(racer(**job, setting=own, repeats=repeats, accuracies=True))
+            racers[name].read()
+        for last in np.arange(repeats) == repeats - 1:
+            for name, each in racers.items():
+                found[name].append(each.go())
+                if last:
+                    each.end()
+    return {name: Run.of_repeats(several) for name, several in found.items()}
 
 
-def race(distboost: Distboost, own: Run, rival: Run, split: Split) -> Race:
-    """Find the first round at which distboost is as accurate as LightGBM after its default rounds."""
-    goal = float(rival.accuracies[LIGHTGBM_ROUNDS - 1])
-    if first_round(own.accuracies, goal) is None:  # a longer fit of the same model
-        seconds = distboost.fit(split.X, split.y, LONGEST)
-        own = Run(seconds, distboost.accuracies(split.X_test, split.y_test, LONGEST), own.spread)
-    number = first_round(own.accuracies, goal)
-    seconds_taken = float(own.seconds[number - 1]) if number else np.nan
-    return Race(goal, float(rival.seconds[LIGHTGBM_ROUNDS - 1]), number, seconds_taken)
+def compare(split: Split, setting: dict, plan: Plan, times_of_rounds: bool) -> DataSet:
+    """All libraries on one data set."""
+    n_rounds = {OWN: plan.own, **dict.fromkeys(RIVALS, plan.rounds)}
+    found = DataSet(str(split), run_all(n_rounds, split, setting, n_rounds, plan.repeats), {})
+    if not all(race.n_rounds for race in found.races()):  # a longer fit of the same model
+        found.runs[OWN] = run_all([OWN], split, setting, {OWN: plan.longest}, plan.repeats)[OWN]
+    if times_of_rounds:
+        entries = [Entry(name, n) for name in (OWN, LightGBM.name) for n in (1, THREADS)]
+        times = time_rounds(split, entries, {}, ROUND_SECONDS)
+        medians = {str(entry): 1e3 * float(np.median(t)) for entry, t in zip(entries, times, strict=True)}
+        found.round_times.update(medians)
+    return found
 
 
-def accuracy_table(name: str, split: Split, contenders: list[Contender], runs: list[Run]) -> Table:
-    """Test accuracy and seconds at the checkpoints."""
-    table = Table("", *(f"{n} rounds" for n in CHECKPOINTS), "spread", title=f"{name}: {split}")
-    for contender, run in zip(contenders, runs, strict=True):
-        cells = [f"{100 * run.accuracies[n - 1]:.2f} %  {run.seconds[n - 1]:5.2f} s" for n in CHECKPOINTS]
-        table.add_row(contender.name, *cells, f"{run.spread:.2f}")
-    return table
+def report(about: str, sets: dict[str, DataSet]) -> str:
+    """All tables."""
+    large = {name: found for name, found in sets.items() if PLANS[name].repeats == 1}
+    parts = [about, "Time to the accuracy of the most accurate rival:", race_table(sets)]
+    parts += ["The same for every rival:", ratio_table(sets)]
+    if any(found.round_times for found in sets.values()):
+        parts += ["A round at the defaults, on one and two threads:", round_table(sets)]
+    if large:
+        parts += ["Memory:", memory_table(large)]
+    for name, found in sets.items():
+        parts += [f"{name}: {found.title}", accuracy_table(found)]
+    return "\n\n".join(parts) + "\n"
 
 
-def race_table(races: dict[str, Race]) -> Table:
-    """The ratios, and their median."""
-    title = f"Time to the test accuracy of LightGBM after {LIGHTGBM_ROUNDS} rounds"
-    table = Table("", "accuracy", "LightGBM", "distboost", "rounds", "ratio", title=title)
-    for name, found in races.items():
-        own = (f"{found.seconds:.3f} s", str(found.n_rounds)) if found.n_rounds else ("never", f"> {LONGEST}")
-        table.add_row(
-            name,
-            f"{100 * found.accuracy:.2f} %",
-            f"{found.lightgbm_seconds:.3f} s",
-            *own,
-            f"{found.ratio:.2f}",
-        )
-    ratios = [found.ratio for found in races.values()]
-    kept = np.median(ratios) <= LIMIT and max(ratios) <= LIMIT_EACH
-    table.add_section()
-    verdict = f"median (limits: median {LIMIT}, each {LIMIT_EACH}: {'met' if kept else 'not met'})"
-    table.add_row(verdict, "", "", "", "", f"{np.median(ratios):.2f}")
-    return table
-
-
-def print_heading(console: Console, setting: dict) -> None:
-    packages = ", ".join(f"{p} {_version(p)}" for p in ("distboost", "lightgbm", "xgboost", "scikit-learn"))
-    console.print(f"{packages}; Python {platform.python_version()}, {THREADS} threads each")
-    console.print(f"distboost: {describe(setting)} on all data sets; the others with their defaults\n")
+def about(setting: dict) -> str:
+    """Versions and the setting."""
+    packages = ("distboost", "lightgbm", "xgboost", "catboost", "scikit-learn")
+    versions = ", ".join(f"{package} {_version(package)}" for package in packages)
+    return (
+        f"{versions}; Python {platform.python_version()}, {THREADS} threads each\n\n"
+        f"distboost: {describe(setting)} on all data sets; the others with their defaults"
+    )
 
 
 def _version(package: str) -> str:
@@ -128,29 +116,34 @@ def _version(package: str) -> str:
 
 
 @click.command()
-@click.option("--repeats", default=5, show_default=True, help="Fits of each library; the fastest counts.")
 @click.option(
-    "--data", multiple=True, type=click.Choice(NAMES), default=NAMES, help="Data sets; all if not given."
+    "--data", "names", multiple=True, type=click.Choice(list(PLANS)), help="Data sets; all if not given."
 )
-def main(repeats: int, data: tuple[str, ...]) -> None:
-    """Trains all libraries side by side and prints accuracies, times and ratios."""
-    warnings.filterwarnings("ignore")  # the libraries' own
-    console = Console(width=120)
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Where all curves are kept; data sets already there are not run again.",
+)
+@click.option("--rounds/--no-rounds", default=True, help="Also time rounds on one and two threads.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw accuracy over time into this file.")
+def main(names: tuple[str, ...], file: Path | None, rounds: bool, plot: Path | None) -> None:
+    """Trains all libraries side by side and prints accuracies, times, ratios and memory."""
     setting = json.loads(CHOSEN.read_text())
-    print_heading(console, setting)
-    console.print(cold_start_table())
-    Distboost(**setting).fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 4, 2)  # no compilation below
-    races = {}
-    for name in data:
-        split = official(name)
-        distboost, rival = Distboost(**setting), LightGBM()
-        contenders = [
-            distboost, rival, XGBoost("one_output_per_tree"), XGBoost("multi_output_tree"), ScikitLearn(),
-        ]  # fmt: skip
-        runs = run_all(contenders, split, repeats)
-        console.print(accuracy_table(name, split, contenders, runs))
-        races[name] = race(distboost, runs[0], runs[1], split)
-    console.print(race_table(races))
+    text, sets = read(file) if file is not None and file.exists() else (about(setting), {})
+    for name in names or PLANS:
+        if name in sets:
+            continue
+        click.echo(f"{name} ...", err=True)
+        sets[name] = compare(data(name), setting, PLANS[name], rounds and name in ROUNDS_ON)
+        if file is not None:
+            write(file, text, sets)
+    sets = {name: sets[name] for name in PLANS if name in sets}
+    click.echo(report(text, sets))
+    if plot is not None:
+        from tests.benchmarks.plots import draw
+
+        draw(sets, plot)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""The compared libraries: each fit records the time after every round; accuracies after every round are measured later."""
+"""The compared libraries: each fit records the time after every round; accuracies after every round are measured later.
+
+A library is imported when it is first fitted, so that a process holds only its own.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,7 @@ from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
 
-import catboost
-import lightgbm
 import numpy as np
-import xgboost
-from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
-
-from distboost import GDMCBoostClassifier
 
 THREADS = 2
 
@@ -70,6 +66,8 @@ class Distboost(Contender):
         self.setting = setting
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        from distboost import GDMCBoostClassifier
+
         clock = Clock(self.pause)
         self.model = GDMCBoostClassifier(
             n_estimators=n_rounds, n_jobs=self.n_threads, callbacks=[clock.round_done], **self.setting
@@ -84,6 +82,8 @@ class LightGBM(Contender):
     name = "LightGBM"
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        import lightgbm
+
         clock = Clock(self.pause)
         self.model = lightgbm.LGBMClassifier(n_estimators=n_rounds, n_jobs=self.n_threads, verbose=-1)
         self.model.fit(X, y, callbacks=[clock.round_done])
@@ -97,15 +97,6 @@ class LightGBM(Contender):
             yield np.argmax(scores, axis=1)
 
 
-class _RoundTimes(xgboost.callback.TrainingCallback):
-    def __init__(self, clock: Clock):
-        self.clock = clock
-
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        self.clock.round_done()
-        return False
-
-
 class XGBoost(Contender):
     def __init__(self, multi_strategy: str, n_threads: int = THREADS):
         super().__init__(n_threads)
@@ -113,18 +104,27 @@ class XGBoost(Contender):
         self.name = f"XGBoost {multi_strategy}"
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        import xgboost
+
+        class Rounds(xgboost.callback.TrainingCallback):
+            def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+                clock.round_done()
+                return False
+
         clock = Clock(self.pause)
         self.model = xgboost.XGBClassifier(
             n_estimators=n_rounds,
             n_jobs=self.n_threads,
             tree_method="hist",
             multi_strategy=self.multi_strategy,
-            callbacks=[_RoundTimes(clock)],
+            callbacks=[Rounds()],
         ).fit(X, y)
         return np.array(clock.seconds)
 
     def predictions(self, X: np.ndarray, n_rounds: int) -> Iterator[np.ndarray]:
-        rows = xgboost.DMatrix(X)
+        from xgboost import DMatrix
+
+        rows = DMatrix(X)
         for number in range(n_rounds):  # of one round each, added to those before
             scores = self.model.get_booster().predict(
                 rows, output_margin=True, iteration_range=(number, number + 1)
@@ -149,6 +149,9 @@ class ScikitLearn(Contender):
     name = "HistGradientBoosting"
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from threadpoolctl import threadpool_limits
+
         model = HistGradientBoostingClassifier(max_iter=n_rounds, early_stopping=False, verbose=2)
         with threadpool_limits(self.n_threads):
             clock = Clock(self.pause)
@@ -175,6 +178,8 @@ class CatBoost(Contender):
     name = "CatBoost"
 
     def fit(self, X: np.ndarray, y: np.ndarray, n_rounds: int) -> np.ndarray:
+        import catboost
+
         clock = Clock(self.pause)
         self.model = catboost.CatBoostClassifier(
             iterations=n_rounds,
@@ -202,9 +207,3 @@ RIVALS: dict[str, Callable[[int], Contender]] = {
 def contender(name: str, n_threads: int = THREADS, **setting: Any) -> Contender:
     """A library by its name; only distboost has settings."""
     return Distboost(n_threads, **setting) if name == Distboost.name else RIVALS[name](n_threads)
-
-
-def first_round(accuracies: np.ndarray, wanted: float) -> int | None:
-    """The first round with the wanted accuracy, counted from 1; None if there is none."""
-    reached = np.flatnonzero(accuracies >= wanted)
-    return int(reached[0]) + 1 if len(reached) else None

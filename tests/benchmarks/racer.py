@@ -44,6 +44,10 @@ class Racer:
         self.process.stdin.flush()
         return self.read()
 
+    def end(self) -> None:
+        """Waits until it has ended, after its last fit."""
+        self.process.wait()
+
 
 @contextmanager
 def racer(**job: Any) -> Iterator[Racer]:
@@ -80,7 +84,7 @@ def load(folder: str) -> Split:
 
 
 def main() -> None:
-    """A job: contender, n_threads, setting, data, n_rounds, pause (rounds between two pauses, or 0), accuracies."""
+    """A job: contender, n_threads, setting, data, n_rounds, accuracies; pause, the rounds between two pauses, or repeats."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print
 
@@ -102,14 +106,16 @@ def main() -> None:
     split, n_rounds = load(job["data"]), job["n_rounds"]
     X = np.random.default_rng(0).normal(size=(100 * WARM_CLASSES, 4)).astype(split.X.dtype)
     fitted.fit(X, np.arange(len(X)) % WARM_CLASSES, 2)  # loads libraries, compiles
-    fitted.pause = pause if job["pause"] else None
+    fitted.pause = pause if job.get("pause") else None
     before = resident()
     say(ready=before)
-    sys.stdin.readline()
-    seconds = fitted.fit(split.X, split.y, n_rounds).tolist()
-    peak = peak_resident()
-    found = fitted.accuracies(split.X_test, split.y_test, n_rounds).tolist() if job["accuracies"] else None
-    say(before=before, peak=peak, seconds=seconds, accuracies=found)
+    for number in range(job.get("repeats", 1)):
+        sys.stdin.readline()
+        seconds = fitted.fit(split.X, split.y, n_rounds).tolist()
+        peak, found = peak_resident(), None
+        if job["accuracies"] and number == 0:
+            found = fitted.accuracies(split.X_test, split.y_test, n_rounds).tolist()
+        say(before=before, peak=peak, seconds=seconds, accuracies=found)
 
 
 if __name__ == "__main__":

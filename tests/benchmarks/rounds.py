@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks.contenders import RIVALS, THREADS, Distboost, LightGBM
-from tests.benchmarks.datasets import NAMES, Split, official
-from tests.benchmarks.made import MADE, made
+from tests.benchmarks.datasets import Split
 from tests.benchmarks.racer import Racer, racer, save
+from tests.benchmarks.suite import PLANS, data
 
 DEFAULT = ("spheres-10", "images", "letter")
 TURN, SHORT_TURN = 10, 3  # rounds; short turns on data of more values than LARGE
@@ -35,11 +35,6 @@ class Entry(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}, {self.n_threads} thread{'s' if self.n_threads > 1 else ''}"
-
-
-def data(name: str) -> Split:
-    """A data set of the benchmark by its name."""
-    return official(name) if name in NAMES else made(name)
 
 
 @contextmanager
@@ -84,7 +79,7 @@ def rounds_table(title: str, entries: list[Entry], times: list[np.ndarray]) -> T
 
 @click.command()
 @click.option(
-    "--data", "names", multiple=True, type=click.Choice([*NAMES, *MADE]), default=DEFAULT, show_default=True
+    "--data", "names", multiple=True, type=click.Choice(list(PLANS)), default=DEFAULT, show_default=True
 )
 @click.option(
     "--rival",

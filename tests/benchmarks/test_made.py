@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
@@ -28,3 +30,8 @@ def test_half_of_the_pixels_are_0():
     assert 0.2 < np.mean(X.std(axis=0) == 0) < 0.3  # the border
     assert X.max() > 200
     assert np.mean(X == 255) < 0.01
+
+
+def test_images_are_the_same_on_every_machine():
+    digest = sha256(made("images", SMALL).X.tobytes()).hexdigest()
+    assert digest == "dad181d8467d33e2ff8bfc0b76f87236c49b0cb50ca2b186b62b00a5acc5c5a4"

@@ -1,0 +1,31 @@
+"""The data sets of the comparison, by name, and how long each is trained on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests.benchmarks.datasets import NAMES, Split, official
+from tests.benchmarks.made import made
+
+
+class Plan(NamedTuple):
+    """Rounds and repeats of the comparison on one data set."""
+
+    rounds: int  # of the other libraries
+    own: int  # of distboost
+    longest: int  # of distboost, if it is not as accurate as every other library after `own`
+    repeats: int
+
+
+PLANS: dict[str, Plan] = {
+    **dict.fromkeys(NAMES, Plan(rounds=100, own=200, longest=400, repeats=3)),
+    "spheres-10": Plan(rounds=100, own=120, longest=300, repeats=1),
+    "spheres-64": Plan(rounds=50, own=75, longest=150, repeats=1),
+    "images": Plan(rounds=50, own=75, longest=150, repeats=1),
+    "mixture": Plan(rounds=30, own=60, longest=120, repeats=1),
+}
+
+
+def data(name: str) -> Split:
+    """A data set by its name."""
+    return official(name) if name in NAMES else made(name)
