@@ -7,7 +7,7 @@ weight after the rounding, so that a row of integer weight w counts exactly like
 
 import numpy as np
 
-from distboost.kernels._jit import inlined, kernel
+from distboost.kernels._jit import compiled, inlined, kernel
 from distboost.kernels.exponential import exp, log1p
 from distboost.kernels.simd_exp import is_beaten
 from distboost.kernels.simd_rows import add_times_row, put_row
@@ -63,6 +63,31 @@ def linked_weights(scores, y, s, link, u):
     return loss
 
 
+@compiled
+def put_residuals(labels, weights, order, first, n, u, unit, own, weight_factor, out):
+    """Set out[i] as `residuals` does, for a tile's rows; return the sum of all u[i, k]."""
+    # IN: labels (n_rows,) int32; weights (n_rows,) float64; order (r,) int32; u (n or more, K) float64: of `weigh`
+    # OUT: out (n_rows, channels) int32, or int64 if wide
+    n_classes = u.shape[1]
+    of_all = np.int64(0)
+    for t in range(n):
+        i = order[first + t]
+        y = labels[i]
+        whole = put_row(out, i, u, t, unit, *parts(weights[i]))
+        of_all += whole
+        if own == 1.0:
+            out[i, y] = whole
+        else:
+            total = 0.0
+            for k in range(n_classes):
+                total += np.rint(u[t, k] * unit)
+            out[i, y] = times(weights[i], np.rint(own * total))
+        out[i, n_classes] = 1
+        if weight_factor > 0.0:
+            out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_factor))
+    return of_all
+
+
 @kernel
 def residuals(scores, labels, weights, order, s, link, own, shift, factor, weight_factor, out):
     """Set out[i] = (V[i, 0], ..., V[i, K-1], 1, row weight): V[i, y_i] = own sum_k u[i, k], V[i, k] = -u[i, k] for k != y_i.
@@ -72,28 +97,13 @@ def residuals(scores, labels, weights, order, s, link, own, shift, factor, weigh
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32: the rows in use; 0 <= own <= 1
     # OUT: out (n, channels) int32, or int64 if wide: V in units of 1/factor, the row weight in units of 1/weight_factor;
     #      channels > K, or > K + 1 with the row weight
-    n_classes = scores.shape[1]
-    u, size = tile_of(n_classes)
+    u, size = tile_of(scores.shape[1])
     unit = unit_of(link, shift, factor)
     of_all = np.int64(0)
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
         weigh(scores, labels, order, first, n, s, link, shift, u)
-        for t in range(n):
-            i = order[first + t]
-            y = labels[i]
-            whole = put_row(out, i, u, t, unit, *parts(weights[i]))
-            of_all += whole
-            if own == 1.0:
-                out[i, y] = whole
-            else:
-                total = 0.0
-                for k in range(n_classes):
-                    total += np.rint(u[t, k] * unit)
-                out[i, y] = times(weights[i], np.rint(own * total))
-            out[i, n_classes] = 1
-            if weight_factor > 0.0:
-                out[i, n_classes + 1] = np.int64(np.rint(weights[i] * weight_factor))
+        of_all += put_residuals(labels, weights, order, first, n, u, unit, own, weight_factor, out)
     return of_all
 
 
@@ -242,34 +252,74 @@ def table_sides(T, values, s, step, out):
             out[3] += u * rise2
 
 
+@compiled
+def add_risk(scores, labels, weights, order, first, n, e, factor, error_factor, judged, out, largest):
+    """Do what `risk` does, for a tile's rows. The row weights go to judged[1] if the row is misclassified, else to judged[0]."""
+    # IN: as in `risk`; e (n or more, K) float64: of `weigh`
+    # OUT: judged, out (2,) int64; largest (1,) float64
+    losses, most = np.int64(0), largest[0]
+    for t in range(n):
+        i = order[first + t]
+        total = 0.0
+        for k in range(e.shape[1]):
+            total += e[t, k]
+        most = max(most, total)
+        losses += times(weights[i], np.rint(total * factor))
+        # Without a branch, nothing is mispredicted.
+        judged[np.intp(is_beaten(scores, i, labels[i]))] += np.int64(np.rint(weights[i] * error_factor))
+    out[1] += losses
+    largest[0] = most
+
+
 @kernel
-def risk(scores, labels, weights, rows, s, shift, factor, error_factor, out, largest):
+def risk(scores, labels, weights, order, s, shift, factor, error_factor, out, largest):
     """Add the row weights of misclassified rows to out[0], and sum_k e[i, k] of all rows to out[1].
 
     largest[0] is raised to the largest sum_k e[i, k] of one row. The predicted class is the one with the largest score; ties go
     to the first class.
     """
-    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32: the rows in use
     # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shift/factor;
     #      largest (1,) float64, in units of e^shift
-    n_classes = scores.shape[1]
-    e, size = tile_of(n_classes)
-    errors, losses, most = np.int64(0), np.int64(0), largest[0]
-    for first in range(0, rows.shape[0], size):
-        n = min(size, rows.shape[0] - first)
-        weigh(scores, labels, rows, first, n, s, EXPONENTIAL, shift, e)
-        for t in range(n):
-            i = rows[first + t]
-            total = 0.0
-            for k in range(n_classes):
-                total += e[t, k]
-            most = max(most, total)
-            losses += times(weights[i], np.rint(total * factor))
-            # Without a branch, nothing is mispredicted.
-            errors += np.int64(np.rint(weights[i] * error_factor)) * is_beaten(scores, i, labels[i])
-    out[0] += errors
-    out[1] += losses
-    largest[0] = most
+    e, size = tile_of(scores.shape[1])
+    judged = np.zeros(2, np.int64)
+    for first in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - first)
+        weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
+        add_risk(scores, labels, weights, order, first, n, e, factor, error_factor, judged, out, largest)
+    out[0] += judged[1]
+
+
+@kernel
+def risk_and_residuals(
+    scores,
+    labels,
+    weights,
+    order,
+    s,
+    shift,
+    factor,
+    error_factor,
+    out,
+    largest,
+    own,
+    unit,
+    weight_factor,
+    statistics,
+):
+    """Do what `risk` and then `residuals` do with the exponential link; weights are rounded to 1/unit in `statistics`."""
+    # IN: as in `risk` and `residuals`
+    # OUT: out (2,) int64, largest (1,) float64: as in `risk`; statistics (n, channels) int32, or int64 if wide
+    e, size = tile_of(scores.shape[1])
+    judged = np.zeros(2, np.int64)
+    of_all = np.int64(0)
+    for first in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - first)
+        weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
+        add_risk(scores, labels, weights, order, first, n, e, factor, error_factor, judged, out, largest)
+        of_all += put_residuals(labels, weights, order, first, n, e, unit, own, weight_factor, statistics)
+    out[0] += judged[1]
+    return of_all
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,6 +36,21 @@ class Weighting(Protocol):
     def next_shifts(self, shifts: np.ndarray, largest: np.ndarray) -> np.ndarray: ...
 
 
+class Risk(NamedTuple):
+    """What `Weighting.risk` adds up, and where."""
+
+    weighting: Weighting
+    shifts: np.ndarray
+    factor: float
+    error_factor: float
+    out: np.ndarray
+    largest: np.ndarray
+
+    def add(self, block: BlockRows) -> None:
+        """Add the errors and weights of a block."""
+        self.weighting.risk(block, *self[1:])
+
+
 class Statistic(Protocol):
     """The vector that a row adds to the histograms of a tree."""
 
@@ -53,6 +68,10 @@ class Statistic(Protocol):
 
     def prepare(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
+    ) -> Sequence[int] | None: ...
+
+    def prepare_with_risk(
+        self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None: ...
 
     def magnitudes(

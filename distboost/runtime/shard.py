@@ -22,7 +22,7 @@ from distboost.rows.messages import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.rows.protocols import Statistic
+from distboost.rows.protocols import Risk, Statistic
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import ERROR_FACTOR, Scale
 from distboost.runtime.block import Block, Key, located
@@ -222,10 +222,10 @@ class Shard:
             if block.round != question.round:
                 self._add(question, key, block)
             sums, largest, _ = nothing.copied()
-            weighting.risk(
-                block, question.shifts[number], question.factors[number], ERROR_FACTOR, sums[number], largest[number]
-            )  # fmt: skip
-            return Reduced(sums, largest), self._prepare(root, NO_SPLITS, key, block)
+            shifts, factor = question.shifts[number], question.factors[number]
+            risk = Risk(weighting, shifts, factor, ERROR_FACTOR, sums[number], largest[number])
+            totals = self._prepare(root, NO_SPLITS, key, block, risk)
+            return Reduced(sums, largest), totals
 
         self._begin(root)
         tally = None if parts is None else self._tally(ROOT, parts)
@@ -239,13 +239,24 @@ class Shard:
         if root is not None:
             self._statistic, self._scale, self._weight_factor = root.statistic, root.scale, root.weight_factor
 
-    def _prepare(self, root: RootQuestion | None, splits: Splits, key: Key, block: Block) -> np.ndarray:
-        """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals of the statistic."""
+    def _prepare(
+        self, root: RootQuestion | None, splits: Splits, key: Key, block: Block, risk: Risk | None = None
+    ) -> np.ndarray:
+        """Begin a tree if there is a root, and split nodes if there are splits; return the block's totals of the statistic.
+
+        Add up the errors and weights if there is a `risk`.
+        """
         totals = None
         if root is not None and key.number == 0:
             _start_tree(block, root.subsample)
             if root.statistic is not None:
-                totals = root.statistic.prepare(block, block.order, root.scale, root.weight_factor)
+                given = block, block.order, root.scale, root.weight_factor
+                if risk is None:
+                    totals = root.statistic.prepare(*given)
+                else:
+                    totals, risk = root.statistic.prepare_with_risk(risk, *given), None
+        if risk is not None:
+            risk.add(block)
         if len(splits.node):
             block.split(splits, self.missing_bin)
         return _no_totals(root) if totals is None else np.array(totals, np.int64)

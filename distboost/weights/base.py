@@ -25,6 +25,7 @@ from distboost.kernels.histogram import (
     tile_for,
 )
 from distboost.rows.block import BlockRows
+from distboost.rows.protocols import Risk
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import Scale, bits_to_lose
 
@@ -157,6 +158,13 @@ class Statistic(ABC):
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None:
         """Compute the vectors of the rows in use; return their totals if there are any."""
+
+    def prepare_with_risk(
+        self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
+    ) -> Sequence[int] | None:
+        """Add up the block's errors and weights, then prepare. A statistic may do both in one visit of the rows."""
+        risk.add(block)
+        return self.prepare(block, rows, scale, weight_factor)
 
     def buffer(self, block: BlockRows, weight_factor: float) -> np.ndarray:
         """Return the array for the vectors that `prepare` computes: (n, channels), int64 if wide, else int32.

@@ -12,6 +12,7 @@ import numpy as np
 from distboost.kernels import margin
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
+from distboost.rows.protocols import Risk
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction, Statistic, Weighting, log_totals, spread
 
@@ -95,6 +96,20 @@ class Residuals(Statistic):
         total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
             scale.shift, scale.factor, weight_factor, out,
+        )  # fmt: skip
+        return [total]
+
+    def prepare_with_risk(
+        self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
+    ) -> Sequence[int] | None:
+        # The exponentials of both are the same if all rows are in the tree.
+        same = risk.weighting == self.weighting and risk.shifts[0] == scale.shift
+        if not same or self.weighting.link != EXPONENTIAL or len(rows) < len(block.present):
+            return super().prepare_with_risk(risk, block, rows, scale, weight_factor)
+        total = margin.risk_and_residuals(
+            block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift,
+            risk.factor, risk.error_factor, risk.out, risk.largest, self.own, scale.factor, weight_factor,
+            self.buffer(block, weight_factor),
         )  # fmt: skip
         return [total]
 
