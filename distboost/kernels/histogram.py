@@ -134,14 +134,15 @@ def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums)
 
 @kernel
 def narrow_histogram(
-    bins, order, start, stop, statistics, tile_rows, features, offsets, fresh, tile, slots, pool
+    bins, order, start, stop, statistics, tile_rows, features, constant, offsets, fresh, tile, slots, pool
 ):
     """Do what `dense_histogram` does, by way of 32-bit sums over `tile_rows` rows at a time.
 
     If `fresh`, the sums replace the arbitrary content of the slots. The features must fit in the tile, which is all 0 before
     and after.
     """
-    # IN: statistics (n, channels) int32; tile_rows: no sum over so many rows exceeds LARGEST; the rest as in `dense_histogram`
+    # IN: statistics (n, channels) int32; tile_rows: no sum over so many rows exceeds LARGEST; features (f,) int64, at least one;
+    #     constant (g,) int64: other features, of which all rows have the same bin; the rest as in `dense_histogram`
     # OUT: tile (bins, channels) int32; pool (slots, total bins, channels) int64
     bases = np.empty(features.shape[0], np.int64)
     n_bins = 0
@@ -149,20 +150,54 @@ def narrow_histogram(
         bases[f] = n_bins
         n_bins += offsets[features[f] + 1] - offsets[features[f]]
     own_bases = offsets[features]
+    n_first = offsets[features[0] + 1] - offsets[features[0]]
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
         n_rows = stop[m] - start[m]
         if not fresh and n_rows * features.shape[0] < n_bins:  # a pass over the tile would take longer
             add_rows(bins, order, start[m], stop[m], statistics, features, own_bases, sums)
+            if constant.shape[0]:
+                add_rows(bins, order, start[m], stop[m], statistics, constant, offsets[constant], sums)
             continue
         is_new = fresh
         for first_row in range(start[m], stop[m], tile_rows):
             last_row = min(first_row + tile_rows, stop[m])
             add_rows(bins, order, first_row, last_row, statistics, features, bases, tile)
+            add_constant(tile, n_first, bins, constant, offsets, is_new, sums)
             flush(tile, features, offsets, is_new, sums)
             is_new = False
         if is_new:
+            add_constant(tile, n_first, bins, constant, offsets, is_new, sums)
             flush(tile, features, offsets, True, sums)
+
+
+@kernel
+def varying_features(bins, out):
+    """Set out[d] to whether the rows have more than one bin of feature d."""
+    # IN: bins (n, D) uint8
+    # OUT: out (D,) bool
+    out[:] = False
+    for i in range(1, bins.shape[0]):
+        for d in range(bins.shape[1]):
+            out[d] |= bins[i, d] != bins[0, d]
+
+
+@kernel
+def add_constant(tile, n_bins, bins, constant, offsets, is_new, sums):
+    """Add the sum of the tile's first `n_bins` bins, those of one feature, to the bin of each constant feature."""
+    # IN: tile (bins, channels) int32; bins (n, D) uint8; constant (f,) int64: features of which all rows have the same bin;
+    #     offsets (D + 1,) int64
+    # OUT: sums (total bins, channels) int64; if `is_new`, its content is replaced
+    total = np.zeros(tile.shape[1], np.int64)
+    for b in range(n_bins):
+        for c in range(tile.shape[1]):
+            total[c] += tile[b, c]
+    for d in constant:
+        own = offsets[d] + np.int64(bins[0, d])
+        if is_new:
+            sums[offsets[d] : offsets[d + 1]] = 0
+        for c in range(tile.shape[1]):
+            sums[own, c] += total[c]
 
 
 @kernel

@@ -25,6 +25,8 @@ class BlockRows(Protocol):
         The rows' own weights, at most 2^8; rows of weight 0 are not used.
     heaviest : float
         The largest of them.
+    varying : ndarray of shape (D,), bool
+        Whether the rows have more than one bin of a feature.
     values : ndarray of shape (n, D), float64, or None
         Raw values, for algorithms that measure distances.
     present : ndarray of shape (m,), int32
@@ -53,6 +55,9 @@ class BlockRows(Protocol):
 
     @property
     def heaviest(self) -> float: ...
+
+    @property
+    def varying(self) -> np.ndarray: ...
 
     @property
     def scores(self) -> np.ndarray: ...

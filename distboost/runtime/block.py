@@ -13,6 +13,7 @@ from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
+from distboost.kernels.histogram import varying_features
 from distboost.rows.messages import Draw, Splits
 from distboost.runtime.streaming.scratch import Extent, Scratch
 from distboost.weights.sampled import MAGNITUDES, drawn
@@ -161,6 +162,14 @@ class Block:
         self.buffers[name] = kept
         self.changed.add(name)
         return kept
+
+    @cached_property
+    def varying(self) -> np.ndarray:
+        """Whether the rows have more than one bin of each feature, (D,) bool."""
+        found = np.ones(self.bins.shape[1], bool)
+        if self.n_rows:
+            varying_features(self.bins, found)
+        return found
 
     @cached_property
     def heaviest(self) -> float:

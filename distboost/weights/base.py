@@ -243,9 +243,12 @@ class Statistic(ABC):
         if tile_rows < FEWEST_ROWS:
             dense_histogram(*rows, *target.cleared())
         else:
-            features, offsets, slots, pool, fresh = target
-            tile = tile_for(target)
-            narrow_histogram(*rows, tile_rows, features, offsets, fresh, tile, slots, pool)
+            varies = block.varying[target.features]
+            varies[0] = True  # the totals of the constant ones come from the first feature
+            features, constant = target.features[varies], target.features[~varies]
+            _, offsets, slots, pool, fresh = target
+            tile = tile_for(target._replace(features=features))
+            narrow_histogram(*rows, tile_rows, features, constant, offsets, fresh, tile, slots, pool)
 
 
 class Reduction(ABC):

@@ -199,6 +199,7 @@ def test_narrow_histogram(case, tile_rows, fresh):
         statistics,
         tile_rows,
         features,
+        np.zeros(0, np.int64),
         offsets,
         fresh,
         tile,

@@ -17,6 +17,7 @@ from distboost.weights.margin import MarginWeights, Residuals
 
 N_CLASSES = 3
 N_BINS = np.array([4, 1, 9, 30])
+CONSTANT = {0: 7, 201: 30}  # of the blocks that begin with these rows: the bin of feature 3
 NODES = np.array([1, 2])
 SCALE = Scale(np.log(N_CLASSES - 1), 18)
 
@@ -24,6 +25,7 @@ SCALE = Scale(np.log(N_CLASSES - 1), 18)
 def block_of(first, n, rng):
     """A block whose root is split in two, with the statistic of its rows."""
     bins = rng.integers(0, N_BINS + 1, (n, len(N_BINS))).astype(np.uint8)
+    bins[:, 3] = CONSTANT.get(first, bins[:, 3])
     rows = BinnedRows(first, bins, rng.integers(0, N_CLASSES, n).astype(np.int32), np.ones(n))
     block = Block(rows, N_CLASSES, N_CLASSES, "float64")
     block.scores[:] = rng.normal(scale=0.1, size=block.scores.shape)
