@@ -34,12 +34,6 @@ from tests.benchmarks.settings import (
 
 GIB = 2**30
 START_LIMIT, ROUND_LIMIT = 90.0, 20.0  # seconds of a capped training: once, and for each round
-# Of Dask with everything resident: times the raw data, times in process.
-MEMORY_TARGET, TIME_TARGET = (
-    4.0,
-    1.4,
-)
-THROUGHPUT_TARGET, THROUGHPUT_GOAL = 0.7, 0.9  # of streaming, against everything resident
 KERNEL_ROWS = 2**18  # enough to time a histogram
 
 # One process under a hard limit.
@@ -163,10 +157,7 @@ def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcom
         fastest(outcomes["on Dask"], time) / fastest(outcomes["in process"], time)
         for time in (Outcome.per_round, Outcome.total)
     )
-    console.print(
-        f"on Dask / in process: a round {rounds:.2f}, the whole fit {fits:.2f} (target {TIME_TARGET}); memory: below "
-        f"{MEMORY_TARGET:.0f} x raw is wanted"
-    )
+    console.print(f"on Dask / in process: a round {rounds:.2f}, the whole fit {fits:.2f}")
     return {"round_ratio": rounds, "fit_ratio": fits}, outcomes
 
 
@@ -195,9 +186,7 @@ def throughput(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
     ratio = fastest(outcomes["resident"], Outcome.per_round) / fastest(
         outcomes["streaming"], Outcome.per_round
     )
-    console.print(
-        f"streaming has {ratio:.2f} of the throughput (target {THROUGHPUT_TARGET}, goal {THROUGHPUT_GOAL})"
-    )
+    console.print(f"streaming has {ratio:.2f} of the throughput")
     return {"ratio": ratio, "kernel_rows": n_rows}, {**outcomes, "kernel": [kernel]}
 
 

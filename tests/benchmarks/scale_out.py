@@ -78,13 +78,15 @@ def idle(seconds: float) -> float:
     return (time.process_time() - before) / seconds
 
 
-def ours(client: Client | None, X: Any, y: Any, depth: int, n_rounds: int, traffic: Traffic) -> Round:
+def ours(
+    client: Client | None, X: Any, y: Any, depth: int, n_rounds: int, traffic: Traffic, n_threads: int = 1
+) -> Round:
     marks: list[tuple[float, float, float]] = []
 
     def mark(progress: Any) -> None:
         marks.append((time.perf_counter(), time.process_time(), float(traffic.n_bytes)))
 
-    model = GDMCBoostClassifier(n_estimators=n_rounds, max_depth=depth, n_jobs=1, callbacks=[mark])
+    model = GDMCBoostClassifier(n_estimators=n_rounds, max_depth=depth, n_jobs=n_threads, callbacks=[mark])
     if client is not None:
         model.client = client
     model.fit(X, y)
@@ -144,50 +146,93 @@ RIVALS = {"lightgbm.dask": lightgbm_dask, "xgboost.dask": xgboost_dask}
     default="auto",
     show_default=True,
 )
+@click.option(
+    "--in-process", default="1", show_default=True, help="Numbers of threads of trainings without workers."
+)
+@click.option(
+    "--repeats", default=1, show_default=True, help="Of all trainings, in turns; the fastest count."
+)
 @click.option("--rivals/--no-rivals", default=False, help="Also LightGBM's and XGBoost's Dask modules.")
 def main(
-    rows: int, features: int, classes: int, depth: int, rounds: int, workers: str, owned_by: str, rivals: bool
+    rows: int,
+    features: int,
+    classes: int,
+    depth: int,
+    rounds: int,
+    workers: str,
+    owned_by: str,
+    in_process: str,
+    repeats: int,
+    rivals: bool,
 ) -> None:
     """Measure rounds on local Dask workers."""
     if owned_by != "auto":
         owners.exchange_pays = lambda n_bytes, n_workers: owned_by == "workers" and n_workers > 1
     X, y = problem(rows, features, classes)
     traffic, console = Traffic(), Console()
-    table = Table(
-        "workers",
-        "ms per round",
-        "client and scheduler: CPU ms",
-        "of these, idle",
-        "MB",
-        *(f"{name}: ms" for name in RIVALS if rivals),
-    )
-    alone = ours(None, X, y, depth, rounds, traffic)
-    table.add_row("none: 1 thread", f"{alone.milliseconds:.0f}", "", "", "", *("" for _ in RIVALS if rivals))
-    for n in map(int, workers.split(",")):
-        with (
-            LocalCluster(
-                n_workers=n, threads_per_worker=1, memory_limit=0, dashboard_address=None
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            chunks = -(-rows // (2 * n))
-            lazy = (
-                da.from_array(X, chunks=(chunks, features)).persist(),
-                da.from_array(y, chunks=chunks).persist(),
-            )
-            found = ours(client, *lazy, depth, rounds, traffic)
-            at_rest = idle(IDLE_SECONDS) * found.milliseconds
-            cells = [str(n), f"{found.milliseconds:.0f}", f"{found.cpu:.0f}", f"{at_rest:.0f}"]
-            cells.append(f"{found.megabytes:.2f}")
-            for name, rival in RIVALS.items():
-                if rivals:
-                    try:
-                        cells.append(f"{rival(client, *lazy, depth, rounds).milliseconds:.0f}")
-                    except Exception as error:  # noqa: BLE001 (a rival that fails is a result)
-                        console.print(f"{name} on {n} workers: {error!r}")
-                        cells.append("failed")
-            table.add_row(*cells)
-        console.print(table)
+    alone: dict[int, Round] = {}
+    led: dict[int, Measured] = {}
+    for _ in range(repeats):
+        for n in map(int, in_process.split(",")):
+            found = ours(None, X, y, depth, rounds, traffic, n)
+            alone[n] = min(found, alone.get(n, found))
+        for n in map(int, workers.split(",")):
+            measured = on_workers(n, X, y, depth, rounds, traffic, RIVALS if rivals else {}, console)
+            led[n] = min(measured, led.get(n, measured))
+        console.print(table(f"{rows} x {features}, K = {classes}", alone, led))
+
+
+class Measured(NamedTuple):
+    """A training on workers, and the rivals'."""
+
+    round: Round
+    idle: float  # CPU milliseconds of this process per round if nothing is to do
+    rivals: dict[str, str]
+
+
+def on_workers(
+    n: int,
+    X: np.ndarray,
+    y: np.ndarray,
+    depth: int,
+    rounds: int,
+    traffic: Traffic,
+    rivals: dict[str, Callable[..., Round]],
+    console: Console,
+) -> Measured:
+    with (
+        LocalCluster(n_workers=n, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        chunks = -(-len(X) // (2 * n))
+        lazy = (
+            da.from_array(X, chunks=(chunks, X.shape[1])).persist(),
+            da.from_array(y, chunks=chunks).persist(),
+        )
+        found = ours(client, *lazy, depth, rounds, traffic)
+        at_rest = idle(IDLE_SECONDS) * found.milliseconds
+        others = {}
+        for name, rival in rivals.items():
+            try:
+                others[name] = f"{rival(client, *lazy, depth, rounds).milliseconds:.0f}"
+            except Exception as error:  # noqa: BLE001 (a rival that fails is a result)
+                console.print(f"{name} on {n} workers: {error!r}")
+                others[name] = "failed"
+        return Measured(found, at_rest, others)
+
+
+def table(title: str, alone: dict[int, Round], led: dict[int, Measured]) -> Table:
+    """All rounds; those on n workers also as a ratio to those in process on n threads."""
+    rivals = next(iter(led.values())).rivals
+    headers = ["ms per round", "/ in process", "client and scheduler: CPU ms", "of these, idle", "MB"]
+    out = Table("workers", *headers, *(f"{name}: ms" for name in rivals), title=title)
+    for n, found in alone.items():
+        out.add_row(f"none: {n} thread{'s' if n > 1 else ''}", f"{found.milliseconds:.0f}")
+    for n, (found, at_rest, others) in led.items():
+        ratio = f"{found.milliseconds / alone[n].milliseconds:.2f}" if n in alone else ""
+        cells = [f"{found.milliseconds:.0f}", ratio, f"{found.cpu:.0f}", f"{at_rest:.0f}"]
+        out.add_row(str(n), *cells, f"{found.megabytes:.2f}", *others.values())
+    return out
 
 
 if __name__ == "__main__":
