@@ -126,6 +126,33 @@ def _add_value_row(typingctx, scores, i, values, leaf):
 add_value_row: Any = intrinsic(_add_value_row)
 
 
+def _project_row(typingctx, out, i, V, signs):
+    """Set out[i, c] to the sum of V[k] signs[k, c] for all c of a row of signs, a multiple of eight; all are int32."""
+    require_contiguous(out, V, signs)
+    signature = types.void(out, INDEX, V, signs)
+
+    def codegen(context, builder, signature, args):
+        target, _, _ = row_of(context, builder, signature.args[0], *args[:2])
+        numbers, _, n_classes = row_of(context, builder, signature.args[2], args[2])
+        first, _, width = row_of(context, builder, signature.args[3], args[3], i64(0))
+        nothing = spread(builder, ir.Constant(I32, 0))
+        total = cgutils.alloca_once_value(builder, nothing)
+        with lanes_of(builder, width) as (column, _):
+            builder.store(nothing, total)
+            with cgutils.for_range(builder, n_classes) as loop:
+                v = spread(builder, builder.load(builder.gep(numbers, [loop.index])))
+                row = builder.add(builder.mul(loop.index, width), column)
+                product = builder.mul(v, load(builder, builder.gep(first, [row])))
+                builder.store(builder.add(builder.load(total), product), total)
+            store(builder, builder.load(total), builder.gep(target, [column]))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+project_row: Any = intrinsic(_project_row)
+
+
 def _prefetch_row(typingctx, array, i):
     """Begin to bring the row array[i] into the cache. array (n, K) is C-contiguous."""
     require_contiguous(array)

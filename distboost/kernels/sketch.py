@@ -2,39 +2,26 @@
 
 import numpy as np
 
-from distboost.kernels._jit import inlined, kernel
+from distboost.kernels._jit import kernel
 from distboost.kernels.margin import parts
 from distboost.kernels.random import word
+from distboost.kernels.simd import LANES
+from distboost.kernels.simd_rows import project_row, put_row
 from distboost.kernels.tiles import tile_of, unit_of, weigh
 
 
 @kernel
-def draw_signs(draw, signs):
-    """Set signs[k, c] to -1 or +1: a random number that depends only on the key `draw`, k and c."""
-    # OUT: signs (K, components) int32
+def draw_signs(draw, n_components, signs):
+    """Set signs[k, c], c < n_components, to -1 or +1: a random number that depends only on the key `draw`, k and c."""
+    # OUT: signs (K, n_components or more) int32
     for k in range(signs.shape[0]):
-        for c in range(signs.shape[1]):
+        for c in range(n_components):
             signs[k, c] = 1 - 2 * np.int32(word(draw, (k << 32) + c) >> np.uint64(63))
-
-
-@inlined
-def put_vector(V, signs, out, i):
-    """Set out[i] to V, or to its projections by the signs if there are any."""
-    n_components = signs.shape[1]
-    if n_components == 0:
-        for k in range(V.shape[0]):
-            out[i, k] = V[k]
-    else:
-        out[i, :n_components] = 0
-        for k in range(V.shape[0]):
-            if V[k] != 0:
-                for c in range(n_components):
-                    out[i, c] += V[k] * signs[k, c]
 
 
 @kernel
 def compressed_residuals(
-    scores, labels, weights, order, s, link, shift, factor, dropped, draw, first, signs, weight_factor, out
+    scores, labels, weights, order, s, link, shift, factor, dropped, draw, first, signs, count, weight_factor, out
 ):  # fmt: skip
     """Set out[i] = (V[i] or its projections, 1, row weight), with V of `margin.residuals` less its last `dropped` bits.
 
@@ -45,13 +32,15 @@ def compressed_residuals(
     dropped, no row is moved.
     """
     # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; draw uint64: the key of the random numbers; first: global
-    #     number of row 0; signs (K, components) int32: project by them, unless there are none
-    # OUT: order (r,) int32: the rows in use; out (n, channels) int32: V in units of 2^dropped/factor, the row weight in units of
-    #      1/weight_factor
-    n_classes, n_components = signs.shape
-    n_sums = n_components if n_components > 0 else n_classes
+    #     number of row 0; signs (K, padded components) int32: project by them, unless there are none; count: the channel that
+    #     counts rows
+    # OUT: order (r,) int32: the rows in use; out (n, channels) int32, channels a multiple of 8: V in units of 2^dropped/factor,
+    #      the row weight in units of 1/weight_factor
+    n_classes = scores.shape[1]
+    padded = -(-n_classes // LANES) * LANES
     u, size = tile_of(n_classes)
     unit = unit_of(link, shift, factor)
+    q = np.empty((1, padded), np.int64)
     V = np.empty(n_classes, np.int32)
     mask = (np.uint64(1) << np.uint64(dropped)) - np.uint64(1)
     emptied = np.empty(order.shape[0] if dropped > 0 else 0, np.int32)
@@ -61,11 +50,11 @@ def compressed_residuals(
         weigh(scores, labels, order, begin, n, s, link, shift, u)
         for t in range(n):
             i = order[begin + t]
-            multiple, fraction = parts(weights[i])
+            put_row(q, 0, u, t, unit, *parts(weights[i]))
             cumulated = np.int64(word(draw, first + i) & mask)
             level = np.int64(0)
             for k in range(n_classes):
-                cumulated += multiple * np.int64(np.rint(fraction * np.rint(u[t, k] * unit)))
+                cumulated -= q[0, k]
                 following = cumulated >> dropped
                 V[k] = level - following
                 level = following
@@ -78,10 +67,14 @@ def compressed_residuals(
                     continue
                 order[n_kept] = i
                 n_kept += 1
-            put_vector(V, signs, out, i)
-            out[i, n_sums] = 1
+            if signs.shape[0] > 0:
+                project_row(out, i, V, signs)
+            else:
+                for k in range(n_classes):
+                    out[i, k] = V[k]
+            out[i, count] = 1
             if weight_factor > 0.0:
-                out[i, n_sums + 1] = np.int64(np.rint(weights[i] * weight_factor))
+                out[i, count + 1] = np.int64(np.rint(weights[i] * weight_factor))
     for j in range(n_emptied):
         order[n_kept + j] = emptied[j]
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from distboost.errors import DataError
-from distboost.kernels import random, sketch
+from distboost.kernels import random, simd, sketch
+from distboost.kernels.simd import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
 from distboost.weights.base import Statistic
@@ -76,13 +77,16 @@ class CompressedResiduals(Statistic):
         return max(min(available, bits), 0)
 
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
-        signs = np.empty((block.n_classes, self.components or 0), np.int32)
-        sketch.draw_signs(self.signs, signs)
+        n_sums = self.n_sums(block.n_classes)
+        signs = np.empty((0, LANES), np.int32)
+        if self.components is not None:
+            signs = np.zeros((block.n_classes, simd.padded(n_sums)), np.int32)
+            sketch.draw_signs(self.signs, n_sums, signs)
         bits = scale.bits if self.few_bits is None else ROUNDED_FROM
         weighting = self.residuals.weighting
         sketch.compressed_residuals(
             block.scores, block.labels, block.weights, rows, weighting.s, weighting.link,
-            scale.shift, 2.0**bits, bits - scale.bits, self.rounding, block.first, signs, weight_factor,
+            scale.shift, 2.0**bits, bits - scale.bits, self.rounding, block.first, signs, n_sums, weight_factor,
             self.buffer(block, weight_factor),
         )  # fmt: skip
 

@@ -104,8 +104,8 @@ def test_equals_the_twin(case, components, few_bits, link):
 def test_signs_depend_on_class_and_component_alone():
     key = random.key(1, random.SKETCH_SIGNS, 9)
     large, small = np.empty((300, 40), np.int32), np.empty((7, 3), np.int32)
-    draw_signs(key, large)
-    draw_signs(key, small)
+    draw_signs(key, 40, large)
+    draw_signs(key, 3, small)
     np.testing.assert_array_equal(large[:7, :3], small)
     assert set(large.ravel().tolist()) == {-1, 1}
     assert abs(large.mean()) < 5 / math.sqrt(large.size)
@@ -174,8 +174,8 @@ def test_the_largest_numbers_fit(n_classes, few_bits):
     bits = statistic.bits(HISTOGRAM_BITS, 2.0**-12, 40.0)
     assert bits == HISTOGRAM_BITS - 1
 
-    def aligned(key, out):
-        out[:] = signs
+    def aligned(key, n_components, out):
+        out[:, :1] = signs
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("distboost.weights.sketch.sketch.draw_signs", aligned)
