@@ -13,14 +13,20 @@ from distboost.data.parts import load, pieces
 from distboost.errors import DataError
 
 SCAN_NUMBERS = 2**19  # values that are converted and checked together
+SCAN_BYTES = 2**22  # values of one byte, which are not converted
 
 
 def numbers(part: Any, place: str) -> Iterator[tuple[int, int, np.ndarray]]:
-    """Yield pieces of a part: first row and column within the part, and values (n, m), C-contiguous float32 or float64."""
+    """Yield pieces of a part: first row and column within the part, and values (n, m), C-contiguous, of a type of kernels.
+
+    These are float32, float64 and uint8. Other types become float64, a piece at a time.
+    """
     for position, values in pieces(part):
-        step = max(1, SCAN_NUMBERS // max(math.prod(values.shape[1:]), 1))
+        are_bytes = values.ndim == 2 and values.dtype == np.uint8
+        convert = _contiguous if are_bytes else lambda piece: as_numbers(piece, place)
+        step = max(1, (SCAN_BYTES if are_bytes else SCAN_NUMBERS) // max(math.prod(values.shape[1:]), 1))
         for a, b in spans(0, len(values), step):
-            yield position[0] + a, position[-1], as_numbers(values[a:b], place)
+            yield position[0] + a, position[-1], convert(values[a:b])
         del values  # frees memory before the next piece is read
 
 
@@ -40,6 +46,10 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
             raise DataError(
                 f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
             ) from error
+    return _contiguous(X)
+
+
+def _contiguous(X: np.ndarray) -> np.ndarray:
     X = np.ascontiguousarray(X)[:]
     X.flags.writeable = False  # kernels are compiled for read-only arrays alone
     return X

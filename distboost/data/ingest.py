@@ -13,12 +13,12 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
 from distboost.data.checks import encode_labels, infinite_value, load_labels, load_weights, numbers
+from distboost.data.edges import FeatureBand
 from distboost.data.ingest_plan import IngestPlan, plan_ingest
 from distboost.data.memory import returned_when_freed
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import (
-    FeatureBand,
     ScanOptions,
     check_rows,
     merged_classes,
@@ -31,6 +31,7 @@ from distboost.data.sources import ArraySource, Source, ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.kernels import binning
+from distboost.threads import Threads
 
 BLOCK_ROWS = 65_536  # the most rows of a block
 LEAST_BLOCK_ROWS = 1_024
@@ -159,12 +160,16 @@ def scan_edges(
         for a, b in row_spans
     )
     edges = []
-    with closing(work.each(scan_features, calls, plan.at_once(plan.scan))) as scans:
+    # On a cluster, this process has its cores for itself.
+    with (
+        Threads(None if work.on_cluster else plan.n_threads) as threads,
+        closing(work.each(scan_features, calls, plan.at_once(plan.scan))) as scans,
+    ):
         for c, d in bands:
             band = FeatureBand(d - c, options.max_bins)
             for scan in islice(scans, len(row_spans)):
                 band.add(scan)
-            edges += band.edges()
+            edges += band.edges(threads)
     return edges
 
 
@@ -215,15 +220,19 @@ def bin_features(
     bins = np.empty(x.shape, np.uint8)
     values = np.empty(x.shape) if options.keep_values else None
     for row, column, X in numbers(x, options.x_place):
-        infinite = np.argwhere(np.isinf(X))
-        if len(infinite):
-            i, j = infinite[0]
-            raise infinite_value(options.x_place, first_row + row + i, first_column + column + j, X[i, j])
         n, n_features = X.shape
         at = slice(row, row + n), slice(column, column + n_features)
         out = np.empty(X.shape, np.uint8)
         d = first_column + column
-        binning.bin_rows(X, options.edges, options.edge_offsets[d : d + n_features + 1], out)
+        offsets = options.edge_offsets[d : d + n_features + 1]
+        if X.dtype == np.uint8:
+            binning.bin_bytes(X, options.edges, offsets, out)
+        else:
+            infinite = np.argwhere(np.isinf(X))
+            if len(infinite):
+                i, j = infinite[0]
+                raise infinite_value(options.x_place, first_row + row + i, d + j, X[i, j])
+            binning.bin_rows(X, options.edges, offsets, out)
         bins[at] = out
         if values is not None:
             values[at] = X

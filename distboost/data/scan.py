@@ -7,7 +7,6 @@ are merged, one band of features after another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,6 @@ SAMPLE_ROWS = 200_000  # rows whose quantiles become bin edges
 SAMPLE_BYTES = 2**28
 SCAN_ROWS = 2**18  # labels and weights that are scanned together
 MAX_CLASSES = 2**16
-# The largest exponent (base 2) of weights that are added, so that their sums are finite.
-LARGEST_EXPONENT = 900
 # 2^22 (a weighted error in units of 1/ERROR_FACTOR) times a weight of 2^8 times so many rows: 2^62
 MAX_ROWS = 2**32
 
@@ -88,7 +85,7 @@ class FeatureScan(NamedTuple):
     counts: np.ndarray
     # (sum of counts <= max_bins,) float64: the distinct values, feature by feature, ascending.
     values: np.ndarray
-    sample: np.ndarray  # (n_sampled, n_columns) float32 or float64: the sampled rows
+    sample: np.ndarray  # (n_sampled, n_columns) of the values' `sample_dtype`: the sampled rows
     weights: np.ndarray  # (n_sampled,) float64: their sample weights
 
 
@@ -100,32 +97,72 @@ def scan_features(
     n, n_features = x.shape
     w = None if weights is None else load_weights(weights, n, options.weight_place, first_row)
     sampled = _sampled(first_row, n, w, options)
-    sample = np.empty(
-        (np.count_nonzero(sampled), n_features), np.float32 if x.dtype == np.float32 else np.float64
-    )
-    size = 1 << (2 * options.max_bins + 1).bit_length()
-    table, used = np.zeros((n_features, size)), np.zeros((n_features, size), bool)
-    counts, infinite = np.zeros(n_features, np.int64), np.full(2, -1, np.int64)
+    # An array in memory that is sampled as a whole is not copied.
+    whole = isinstance(x, np.ndarray) and x.dtype == sample_dtype(x.dtype) and sampled.all()
+    sample = x if whole else np.empty((np.count_nonzero(sampled), n_features), sample_dtype(x.dtype))
+    values = _Values(n_features, options.max_bins)
     for row, column, X in numbers(x, options.x_place):
         rows, columns = slice(row, row + len(X)), slice(column, column + X.shape[1])
-        known = np.ones(len(X)) if w is None else w[rows]
-        binning.distinct_values(
-            X, known, options.max_bins, table[columns], used[columns], counts[columns], infinite
-        )
-        if infinite[0] >= 0:
-            i, j = infinite.tolist()
+        infinite = values.add(X, np.ones(len(X)) if w is None else w[rows], columns)
+        if infinite is not None:
+            i, j = infinite
             raise infinite_value(
                 options.x_place, first_row + row + i, first_column + column + j, float(X[i, j])
             )
-        at = np.count_nonzero(sampled[:row])
-        chosen = X[sampled[rows]]
-        sample[at : at + len(chosen), columns] = chosen
+        if not whole:
+            at = np.count_nonzero(sampled[:row])
+            chosen = X[sampled[rows]]
+            sample[at : at + len(chosen), columns] = chosen
         del X  # a view may keep a chunk in memory: it must go before the next one is read
-    values = [np.sort(table[d, used[d]]) for d in np.flatnonzero(counts <= options.max_bins)]
-    return FeatureScan(
-        first_row, counts, np.concatenate([np.empty(0), *values]), sample,
-        np.ones(len(sample)) if w is None else w[sampled],
-    )  # fmt: skip
+    counts, distinct = values.found()
+    return FeatureScan(first_row, counts, distinct, sample, np.ones(len(sample)) if w is None else w[sampled])
+
+
+class _Values:
+    """The distinct values of each feature, at most `limit` of them."""
+
+    def __init__(self, n_features: int, limit: int):
+        self._limit, self._counts = limit, np.zeros(n_features, np.int64)
+        self._present: np.ndarray | None = None  # (256, n_features) bool: the values of bytes
+        size = 1 << (2 * limit + 1).bit_length()
+        self._table, self._used = np.zeros((n_features, size)), np.zeros((n_features, size), bool)
+
+    def add(self, X: np.ndarray, weights: np.ndarray, columns: slice) -> tuple[int, int] | None:
+        """Add the values of some rows and columns. Return row and column of the first infinite value, if there is one."""
+        if X.dtype == np.uint8:
+            if self._present is None:
+                self._present = np.zeros((256, len(self._counts)), bool)
+            present = np.zeros((256, X.shape[1]), bool)
+            binning.distinct_bytes(X, weights, present)
+            self._present[:, columns] |= present
+            return None
+        infinite = np.full(2, -1, np.int64)
+        binning.distinct_values(
+            X,
+            weights,
+            self._limit,
+            self._table[columns],
+            self._used[columns],
+            self._counts[columns],
+            infinite,
+        )
+        return None if infinite[0] < 0 else (int(infinite[0]), int(infinite[1]))
+
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of values and the values, as in a `FeatureScan`."""
+        if self._present is not None:
+            counts = np.minimum(np.count_nonzero(self._present, axis=0), self._limit + 1)
+            few = self._present[:, counts <= self._limit]
+            return counts, np.nonzero(few.T)[1].astype(np.float64)
+        few = np.flatnonzero(self._counts <= self._limit)
+        values = [np.sort(self._table[d, self._used[d]]) for d in few]
+        return self._counts, np.concatenate([np.empty(0), *values])
+
+
+def sample_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of sampled values: their own, if its numbers take at most 4 bytes."""
+    is_small = dtype.kind in "biuf" and dtype.itemsize <= 4
+    return dtype.newbyteorder("=") if is_small else np.dtype(np.float64)
 
 
 def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> np.ndarray:
@@ -136,58 +173,6 @@ def _sampled(first: int, n: int, w: np.ndarray | None, options: ScanOptions) -> 
         for a, b in spans(0, n, SCAN_ROWS):
             sampled[a:b] &= random.uniforms(key, first + a, b - a) < options.fraction
     return sampled
-
-
-class FeatureBand:
-    """Merges the scans of some features until all rows are scanned."""
-
-    def __init__(self, n_features: int, max_bins: int):
-        self.max_bins = max_bins
-        self.known, self.counts = np.empty((n_features, max_bins)), np.zeros(n_features, np.int64)
-        self.sample: list[tuple[int, np.ndarray, np.ndarray]] = []
-
-    def add(self, scan: FeatureScan) -> None:
-        binning.merge_distinct(scan.values, scan.counts, self.max_bins, self.known, self.counts)
-        if len(scan.sample):
-            self.sample.append((scan.first_row, scan.sample, scan.weights))
-
-    def edges(self) -> list[np.ndarray]:
-        """Return the edges of each feature, (n_edges,) float64: midpoints between few distinct values, else quantiles."""
-        self.sample.sort(key=lambda piece: piece[0])
-        w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
-        # Keeps their sums finite; quantiles do not depend on a common power of two.
-        w = np.ldexp(w, min(LARGEST_EXPONENT - int(np.frexp(w.max(initial=0.0))[1]), 0))
-        equal = bool((w == w[:1]).all())
-        x, totals, out = np.empty(len(w)), np.empty(len(w)), np.empty(self.max_bins - 1)  # for all features
-        edges = []
-        for d, count in enumerate(self.counts):
-            if count <= self.max_bins:
-                edges.append(np.array([binning.midpoint(a, b) for a, b in pairwise(self.known[d, :count])]))
-                continue
-            np.concatenate([X[:, d] for _, X, _ in self.sample], out=x)
-            self._sort(x, w, equal, totals)
-            n_distinct = binning.add_up_equal(x, totals)
-            n_edges = binning.quantile_edges(x[:n_distinct], totals[:n_distinct], self.max_bins, out)
-            edges.append(out[:n_edges].copy())
-        return edges
-
-    @staticmethod
-    def _sort(x: np.ndarray, w: np.ndarray, equal: bool, sorted_w: np.ndarray) -> None:
-        """Sort x in place, missing values last; `sorted_w` becomes the weights in that order."""
-        if equal:  # in any order
-            x.sort()
-            sorted_w[:] = w
-        else:
-            order = np.argsort(x, kind="stable")
-            x[:], sorted_w[:] = x[order], w[order]
-
-
-def load_merge() -> None:
-    """Load the kernels that merge scans and find edges, or compile them: by a few rows of two features, one with many values."""
-    band = FeatureBand(n_features=2, max_bins=2)
-    values, counts = np.array([0.0, 1.0]), np.array([2, 3])
-    band.add(FeatureScan(0, counts, values, np.arange(6.0).reshape(3, 2), np.ones(3)))
-    band.edges()
 
 
 def sample_rows(n_rows: int, n_features: int) -> int:

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.edges import load_merge
 from distboost.data.row_weights import class_weights
-from distboost.data.scan import load_merge
 from distboost.errors import DataError
 from distboost.estimators.keeping import check_keepable, header_of, set_learned
 from distboost.estimators.parameters import (

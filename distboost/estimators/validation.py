@@ -17,10 +17,14 @@ from distboost.estimators.parameters import CommonParameters
 from distboost.model.ensemble import slices
 from distboost.threads import Threads
 
-_FLOATS: dict[str, Any] = {
-    "dtype": [np.float64, np.float32],
+_ANY: dict[str, Any] = {
     "ensure_all_finite": False,  # checked where the row numbers are known, so that errors can name them
-    "order": "C",
+}
+_FLOATS: dict[str, Any] = {**_ANY, "dtype": [np.float64, np.float32], "order": "C"}
+# The arrays of a training are read a piece at a time: no copy of the whole is needed. Other types become float64.
+_NUMBERS: dict[str, Any] = {
+    **_ANY,
+    "dtype": [np.float64, np.float32, *(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))],
 }
 
 
@@ -44,7 +48,7 @@ def training_data(estimator: CommonParameters, given: Given) -> Dataset:
             "Give one label per row. Only a binned store as X contains labels."
         )
     if not is_lazy(X):
-        X = validate_data(estimator, X, **_FLOATS)
+        X = validate_data(estimator, X, **_NUMBERS)
         if not is_lazy(y):
             y = column_or_1d(y, warn=True)
         if sample_weight is not None and not is_lazy(sample_weight):
@@ -79,7 +83,7 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> RawDataset | 
         return None
     X, y = _one_pair(eval_set)
     if not is_lazy(X):
-        X = validate_data(estimator, X, reset=False, **_FLOATS)
+        X = validate_data(estimator, X, reset=False, **_NUMBERS)
     if not is_lazy(y):
         y = column_or_1d(y, warn=True)
     data = RawDataset.of(X, y, None, prefix="eval_set ")

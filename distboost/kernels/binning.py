@@ -34,6 +34,34 @@ def bin_rows(X, edges, edge_offsets, out):
 
 
 @kernel
+def bin_bytes(X, edges, edge_offsets, out):
+    """Do the same as `bin_rows` for bytes, by a table of the bins of all 256 values."""
+    # IN: X (n, D) uint8; edges, edge_offsets: see bin_rows
+    # OUT: out (n, D) uint8
+    bins = np.empty((256, X.shape[1]), np.uint8)
+    for d in range(X.shape[1]):
+        edge = edge_offsets[d]
+        for value in range(256):
+            while edge < edge_offsets[d + 1] and edges[edge] < value:
+                edge += 1
+            bins[value, d] = edge - edge_offsets[d]
+    for i in range(X.shape[0]):
+        for d in range(X.shape[1]):
+            out[i, d] = bins[X[i, d], d]
+
+
+@kernel
+def distinct_bytes(X, weights, present):
+    """Set present[v, d] if feature d has the value v in some row of weight above 0."""
+    # IN: X (n, D) uint8; weights (n,) float64
+    # OUT: present (256, D) bool
+    for i in range(X.shape[0]):
+        if weights[i] > 0.0:
+            for d in range(X.shape[1]):
+                present[X[i, d], d] = True
+
+
+@kernel
 def distinct_values(X, weights, limit, table, used, counts, infinite):
     """Add each feature's distinct values to its hash table, at most `limit` of them; counts[d] = limit + 1: there are more.
 
@@ -112,6 +140,40 @@ def add_up_equal(values, weights):
             weights[n - 1] += weights[i]
         else:
             values[n], weights[n] = values[i], weights[i]
+            n += 1
+    return n
+
+
+@kernel
+def count_whole(values, weights, totals):
+    """Do the same as sorting and `add_up_equal` for whole numbers, in any order; return -1 if these are others, or far apart.
+
+    The weights of equal values are added in the same order, the given one.
+    """
+    # IN, OUT: values (m,) float64, unchanged if the result is -1; weights (m,) float64: the weight of each value, above 0
+    # OUT: totals (size,) float64: for calculations. The values must lie within a range of `size` numbers.
+    least, largest = np.inf, -np.inf
+    for i in range(values.shape[0]):
+        x = values[i]
+        if np.isnan(x):
+            continue
+        if x != np.floor(x):
+            return -1
+        least, largest = min(least, x), max(largest, x)
+    if least > largest:
+        return 0
+    if not largest - least < totals.shape[0] or max(-least, largest) > 2.0**52:
+        return -1
+    n_values = np.int64(largest - least) + 1
+    for value in range(n_values):
+        totals[value] = 0.0
+    for i in range(values.shape[0]):
+        if not np.isnan(values[i]):
+            totals[np.int64(values[i] - least)] += weights[i]
+    n = 0
+    for value in range(n_values):
+        if totals[value] > 0.0:
+            values[n], weights[n] = least + value, totals[value]
             n += 1
     return n
 

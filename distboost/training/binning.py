@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from distboost.data.dataset import RawDataset
+from distboost.data.edges import load_merge
 from distboost.data.missing import warn_all
-from distboost.data.scan import load_merge
 from distboost.data.store.writing import write_store
 from distboost.runtime.choose import open_runtime
 

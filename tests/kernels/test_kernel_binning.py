@@ -53,6 +53,23 @@ def test_bin_rows_without_rows():
     assert bins_of(np.empty((0, 2)), [np.arange(3.0), np.empty(0)]).shape == (0, 2)
 
 
+@given(st.data())
+def test_bytes_are_binned_and_found_as_other_numbers(data):
+    X = data.draw(hnp.arrays(np.uint8, (data.draw(st.integers(0, 30)), 3)))
+    edges = [
+        np.unique(data.draw(hnp.arrays(np.float64, st.integers(0, 20), elements=st.floats(-9, 300))))
+        for _ in range(3)
+    ]
+    out, offsets = np.empty(X.shape, np.uint8), np.cumsum([0, *map(len, edges)])
+    binning.bin_bytes(read_only(X), np.concatenate([np.empty(0), *edges]), offsets, out)
+    np.testing.assert_array_equal(out, bins_of(X.astype(float), edges))
+    weights = data.draw(hnp.arrays(np.float64, len(X), elements=st.sampled_from([0.0, 0.5, 2.0])))
+    present = np.zeros((256, 3), bool)
+    binning.distinct_bytes(read_only(X), weights, present)
+    for x, there in zip(X.T, present.T, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(there), np.unique(x[weights > 0]))
+
+
 # Distinct values.
 
 
@@ -153,6 +170,31 @@ def test_equal_values_are_added_up(present, missing):
     n = binning.add_up_equal(column, sums)
     np.testing.assert_array_equal(column[:n], expected)
     np.testing.assert_array_equal(sums[:n], totals)
+
+
+@given(st.data())
+def test_whole_numbers_are_counted_as_they_would_be_sorted(data):
+    """The sums have the same bits: equal values are added in the same order."""
+    first = data.draw(st.sampled_from([-(2.0**51), -7.0, 0.0, 2.0**40]))
+    n = data.draw(st.integers(0, 60))
+    values = first + data.draw(hnp.arrays(np.float64, n, elements=st.sampled_from([*range(12), 49, np.nan])))
+    weights = data.draw(hnp.arrays(np.float64, n, elements=st.floats(1e-9, 1e9)))
+    order = np.argsort(values, kind="stable")
+    expected, sums = values[order], weights[order]
+    n_expected = binning.add_up_equal(expected, sums)
+    counted, totals = values.copy(), weights.copy()
+    assert binning.count_whole(counted, totals, np.empty(50)) == n_expected
+    np.testing.assert_array_equal(counted[:n_expected], expected[:n_expected])
+    np.testing.assert_array_equal(totals[:n_expected], sums[:n_expected])
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0, 50.0], [1.0, 2.5], [2.0**53, 2.0**53 + 2], [-1e308, 1e308]], ids=str
+)
+def test_other_numbers_are_not_counted(values):
+    counted, totals = np.array(values), np.ones(2)
+    assert binning.count_whole(counted, totals, np.empty(50)) == -1
+    assert (counted.tolist(), totals.tolist()) == (values, [1.0, 1.0])
 
 
 def naive_quantile_edges(values, weights, max_bins):

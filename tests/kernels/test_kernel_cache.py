@@ -14,7 +14,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 import distboost
 from distboost import kernels
-from distboost.data.scan import load_merge
+from distboost.data.edges import load_merge
 from distboost.kernels import _jit, gains
 from distboost.kernels._jit import KernelCache
 from distboost.kernels.split_search import best_splits_by

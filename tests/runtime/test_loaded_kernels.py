@@ -11,8 +11,8 @@ from numba import typeof
 
 import distboost
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier
-from distboost.data import scan
-from distboost.data.scan import load_merge
+from distboost.data import edges
+from distboost.data.edges import load_merge
 from distboost.estimators import fitting
 from distboost.kernels import binning, gains
 from distboost.runtime.choose import IN_PROCESS, _background
@@ -24,9 +24,10 @@ DEADLINE = 20.0
 
 
 def rows() -> tuple[np.ndarray, np.ndarray]:
-    """Rows of two features, one of which has few distinct values."""
+    """Rows of features of many values, of few, and of many whole numbers."""
     rng = np.random.default_rng(0)
-    return np.column_stack([rng.normal(size=400), rng.integers(0, 3, 400)]), rng.integers(0, 3, 400)
+    columns = [rng.normal(size=400), rng.integers(0, 3, 400), rng.integers(0, 99, 400)]
+    return np.column_stack(columns), rng.integers(0, 3, 400)
 
 
 def in_process(model):
@@ -47,9 +48,9 @@ def called(monkeypatch):
         return call
 
     # The scan's view of the module is replaced, not the module: a kernel that is compiled now calls others of it.
-    names = ("distinct_values", "merge_distinct", "add_up_equal", "quantile_edges", "midpoint")
+    names = ("merge_distinct", "count_whole", "add_up_equal", "quantile_edges")
     view = {name: recorded(name, getattr(binning, name)) for name in names}
-    monkeypatch.setattr(scan, "binning", SimpleNamespace(**view))
+    monkeypatch.setattr(edges, "binning", SimpleNamespace(**view))
     by = search.best_splits_by
     monkeypatch.setattr(search, "best_splits_by", lambda gain: recorded(f"search by {gain!r}", by(gain)))
     return found
@@ -61,7 +62,6 @@ def test_the_kernels_that_are_loaded_are_those_of_a_training(called):
     loaded = {name: types.copy() for name, types in called.items()}
     assert len(loaded) == 5
     in_process(GDMCBoostClassifier(n_estimators=2, max_depth=2, max_bins=20, n_jobs=1)).fit(*rows())
-    del called["distinct_values"]  # which workers call
     assert called == loaded
 
 
