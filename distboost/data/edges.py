@@ -46,15 +46,13 @@ class FeatureBand:
 
     def _edges(self, first: int, stop: int, w: np.ndarray) -> list[np.ndarray]:
         """Return the edges of the features first .. stop - 1, given the weights of the sampled rows, (n_sampled,) float64."""
-        edges, quantiles = [], _Quantiles(w, self.max_bins)
+        quantiles = _Quantiles(w, self.max_bins)
         many = [d for d in range(first, stop) if self.counts[d] > self.max_bins]
         columns = quantiles.columns([X for _, X, _ in self.sample], many)
-        for d in range(first, stop):
-            if self.counts[d] <= self.max_bins:
-                edges.append(midpoints(self.known[d, : self.counts[d]]))
-            else:
-                edges.append(quantiles.edges(next(columns)))
-        return edges
+        found = {d: quantiles.edges(column) for d, column in zip(many, columns, strict=True)}
+        return [
+            found[d] if d in found else midpoints(self.known[d, : self.counts[d]]) for d in range(first, stop)
+        ]
 
 
 class _Quantiles:
@@ -79,7 +77,8 @@ class _Quantiles:
 
     def columns(self, pieces: list[np.ndarray], features: list[int]) -> Iterator[np.ndarray]:
         """Yield the sampled values of each feature, (n_sampled,), which may be changed."""
-        if not features:
+        if not pieces:  # of few rows of weight above 0, none may be in the sample
+            yield from np.empty((len(features), 0))
             return
         n, dtype = len(self._w), pieces[0].dtype
         block = np.empty((max(COLUMN_BYTES // (n * dtype.itemsize), 1), n), dtype)

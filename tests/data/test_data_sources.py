@@ -10,6 +10,7 @@ from sklearn.base import clone
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data import scan
 from distboost.data.dataset import RawDataset
+from distboost.estimators.validation import Given, training_data
 from distboost.runtime.local import LocalRuntime
 
 N = 240
@@ -112,6 +113,37 @@ def test_the_sample_for_quantiles_is_of_the_same_rows(form, blobs, tmp_path, mon
     if isinstance(x, list | pd.DataFrame):
         x = np.asarray(x)
     assert_same_edges(profile_of(x, labels, 16), expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+def test_edges_do_not_depend_on_the_type_of_the_numbers(weighted):
+    """Whole numbers are counted, others sorted: both give the same edges."""
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.normal(scale=50, size=(3000, 11)), 0, 255).astype(np.uint8)
+    X[:, 3] //= 16  # few values
+    y, w = rng.integers(0, 2, 3000), rng.choice([0.0, 0.1, 0.3, 2.7], 3000) if weighted else None
+    expected = profile_of(X + 0.5, y, 64, w).edges
+    assert [len(edges) < 20 for edges in expected] == [d == 3 for d in range(11)]
+    for dtype in ("u1", "i2", "u2", "i4", "i8", ">u2", "f2", "f4", ">f4", "f8"):
+        for given in (X.astype(dtype), np.asfortranarray(X.astype(dtype))):
+            for found, edges in zip(profile_of(given, y, 64, w).edges, expected, strict=True):
+                np.testing.assert_array_equal(found, edges - 0.5)
+
+
+def test_weighted_rows_that_are_not_in_the_sample_give_no_edges(monkeypatch):
+    monkeypatch.setattr(scan, "SAMPLE_ROWS", 1)
+    w = np.zeros(100_000)
+    w[:70] = 1.0
+    X = np.random.default_rng(0).normal(size=(len(w), 1))
+    assert [len(edges) for edges in profile_of(X, np.arange(len(w)) % 2, 16, w).edges] == [0]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i8", "f4", "f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_in_memory_are_not_copied(dtype, order):
+    X = np.asarray(np.arange(12).reshape(4, 3), dtype, order)
+    data = training_data(GDMCBoostClassifier(), Given(X, [0, 1, 0, 1]))
+    assert np.shares_memory(data.sources.x.array, X)
 
 
 def test_exact_edges_lie_midway_between_distinct_values():
