@@ -17,14 +17,10 @@ from distboost.estimators.parameters import CommonParameters
 from distboost.model.ensemble import slices
 from distboost.threads import Threads
 
-_ANY: dict[str, Any] = {
-    "ensure_all_finite": False,  # checked where the row numbers are known, so that errors can name them
-}
-_FLOATS: dict[str, Any] = {**_ANY, "dtype": [np.float64, np.float32], "order": "C"}
-# The arrays of a training are read a piece at a time: no copy of the whole is needed. Other types become float64.
+# Arrays of these types are not copied: they are read a piece at a time. Others become float64.
 _NUMBERS: dict[str, Any] = {
-    **_ANY,
     "dtype": [np.float64, np.float32, *(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))],
+    "ensure_all_finite": False,  # checked where the row numbers are known, so that errors can name them
 }
 
 
@@ -113,10 +109,7 @@ def _one_pair(eval_set: Any) -> tuple[Any, Any]:
 
 def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray:
     """Return rows in memory for prediction, (n, n_features) float32, float64 or whole numbers; such an array is not copied."""
-    whole = [np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8)]
-    checked: np.ndarray = validate_data(
-        estimator, X, reset=False, dtype=[np.float64, np.float32, *whole], ensure_all_finite=False
-    )
+    checked: np.ndarray = validate_data(estimator, X, reset=False, **_NUMBERS)
 
     def check(rows: slice) -> None:
         name = type(estimator).__name__
