@@ -3,6 +3,9 @@
 import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
+from distboost.kernels.simd_rows import prefetch_number
+
+AHEAD = 64  # how many rows before their turn bins are brought into the cache: those of a column lie far apart
 
 
 @inlined
@@ -29,6 +32,8 @@ def split_spans(
         n_right = 0
         for j in range(a, b):
             i = order[j]
+            if j + AHEAD < order.shape[0]:
+                prefetch_number(bins, order[j + AHEAD], d)
             # Write the row to both sides, but advance only one: without a branch, nothing is mispredicted.
             is_left = goes_left(np.int64(bins[i, d]), threshold, missing, toleft)
             order[n_left] = i

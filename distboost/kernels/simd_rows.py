@@ -180,3 +180,19 @@ def _prefetch(builder, address):
 
 
 prefetch_row: Any = intrinsic(_prefetch_row)
+
+
+def _prefetch_number(typingctx, array, i, k):
+    """Begin to bring array[i, k] into the cache, if the array is C-contiguous."""
+    signature = types.void(array, INDEX, INDEX)
+
+    def codegen(context, builder, signature, args):
+        if array.layout == "C":
+            row, _, _ = row_of(context, builder, signature.args[0], args[0], args[1])
+            _prefetch(builder, builder.bitcast(builder.gep(row, [args[2]]), _BYTE_POINTER))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+prefetch_number: Any = intrinsic(_prefetch_number)
