@@ -1,33 +1,52 @@
 """Chooses distboost's setting for the comparison: ``python -m tests.benchmarks.choose_setting``.
 
-Test rows are not used: the training rows are divided into five folds, each held out once. LightGBM is trained with its
-defaults on the others. The score of a setting is the time until distboost reaches the accuracy of LightGBM after its 100
-rounds, over all held-out rows, divided by LightGBM's time. The setting with the smallest geometric mean over the data sets is
-chosen; one that does not reach the accuracy within `MAX_ROUNDS` scores `MISSED`. LightGBM's time is a common factor of all
-scores on a data set, so it does not affect the choice.
+Test rows are not used. The training rows of a small data set are divided into five folds, each held out once; of a large one,
+some training rows are learnt from and some others held out. The other libraries are trained with their defaults. The score of a
+setting is the time until distboost reaches the accuracy of the most accurate of them over all held-out rows, divided by the time
+of that one. The setting with the smallest geometric mean over the data sets is chosen; one that does not reach the accuracy
+scores `MISSED`. The rival's time is a common factor of all scores on a data set, so it does not affect the choice.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from tests.benchmarks.contenders import Contender, Distboost, LightGBM
+from tests.benchmarks.contenders import RIVALS, Contender, Distboost, contender
 from tests.benchmarks.datasets import NAMES, Split, folds
-from tests.benchmarks.results import first_round
+from tests.benchmarks.made import Size, made
+from tests.benchmarks.results import first_round, table
+from tests.benchmarks.suite import PLANS
 
 CHOSEN = Path(__file__).with_name("setting.json")
 N_FOLDS = 5
-LIGHTGBM_ROUNDS = 100  # its default
-MAX_ROUNDS = 150
 MISSED = 4.0  # the score of a setting that does not reach the accuracy
+
+
+class Trial(NamedTuple):
+    """How settings are rated on a data set: rounds of the others and of distboost, and rows if not all."""
+
+    rival_rounds: int
+    own_rounds: int
+    size: Size | None = None
+
+    def splits(self, name: str) -> list[Split]:
+        return folds(name, N_FOLDS) if self.size is None else [made(name, self.size)]
+
+
+TRIALS: dict[str, Trial] = {
+    **dict.fromkeys(NAMES, Trial(100, 150)),
+    "spheres-10": Trial(30, 60, Size(100_000, 20_000)),
+    "spheres-64": Trial(30, 60, Size(50_000, 20_000)),
+    "images": Trial(30, 60, Size(8_000, 4_000)),
+    "mixture": Trial(20, 40, Size(20_000, 10_000)),
+}
 
 GRID: list[dict[str, Any]] = [
     {"max_depth": depth, "learning_rate": rate, "max_features": features, "min_samples_leaf": rows}
@@ -35,38 +54,42 @@ GRID: list[dict[str, Any]] = [
 ]
 
 
-def curve(contender: Contender, splits: list[Split], n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
+def curve(fitted: Contender, splits: list[Split], n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
     """Seconds after each round, summed over the folds, and the accuracy over all held-out rows."""
     seconds, right = np.zeros(n_rounds), np.zeros(n_rounds)
     for split in splits:
-        seconds += contender.fit(split.X, split.y, n_rounds)
-        right += contender.accuracies(split.X_test, split.y_test, n_rounds) * len(split.y_test)
+        seconds += fitted.fit(split.X, split.y, n_rounds)
+        right += fitted.accuracies(split.X_test, split.y_test, n_rounds) * len(split.y_test)
     return seconds, right / sum(len(split.y_test) for split in splits)
 
 
 def rate(name: str, settings: list[dict[str, Any]]) -> list[float]:
     """The score of each setting on one data set."""
-    splits = folds(name, N_FOLDS)
-    rival, accuracy = curve(LightGBM(), splits, LIGHTGBM_ROUNDS)
-    # The fastest of three, because other work on the machine only adds time.
-    total = min(rival[-1], *(curve(LightGBM(), splits, LIGHTGBM_ROUNDS)[0][-1] for _ in range(2)))
+    trial = TRIALS[name]
+    splits = trial.splits(name)
+    reached = []
+    for rival in RIVALS:
+        seconds, accuracies = curve(contender(rival), splits, trial.rival_rounds)
+        reached.append((accuracies[-1], -seconds[-1], rival))
+    accuracy, minus_seconds, rival = max(reached)
+    click.echo(f"{name}: {100 * accuracy:.2f} %, {-minus_seconds:.2f} s by {rival}", err=True)
     ratios = []
     for setting in settings:
-        seconds, accuracies = curve(Distboost(**setting), splits, MAX_ROUNDS)
-        number = first_round(accuracies, accuracy[-1])
-        ratios.append(MISSED if number is None else seconds[number - 1] / total)
+        seconds, accuracies = curve(Distboost(**setting), splits, trial.own_rounds)
+        number = first_round(accuracies, accuracy)
+        ratios.append(MISSED if number is None else float(-seconds[number - 1] / minus_seconds))
     return ratios
 
 
-def table(settings: list[dict[str, Any]], ratios: np.ndarray) -> Table:
-    """Settings and scores (settings, data sets), the best first."""
-    out = Table(
-        "setting", *NAMES, "mean", title="Held-out rows: time to LightGBM's accuracy / LightGBM's time"
-    )
+def ranking(scores: dict[str, list[float]]) -> str:
+    """Settings and their scores on each data set, the best first."""
+    ratios = np.array(list(scores.values())).T
     overall = geometric_mean(ratios)
-    for i in np.argsort(overall, kind="stable"):
-        out.add_row(describe(settings[i]), *(f"{x:.2f}" for x in (*ratios[i], overall[i])))
-    return out
+    rows = [
+        [f"`{describe(GRID[i])}`", *(f"{x:.2f}" for x in (*ratios[i], overall[i]))]
+        for i in np.argsort(overall, kind="stable")
+    ]
+    return table(["setting", *scores, "mean"], rows)
 
 
 def geometric_mean(ratios: np.ndarray) -> np.ndarray:
@@ -80,15 +103,28 @@ def describe(setting: dict[str, Any]) -> str:
 
 
 @click.command()
+@click.option("--data", "names", multiple=True, type=click.Choice(list(PLANS)), help="All if not given.")
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Where scores are kept; data sets already there are not rated again.",
+)
 @click.option("--write", is_flag=True, help="Keep the chosen setting in setting.json.")
-def main(write: bool) -> None:
+def main(names: tuple[str, ...], file: Path | None, write: bool) -> None:
     """Rates all settings on held-out training rows and prints them, the best first."""
-    console = Console(width=110)
+    warnings.filterwarnings("ignore")  # the libraries' own
     Distboost().fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 4, 2)  # compiles
-    ratios = np.array([rate(name, GRID) for name in NAMES]).T
-    console.print(table(GRID, ratios))
-    chosen = GRID[int(np.argmin(geometric_mean(ratios)))]
-    console.print(f"chosen: {describe(chosen)}")
+    scores = json.loads(file.read_text()) if file is not None and file.exists() else {}
+    for name in names or PLANS:
+        if name not in scores:
+            scores[name] = rate(name, GRID)
+            if file is not None:
+                file.write_text(json.dumps(scores) + "\n")
+    scores = {name: scores[name] for name in PLANS if name in scores}
+    click.echo(ranking(scores))
+    chosen = GRID[int(np.argmin(geometric_mean(np.array(list(scores.values())).T)))]
+    click.echo(f"chosen: {describe(chosen)}")
     if write:
         CHOSEN.write_text(json.dumps(chosen, indent=2) + "\n")
 
