@@ -106,8 +106,8 @@ def test_rows_are_drawn_by_their_magnitude(problem):
         ratio = m / np.abs(V).max(axis=1)
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
         counts = np.zeros((N_BINS, 2), np.int64)
-        b = (m.astype(float).view(np.int64) >> 48) - (1023 << 4)
-        np.add.at(counts, b, np.stack([np.ones(len(m), np.int64), m], axis=1))
+        b = (m.view(np.int64) >> 48) - (1023 << 4)
+        np.add.at(counts, b, np.stack([np.ones(len(m)), m], axis=1).astype(np.int64))
         T = threshold(counts, 0.2 * len(m))
         assert np.minimum(1, m / T).sum() == pytest.approx(0.2 * len(m), rel=0.01)
         for block in rows.shard.blocks:

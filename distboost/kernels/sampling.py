@@ -6,8 +6,10 @@ probability p = min(1, m / T), and its statistic is divided by p: its largest en
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import compiled, kernel
+from distboost.kernels.margin import add_risk, times
 from distboost.kernels.random import _GOLDEN
+from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
 
 # Magnitudes are counted by their exponent and this many bits of their mantissa: a bin is at most 1/16 wide.
 MANTISSA_BITS = 4
@@ -16,11 +18,61 @@ _SHIFT = 52 - MANTISSA_BITS
 _FIRST = 1023 << MANTISSA_BITS
 
 
+TILE = 64  # rows that descend a tree together
+
+
+@kernel
+def margin_totals(scores, labels, rows, s, link, shift, out):
+    """Set out[i] to sum_k u[i, k], the weights that `residuals` computes, before they are rounded."""
+    # IN: scores (n, K) float; labels (n,) int32; rows (r,) int32
+    # OUT: out (n,) float64
+    u, size = tile_of(scores.shape[1])
+    for first in range(0, rows.shape[0], size):
+        n = min(size, rows.shape[0] - first)
+        weigh(scores, labels, rows, first, n, s, link, shift, u)
+        put_totals(rows, first, n, u, out)
+
+
+@compiled
+def put_totals(rows, first, n, u, out):
+    """Set out[rows[first + t]] to the sum of u[t], t < n."""
+    for t in range(n):
+        total = 0.0
+        for k in range(u.shape[1]):
+            total += u[t, k]
+        out[rows[first + t]] = total
+
+
+@kernel
+def risk_and_totals(scores, labels, weights, rows, s, shift, factor, error_factor, out, largest, totals):
+    """Do what `risk` and then `margin_totals` do with the exponential link."""
+    # IN: as in `risk`
+    # OUT: out (2,) int64, largest (1,) float64: as in `risk`; totals (n,) float64
+    e, size = tile_of(scores.shape[1])
+    judged = np.zeros(2, np.int64)
+    for first in range(0, rows.shape[0], size):
+        n = min(size, rows.shape[0] - first)
+        weigh(scores, labels, rows, first, n, s, EXPONENTIAL, shift, e)
+        add_risk(scores, labels, weights, rows, first, n, e, factor, error_factor, judged, out, largest)
+        put_totals(rows, first, n, e, totals)
+    out[0] += judged[1]
+
+
+@kernel
+def round_totals(magnitudes, weights, rows, link, shift, factor):
+    """Round what `margin_totals` computes to units of 1/factor, and multiply it by the row weights."""
+    # IN: weights (n,) float64; rows (r,) int32
+    # OUT: magnitudes (n,) float64
+    unit = unit_of(link, shift, factor)
+    for i in rows:
+        magnitudes[i] = times(weights[i], np.rint(magnitudes[i] * unit))
+
+
 @kernel
 def largest_entries(statistics, order, n_sums, out):
     """Set out[i] to the largest of abs(statistics[i, :n_sums])."""
     # IN: statistics (n, channels) int32 or int64; order (r,) int32: the rows in use
-    # OUT: out (n,) int64
+    # OUT: out (n,) float64
     for j in range(order.shape[0]):
         i = order[j]
         largest = np.int64(0)
@@ -32,14 +84,14 @@ def largest_entries(statistics, order, n_sums, out):
 @kernel
 def tally(magnitudes, order, out):
     """Add 1 to out[b, 0] and m to out[b, 1] for each magnitude m > 0; b is the bin of m."""
-    # IN: magnitudes (n,) int64, at most 2^62; order (r,) int32: the rows in use
+    # IN: magnitudes (n,) float64, whole numbers of at most 2^62; order (r,) int32: the rows in use
     # OUT: out (N_BINS, 2) int64
     for j in range(order.shape[0]):
         m = magnitudes[order[j]]
-        if m > 0:
+        if m > 0.0:
             b = (np.float64(m).view(np.int64) >> _SHIFT) - _FIRST
             out[b, 0] += 1
-            out[b, 1] += m
+            out[b, 1] += np.int64(m)
 
 
 @kernel
@@ -48,7 +100,7 @@ def draw(key, first, magnitudes, threshold, rows, out):
 
     u is the random number in [0, 1) of the row's global number, first + i.
     """
-    # IN: magnitudes (n,) int64; rows (r,) int32
+    # IN: magnitudes (n,) float64; rows (r,) int32
     # OUT: out (r,) int32
     n_drawn = 0
     for j in range(rows.shape[0]):
@@ -59,20 +111,49 @@ def draw(key, first, magnitudes, threshold, rows, out):
         z = z ^ (z >> np.uint64(31))
         u = np.float64(z >> np.uint64(11)) * 2.0**-53
         out[n_drawn] = i
-        n_drawn += u * threshold < np.float64(magnitudes[i])
+        n_drawn += u * threshold < magnitudes[i]
     return n_drawn
 
 
 @kernel
 def divide(statistics, order, n_sums, magnitudes, threshold, unit):
-    """Divide statistics[i, :n_sums] by the probability with which row i was drawn, multiply it by the unit, and round."""
-    # IN: order (r,) int32: the rows that were drawn; magnitudes (n,) int64
+    """Divide statistics[i, :n_sums] by the probability with which row i was drawn, multiply it by the unit, and round.
+
+    No result exceeds max(magnitudes[i], threshold) times the unit. Only rounding makes an entry larger than the magnitude.
+    """
+    # IN: order (r,) int32: the rows that were drawn; magnitudes (n,) float64
     # OUT: statistics (n, channels) int32 or int64
     for j in range(order.shape[0]):
         i = order[j]
-        factor = max(threshold / np.float64(magnitudes[i]), 1.0) * unit
+        m = magnitudes[i]
+        factor, largest = max(threshold / m, 1.0) * unit, max(threshold, m) * unit
         for k in range(n_sums):
-            statistics[i, k] = np.int64(np.rint(np.float64(statistics[i, k]) * factor))
+            divided = np.float64(statistics[i, k]) * factor
+            statistics[i, k] = np.int64(np.rint(min(max(divided, -largest), largest)))
+
+
+@kernel
+def descend(bins, feature, split_bin, missing_left, child, depth, rows, nodes):
+    """Set nodes[j] to the leaf that row rows[j] falls into. A leaf is its own child.
+
+    Several rows descend together, without branches, so that the processor need not wait for one to take its next step.
+    """
+    # IN: bins (n, D) uint8; for each node: feature, split_bin (m,) int64, missing_left (m,) int64: the bin of missing values if
+    #     these go left, else -1, child (m, 2) int32: left and right; depth: of the tree; rows (r,) int32
+    # OUT: nodes (r,) int32
+    for first in range(0, rows.shape[0], TILE):
+        last = min(first + TILE, rows.shape[0])
+        nodes[first:last] = 0
+        for _ in range(depth):
+            moved = np.int32(0)
+            for j in range(first, last):
+                m = np.uintp(nodes[j])
+                b = np.int64(bins[np.uintp(rows[j]), np.uintp(feature[m])])
+                right = np.uintp((b > split_bin[m]) & (b != missing_left[m]))
+                moved |= child[m, right] ^ nodes[j]
+                nodes[j] = child[m, right]
+            if moved == 0:
+                break
 
 
 @kernel

@@ -78,6 +78,16 @@ class Statistic(Protocol):
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
     ) -> None: ...
 
+    def magnitudes_with_risk(
+        self,
+        risk: Risk,
+        block: BlockRows,
+        rows: np.ndarray,
+        scale: Scale,
+        weight_factor: float,
+        out: np.ndarray,
+    ) -> None: ...
+
     def divide(
         self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float
     ) -> None: ...

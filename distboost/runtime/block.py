@@ -68,13 +68,20 @@ class Grown(NamedTuple):
         """One more than the largest number of a node."""
         return 1 + max((int(max(s.left.max(), s.right.max())) for s in self.splits), default=0)
 
-    def tree(self) -> tuple[np.ndarray, ...]:
-        """Return the arguments of `partition.leaf_of_binned` whose leaves are the numbers of the nodes."""
-        node, feature, bin, missing_left, left, right = map(np.concatenate, zip(*self.splits, strict=True))
-        child = ~np.arange(self.n_nodes, dtype=np.int32)
-        child[node] = np.arange(len(node))
-        feature, bin = feature.astype(np.int32), bin.astype(np.int32)
-        return self.missing_bin, feature, bin, missing_left, child[left], child[right]
+    def tree(self) -> tuple[Any, ...]:
+        """Return the arguments of `sampling.descend`: feature, split_bin, missing_left, child, depth."""
+        n = self.n_nodes
+        feature, split_bin, missing = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+        child = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
+        for node, features, bins, missing_left, left, right in self.splits:
+            feature[node], split_bin[node] = features, bins
+            missing[node] = np.where(missing_left, self.missing_bin[features], -1)
+            child[node] = np.stack([left, right], axis=1)
+        depth, level = -1, np.zeros(1, np.int32)
+        while len(level):
+            depth += 1
+            level = child[level[child[level, 0] != level]].ravel()
+        return feature, split_bin, missing, child, depth
 
 
 class Block:
@@ -230,7 +237,7 @@ class Block:
         if self._leaves is None:
             nodes = np.zeros(len(self.present), np.int32)
             if grown.splits:
-                partition.leaf_of_binned(self.bins, *grown.tree(), self.present, nodes)
+                sampling.descend(self.bins, *grown.tree(), self.present, nodes)
             order, spans = np.empty(len(nodes), np.int32), np.empty((grown.n_nodes, 2), np.int32)
             sampling.sort_by_node(self.present, nodes, order, spans)
             self._leaves = order, spans

@@ -178,10 +178,26 @@ class Statistic(ABC):
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
     ) -> None:
-        """Set out[i], (n,) int64, to the largest absolute entry of the vector of each row in use. May overwrite the vectors."""
+        """Set out[i], (n,) float64, to the largest absolute entry of the vector of each row in use: a whole number.
+
+        A bound that only rounding exceeds will do. The vectors may be overwritten.
+        """
         self.prepare(block, rows, scale, weight_factor)
         n_sums = self.n_sums(block.n_classes)
         sampling.largest_entries(block.kept("statistics"), rows, n_sums, out)
+
+    def magnitudes_with_risk(
+        self,
+        risk: Risk,
+        block: BlockRows,
+        rows: np.ndarray,
+        scale: Scale,
+        weight_factor: float,
+        out: np.ndarray,
+    ) -> None:
+        """Add up the block's errors and weights, then find the magnitudes. A statistic may do both in one visit of the rows."""
+        risk.add(block)
+        self.magnitudes(block, rows, scale, weight_factor, out)
 
     def divide(
         self, block: BlockRows, rows: np.ndarray, magnitudes: np.ndarray, threshold: int, unit: float

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.kernels import margin
+from distboost.kernels import margin, sampling
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
 from distboost.rows.protocols import Risk
@@ -102,9 +102,7 @@ class Residuals(Statistic):
     def prepare_with_risk(
         self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int] | None:
-        # The exponentials of both are the same if all rows are in the tree.
-        same = risk.weighting == self.weighting and risk.shifts[0] == scale.shift
-        if not same or self.weighting.link != EXPONENTIAL or len(rows) < len(block.present):
+        if not self._shares_exponentials(risk, block, rows, scale):
             return super().prepare_with_risk(risk, block, rows, scale, weight_factor)
         total = margin.risk_and_residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift,
@@ -112,6 +110,41 @@ class Residuals(Statistic):
             self.buffer(block, weight_factor),
         )  # fmt: skip
         return [total]
+
+    def magnitudes(
+        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
+    ) -> None:
+        sampling.margin_totals(
+            block.scores, block.labels, rows, self.weighting.s, self.weighting.link, scale.shift, out
+        )
+        self._round_totals(block, rows, scale, out)
+
+    def magnitudes_with_risk(
+        self,
+        risk: Risk,
+        block: BlockRows,
+        rows: np.ndarray,
+        scale: Scale,
+        weight_factor: float,
+        out: np.ndarray,
+    ) -> None:
+        if not self._shares_exponentials(risk, block, rows, scale):
+            super().magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
+            return
+        sampling.risk_and_totals(
+            block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift,
+            risk.factor, risk.error_factor, risk.out, risk.largest, out,
+        )  # fmt: skip
+        self._round_totals(block, rows, scale, out)
+
+    def _round_totals(self, block: BlockRows, rows: np.ndarray, scale: Scale, totals: np.ndarray) -> None:
+        """Turn the rows' total weights, (n,) float64, into magnitudes: the largest entry is that of the row's own class."""
+        sampling.round_totals(totals, block.weights, rows, self.weighting.link, scale.shift, scale.factor)
+
+    def _shares_exponentials(self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale) -> bool:
+        """Whether the risk has the same exponentials: it has all rows of positive weight."""
+        same = risk.weighting == self.weighting and risk.shifts[0] == scale.shift
+        return same and self.weighting.link == EXPONENTIAL and len(rows) == len(block.present)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from distboost.rows.messages import Draw
 from distboost.rows.scales import Scale
 from distboost.weights.base import Reduction, Statistic
 
-MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) int64
+MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) float64
 
 
 def drawn(draw: Draw, first: int, magnitudes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return which rows are drawn, in their order; `first` is the global number of row 0, and `magnitudes` (n,) are int64."""
+    """Return which rows are drawn, in their order; `first` is the global number of row 0, and `magnitudes` (n,) are whole."""
     out = np.empty(len(rows), np.int32)
     n = sampling.draw(draw.key, first, magnitudes, float(draw.threshold), rows, out)
     return out[:n]
@@ -40,14 +40,31 @@ class Magnitudes(Statistic):
     def prepare(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> Sequence[int]:
-        out = block.buffer(MAGNITUDES, (block.n_rows,), np.int64, overwrite=True)
-        if len(rows) < block.n_rows:
-            out[:] = 0  # rows that are not in use are not drawn
+        out = _magnitudes_of(block)
         self.of.magnitudes(block, rows, scale, weight_factor, out)
-        totals = np.zeros((sampling.N_BINS, 2), np.int64)
-        sampling.tally(out, rows, totals)
-        found: list[int] = totals.ravel().tolist()
-        return found
+        return _tallied(out, rows)
+
+    def prepare_with_risk(
+        self, risk: protocols.Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
+    ) -> Sequence[int]:
+        out = _magnitudes_of(block)
+        self.of.magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
+        return _tallied(out, rows)
+
+
+def _tallied(magnitudes: np.ndarray, rows: np.ndarray) -> list[int]:
+    totals = np.zeros((sampling.N_BINS, 2), np.int64)
+    sampling.tally(magnitudes, rows, totals)
+    found: list[int] = totals.ravel().tolist()
+    return found
+
+
+def _magnitudes_of(block: BlockRows) -> np.ndarray:
+    """Return the array for the magnitudes; those of rows that are not in use are 0."""
+    out = block.buffer(MAGNITUDES, (block.n_rows,), np.float64, overwrite=True)
+    if len(block.present) < block.n_rows:
+        out[:] = 0.0
+    return out
 
 
 @dataclass(frozen=True)

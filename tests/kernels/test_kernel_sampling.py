@@ -9,20 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels import random, sampling
-from distboost.rows.messages import RowCounts
+from distboost.rows.messages import RowCounts, Splits
+from distboost.rows.protocols import Risk
 from distboost.rows.sampling import sample_bits, threshold
 from distboost.rows.scales import narrow_bits
+from distboost.runtime.block import Grown
+from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
+from distboost.weights.sampled import MAGNITUDES, Magnitudes
+from tests.kernels.cases import UNIT, case_of
 
-MAGNITUDES = st.lists(
+NUMBERS = st.lists(
     st.one_of(st.integers(0, 40), st.integers(0, 2**30), st.integers(0, 2**60)), min_size=1, max_size=60
-)
+).map(lambda numbers: [int(float(m)) for m in numbers])
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_the_largest_entry_of_each_row_in_use(dtype):
     statistics = np.random.default_rng(0).integers(-(2**30), 2**30, (9, 8)).astype(dtype)
     order = np.array([7, 2, 3], np.int32)
-    out = np.full(9, -1, np.int64)
+    out = np.full(9, -1.0)
     sampling.largest_entries(statistics, order, 5, out)
     expected = [max(map(abs, row[:5].tolist())) if i in order else -1 for i, row in enumerate(statistics)]
     assert out.tolist() == expected
@@ -30,11 +35,11 @@ def test_the_largest_entry_of_each_row_in_use(dtype):
 
 def tallied(magnitudes):
     out = np.zeros((sampling.N_BINS, 2), np.int64)
-    sampling.tally(np.array(magnitudes, np.int64), np.arange(len(magnitudes), dtype=np.int32), out)
+    sampling.tally(np.array(magnitudes, np.float64), np.arange(len(magnitudes), dtype=np.int32), out)
     return out
 
 
-@given(MAGNITUDES)
+@given(NUMBERS)
 def test_magnitudes_are_counted_by_exponent_and_mantissa(magnitudes):
     expected = np.zeros((sampling.N_BINS, 2), object)
     for m in filter(None, magnitudes):
@@ -44,7 +49,7 @@ def test_magnitudes_are_counted_by_exponent_and_mantissa(magnitudes):
     assert tallied(magnitudes).tolist() == expected.tolist()
 
 
-@given(MAGNITUDES, st.floats(0.01, 1))
+@given(NUMBERS, st.floats(0.01, 1))
 def test_threshold(magnitudes, fraction):
     """The probabilities sum to the wanted number of rows, or to less: by a sixteenth of the rows around the threshold at most."""
     wanted = fraction * len(magnitudes)
@@ -54,13 +59,13 @@ def test_threshold(magnitudes, fraction):
         assert T == 1
         return
     expected = sum(min(Fraction(1), Fraction(m, T)) for m in heavy)
-    assert expected <= wanted
+    assert expected <= Fraction(wanted) * (1 + Fraction(1, 2**50))
     around = sum(1 for m in heavy if T * 7 / 8 <= m <= T * 9 / 8)
     assert expected >= Fraction(wanted) * (T - 1) / T - Fraction(around, 16) - Fraction(1, 2**30)
     assert max(heavy) / fraction + 1 >= T
 
 
-@given(MAGNITUDES, st.floats(0.001, 1), st.booleans(), st.booleans())
+@given(NUMBERS, st.floats(0.001, 1), st.booleans(), st.booleans())
 def test_divided_statistics_fit(magnitudes, fraction, wide, weighted):
     """Statistics that fill the bits they are prepared with fit the bits of the histograms once they are divided."""
     n = 10_000
@@ -71,18 +76,22 @@ def test_divided_statistics_fit(magnitudes, fraction, wide, weighted):
     scaled = np.array([m * largest // max(*magnitudes, 1) for m in magnitudes], np.int64)
     T = min(threshold(tallied(scaled), fraction * len(scaled)), bits.largest)
     statistics = np.repeat(scaled[:, None], 8, axis=1)
-    sampling.divide(statistics, np.flatnonzero(scaled).astype(np.int32), 8, scaled, float(T), bits.unit)
+    # Entries that exceed the magnitude, by rounding, are cut off.
+    statistics[:, 1] += 40
+    rows = np.flatnonzero(scaled).astype(np.int32)
+    sampling.divide(statistics, rows, 8, scaled.astype(float), float(T), bits.unit)
+    statistics = statistics[rows]
     if wide:
-        assert n * int(statistics.max()) <= 2**61 * (1 + 2**-40)
+        assert n * int(statistics.max(initial=0)) <= 2**61 * (1 + 2**-40)
     else:
-        assert statistics.max() <= 2**full * (256 if weighted else 1)
+        assert statistics.max(initial=0) <= 2**full * (256 if weighted else 1)
         assert largest <= 2**30
 
 
 @pytest.mark.parametrize("first", [0, 12345])
 def test_draw(first):
     rng = np.random.default_rng(1)
-    magnitudes = rng.integers(0, 50, 400)
+    magnitudes = rng.integers(0, 50, 400).astype(float)
     rows = np.flatnonzero(rng.random(400) < 0.8).astype(np.int32)
     out = np.empty(len(rows), np.int32)
     key = random.key(3, random.ROW_SUBSAMPLE, 2)
@@ -96,8 +105,8 @@ def test_draw(first):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_divide(dtype):
-    magnitudes = np.array([10, 3, 5, 100], np.int64)
-    statistics = np.array([[10, -10, 3, 1], [3, -1, 2, 1], [5, 0, -5, 1], [100, -60, -40, 1]], dtype)
+    magnitudes = np.array([10.0, 3, 5, 100])
+    statistics = np.array([[10, -10, 3, 1], [4, -1, 2, 1], [5, 0, -5, 1], [100, -60, -40, 1]], dtype)
     sampling.divide(statistics, np.array([0, 1, 3], np.int32), 3, magnitudes, 20.0, 0.5)
     expected = [[10, -10, 3, 1], [10, round(-20 / 6), round(40 / 6), 1], [5, 0, -5, 1], [50, -30, -20, 1]]
     assert statistics.tolist() == expected
@@ -112,3 +121,54 @@ def test_rows_sorted_by_node(seed, n, n_nodes):
     sampling.sort_by_node(rows, nodes, order, spans)
     for m in range(n_nodes):
         assert order[slice(*spans[m])].tolist() == rows[nodes == m].tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
+def test_rows_descend_to_their_leaves(seed, n_splits, in_one):
+    """As they do split by split; splits may come together."""
+    rng = np.random.default_rng(seed)
+    bins = rng.integers(0, 5, (200, 3)).astype(np.uint8)
+    missing_bin = np.full(3, 4)
+    splits, leaves = [], [0]
+    for number in range(n_splits):
+        node = leaves.pop(int(rng.integers(len(leaves))))
+        left = 2 * number + 1
+        splits.append(
+            (node, int(rng.integers(3)), int(rng.integers(4)), bool(rng.integers(2)), left, left + 1)
+        )
+        leaves += [left, left + 1]
+    grown = Grown()
+    for some in [splits] if in_one else [[split] for split in splits]:
+        grown = grown.followed_by(Splits.of(some), missing_bin)
+    rows = np.flatnonzero(rng.random(200) < 0.9).astype(np.int32)
+    nodes = np.full(len(rows), -1, np.int32)
+    sampling.descend(bins, *grown.tree(), rows, nodes)
+    expected = np.zeros(200, int)
+    for node, d, b, missing_left, left, right in splits:
+        goes_left = np.where(bins[:, d] == 4, missing_left, bins[:, d] <= b)
+        expected = np.where(expected == node, np.where(goes_left, left, right), expected)
+    assert nodes.tolist() == expected[rows].tolist()
+
+
+@pytest.mark.parametrize("link", [EXPONENTIAL, LOGISTIC, SOFTMAX])
+@pytest.mark.parametrize("weights", ["ones", "fractions"])
+def test_magnitudes_of_residuals(link, weights):
+    """That of the row's own class, but for the rounding of each weight; those that the risk finds are the same."""
+    case = case_of(50, 7, "float64", weights)
+    block, weighting = case.block, MarginWeights(0.7, link)
+    statistic, scale = Residuals(weighting, wide=True), case.scale(30)
+    rows = block.present
+    found = np.zeros(block.n_rows)
+    statistic.magnitudes(block, rows, scale, 0.0, found)
+    statistic.prepare(block, rows, scale, 0.0)
+    own = block.kept("statistics")[rows, block.labels[rows]]
+    np.testing.assert_allclose(found[rows], own, atol=4 * max(block.weights.max(), 1))
+    n_shifts = len(weighting.initial_shifts(7))
+    out, largest = np.zeros(2, np.int64), np.zeros(n_shifts)
+    shifts = np.full(n_shifts, case.shift)
+    risk = Risk(weighting, shifts, 2.0**30, UNIT, out, largest)
+    Magnitudes(statistic).prepare_with_risk(risk, block, rows, scale, 0.0)
+    assert block.kept(MAGNITUDES).tolist() == found.tolist()
+    alone, most = np.zeros(2, np.int64), np.zeros(n_shifts)
+    weighting.risk(block, shifts, 2.0**30, UNIT, alone, most)
+    assert (out.tolist(), largest.tolist()) == (alone.tolist(), most.tolist())
