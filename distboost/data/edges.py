@@ -21,6 +21,11 @@ PROBE = 64  # values that show whether it pays to count
 RANGE = 2**16  # whole numbers within a range of so many are counted, not sorted
 
 
+def columns_bytes(n_sampled: int, item: int) -> int:
+    """Return the memory in which a thread finds edges, from so many sampled values of `item` bytes for each feature."""
+    return max(COLUMN_BYTES, n_sampled * item) + 16 * n_sampled + 8 * RANGE
+
+
 class FeatureBand:
     """Merges the scans of some features until all rows are scanned."""
 

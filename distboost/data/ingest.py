@@ -162,7 +162,7 @@ def scan_edges(
     edges = []
     # On a cluster, this process has its cores for itself.
     with (
-        Threads(None if work.on_cluster else plan.n_threads) as threads,
+        Threads(None if work.on_cluster else plan.edge_threads) as threads,
         closing(work.each(scan_features, calls, plan.at_once(plan.scan))) as scans,
     ):
         for c, d in bands:

@@ -5,20 +5,24 @@ All figures are bytes of one process, for ingest alone. They do not include libr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from distboost.data.axes import Axis
-from distboost.data.checks import SCAN_NUMBERS
+from distboost.data.checks import SCAN_BYTES, SCAN_NUMBERS
+from distboost.data.edges import columns_bytes
 from distboost.data.parts import PIECE_BYTES
-from distboost.data.scan import SCAN_ROWS, sample_rows
+from distboost.data.scan import SCAN_ROWS, sample_dtype, sample_rows
 from distboost.data.sources import Source
 from distboost.errors import LimitError
 
 CALL_BYTES = 2**26  # raw data that one call reads, if memory and chunks allow
 BAND_BYTES = 2**24  # a chunk of the intermediate array
 CALL_MEMORY = 2**28  # the memory of one call if no limit is given
-_FIXED = 4 * 8 * SCAN_NUMBERS  # the memory of a piece while it is converted, checked and binned
+DEVIATIONS = 6  # standard deviations by which a sample of random rows may exceed its expected size
 
 
 class Cell(NamedTuple):
@@ -40,7 +44,11 @@ class IngestPlan:
     n_threads : int
         Calls that a process can run at once.
     held : int
-        Bytes that the caller holds all the time: the sample of one band of features, and the edges.
+        Bytes that the caller holds all the time: the edges.
+    sample : int
+        Bytes that the caller holds during the scan: the sample of one band of features, and what one thread needs to find edges.
+    edge_threads : int
+        The threads that find edges at the same time.
     labels, scan, bins : Cell
         The cells that one call reads: labels and weights; features to scan; features to bin.
     merge : Cell or None
@@ -51,6 +59,8 @@ class IngestPlan:
     memory: int
     n_threads: int
     held: int
+    sample: int
+    edge_threads: int
     labels: Cell
     scan: Cell
     bins: Cell
@@ -59,16 +69,20 @@ class IngestPlan:
     @property
     def least(self) -> int:
         """The memory in bytes if only one call runs at a time."""
-        return self.held + max(cell.memory for cell in self._cells())
+        return max(self._beside(cell) + cell.memory for cell in self._cells())
 
     @property
     def takes(self) -> int:
         """The largest memory in bytes."""
-        return self.held + max(self.at_once(cell) * cell.memory for cell in self._cells())
+        return max(self._beside(cell) + self.at_once(cell) * cell.memory for cell in self._cells())
 
     def at_once(self, cell: Cell) -> int:
         """Return how many calls may run at the same time within the limit."""
-        return max(1, min(self.n_threads, (self.memory - self.held) // cell.memory))
+        return max(1, min(self.n_threads, (self.memory - self._beside(cell)) // cell.memory))
+
+    def _beside(self, cell: Cell) -> int:
+        """Return the bytes that the caller holds while calls read such cells."""
+        return self.held + (self.sample if cell is self.scan else 0)
 
     def _cells(self) -> list[Cell]:
         return [cell for cell in (self.labels, self.scan, self.bins, self.merge) if cell is not None]
@@ -104,7 +118,7 @@ def plan_ingest(
     # Take the first plan that fits. Larger cells mean fewer calls, so cells have priority over calls at the same time.
     allowances = (memory >> halvings for halvings in range(memory.bit_length()))
     plan = next((p for p in map(planner.plan, allowances) if p.least <= memory), least)
-    return IngestPlan(memory, n_threads, plan.held, plan.labels, plan.scan, plan.bins, plan.merge)
+    return planner.within(plan, memory)
 
 
 def least_memory(
@@ -149,16 +163,37 @@ class _Planner:
 
     def plan(self, allowance: int) -> IngestPlan:
         """Return the plan for an allowance in bytes. An allowance of 0 gives the plan that takes the least memory."""
+        n_features = self.x.shape[1]
         scan = self._scan(allowance)
-        held = 0 if self.caller_apart else self._held(scan.columns)
+        held = 0 if self.caller_apart else 2 * n_features * self.max_bins * 8
+        sample = 0 if self.caller_apart else self._sample(scan.columns) + self._edge_thread
         bins, merge = self._bins(max(allowance - held, 0))
-        return IngestPlan(allowance, self.n_threads, held, self._labels(), scan, bins, merge)
+        return IngestPlan(allowance, self.n_threads, held, sample, 1, self._labels(), scan, bins, merge)
 
-    def _held(self, columns: int) -> int:
-        n, n_features = self.x.shape
-        sample = sample_rows(n, n_features) * columns * self._number_bytes
-        edges = n_features * self.max_bins * 8
-        return sample * 5 // 4 + columns * self.max_bins * 8 + 2 * edges + 32 * sample_rows(n, n_features)
+    def within(self, plan: IngestPlan, memory: int) -> IngestPlan:
+        """Return the plan with its limit, and with as many threads that find edges as there is room for."""
+        plan = replace(plan, memory=memory)
+        if self.caller_apart:
+            return replace(plan, edge_threads=self.n_threads)
+        if plan.scan.columns == self.x.shape[1]:  # nothing is read any more
+            return replace(plan, edge_threads=min(self.n_threads, 1 + plan.scan.memory // self._edge_thread))
+        room = max(memory - plan.held - plan.sample - plan.scan.memory, 0)
+        more = min(self.n_threads - 1, room // self._edge_thread)
+        return replace(plan, edge_threads=1 + more, sample=plan.sample + more * self._edge_thread)
+
+    def _sample(self, columns: int) -> int:
+        """Return the bytes of a band's sample, with the weights of its rows and the known values."""
+        return self._most_sampled * (columns * self._sampled + 16) + columns * self.max_bins * 8
+
+    @property
+    def _edge_thread(self) -> int:
+        """The memory of a thread that finds edges."""
+        return columns_bytes(self._most_sampled, self._sampled)
+
+    @property
+    def _most_sampled(self) -> int:
+        n = sample_rows(*self.x.shape)
+        return min(self.x.n_rows, n + math.ceil(DEVIATIONS * math.sqrt(n)))
 
     def _labels(self) -> Cell:
         """Return the cell of labels and weights: rows of the longer chunks."""
@@ -174,16 +209,18 @@ class _Planner:
         sampled = sample_rows(n, n_features)
         call = min(CALL_BYTES, allowance // (4 * self.n_threads))
         widest = min(
-            call // (self._item * min(rows_axis.chunk, n)), allowance // 4 // (sampled * self._number_bytes)
+            call // (self._item * min(rows_axis.chunk, n)), allowance // 4 // (sampled * self._sampled)
         )
         columns = _whole_chunks(columns_axis, widest)
         tallest = min(call // (self._item * columns), 2**20, -(-n // self.n_parallel))
         rows = _whole_chunks(rows_axis, tallest)
         table = columns * (9 * 4 * self.max_bins + 16 * self.max_bins)
-        sample = min(rows, 2 * rows * sampled // n + 100) * columns * self._number_bytes
+        sample = min(rows, 2 * rows * sampled // n + 100) * columns * self._sampled
+        # The caller's sample has room for that of a call, unless the call belongs to the next band or to another process.
+        n_samples = 2 if self.caller_apart else int(columns < n_features)
         flags = rows * (1 if self.weights is None else 17)
         raw = self.x.copies * rows * columns * self._item
-        return Cell(rows, columns, _reading(self.x) + _FIXED + table + 2 * sample + flags + raw)
+        return Cell(rows, columns, _reading(self.x) + self._pieces + table + n_samples * sample + flags + raw)
 
     def _bins(self, allowance: int) -> tuple[Cell, Cell | None]:
         """Return cells of whole blocks if they fit in memory, else bands of features that are merged afterwards."""
@@ -204,7 +241,7 @@ class _Planner:
         block = min(self.block, rows) * n_features
         raw = self.x.copies * rows * n_features * self._item
         binned = rows * n_features * self._stored + 3 * block * self._widest
-        return Cell(rows, n_features, _reading(self.x) + _FIXED + raw + binned)
+        return Cell(rows, n_features, _reading(self.x) + self._pieces + raw + binned)
 
     def _through_bands(self, block: int, tall: int, share: int) -> tuple[Cell, Cell]:
         n_features = self.x.shape[1]
@@ -214,14 +251,14 @@ class _Planner:
         def merged(blocks: int, columns: int) -> Cell:
             rows = blocks * block
             written = 3 * self._widest * max(block * n_features, rows * columns)
-            return Cell(rows, n_features, rows * n_features * self._stored + written + _FIXED)
+            return Cell(rows, n_features, rows * n_features * self._stored + written + self._pieces)
 
         def banded(rows: int, columns: int, strip: int) -> Cell:
             held = (
                 rows * columns * (self._stored + self.x.copies * self._item)
                 + 3 * strip * columns * self._widest
             )
-            return Cell(rows, columns, _reading(self.x) + _FIXED + held)
+            return Cell(rows, columns, _reading(self.x) + self._pieces + held)
 
         blocks = max((k for k in range(1, tall + 1) if merged(k, chunk).memory <= share), default=1)
         strip = blocks * block
@@ -237,8 +274,17 @@ class _Planner:
         return self.x.dtype.itemsize
 
     @property
-    def _number_bytes(self) -> int:
-        return 4 if self.x.dtype.char == "f" else 8
+    def _pieces(self) -> int:
+        """The memory of a piece while it is converted, checked and binned."""
+        if self.x.dtype == np.uint8:
+            return 4 * SCAN_BYTES
+        if self.x.dtype in (np.float32, np.float64):
+            return 3 * self._item * SCAN_NUMBERS
+        return 4 * 8 * SCAN_NUMBERS
+
+    @property
+    def _sampled(self) -> int:
+        return sample_dtype(self.x.dtype).itemsize
 
     @property
     def _stored(self) -> int:
@@ -255,5 +301,5 @@ def _whole_chunks(axis: Axis, size: int) -> int:
 
 
 def _reading(source: Source) -> int:
-    """Return the bytes of a read, as measured: an encoded piece, decoded ones, and the copy that is returned."""
-    return 0 if source.chunk_bytes == 0 else 4 * max(source.chunk_bytes, PIECE_BYTES)
+    """Return the bytes of a read, as measured."""
+    return 0 if source.chunk_bytes == 0 else source.read_copies * max(source.chunk_bytes, PIECE_BYTES)

@@ -40,6 +40,8 @@ class Source(ABC):
         The chunks along each axis. Reads that begin and end at chunk boundaries are the cheapest.
     chunk_bytes : int
         Bytes of the largest chunk that a read has to decode; 0 if nothing is decoded.
+    read_copies : int
+        The largest number of such chunks that a read holds: an encoded one, decoded ones, and the values that are returned.
     copies : int
         The copies of a whole part in memory while it is used; 0 if it is read piece by piece.
     """
@@ -49,6 +51,7 @@ class Source(ABC):
     place: str
     axes: tuple[Axis, ...]
     chunk_bytes: int = 0
+    read_copies: int = 4
     copies: int = 1
 
     @property
@@ -90,6 +93,8 @@ class ZarrSource(Source):
         self.shape, self.dtype = array.shape, np.dtype(array.dtype)
         self.axes = axes_of(array)
         self.chunk_bytes = _chunk_bytes(self)
+        if not (array.shards or array.filters) and len(array.compressors) < 2:
+            self.read_copies = 3  # decoded in one step
         # A store in memory exists in this process only: its parts are loaded before they are sent.
         self.is_near = is_in_memory(innermost(array.store))
         self.copies = int(self.is_near)

@@ -182,39 +182,40 @@ def test_the_plan_keeps_to_the_limit(rows, work):
         data.sources.plan(255, work, least - 1)
 
 
-# The bytes that the caller holds; rows, columns and bytes of a call that reads labels, scans, bins or merges. 100,000 rows.
+# The bytes that the caller holds; those of the sample; rows, columns and bytes of a call that reads labels, scans, bins or
+# merges. 100,000 rows.
 PLANS = {
     "whole blocks": (
         (40, 10, float, False),
         {},
-        (43_444_800, (100_000, 1, 30_777_216), (90_000, 40, 178_174_832), (100_000, 40, 141_418_752), None),
+        (163_200, 40_000_192, (100_000, 1, 30_777_216), (90_000, 40, 116_380_528), (100_000, 40, 137_224_448), None),
     ),
     "a limit": (
         (40, 10, float, True),
         {"memory": 200 * 2**20},
-        (33_424_400, (100_000, 1, 50_754_432), (90_000, 30, 143_482_232), (65_536, 40, 106_954_752), None),
+        (163_200, 40_000_192, (100_000, 1, 50_754_432), (90_000, 40, 117_820_528), (100_000, 40, 137_224_448), None),
     ),
     "two at a time": (
         (40, 10, float, False),
         {"n_parallel": 2},
-        (43_444_800, (100_000, 1, 30_777_216), (30_000, 40, 82_114_832), (65_536, 40, 106_954_752), None),
+        (163_200, 40_000_192, (100_000, 1, 30_777_216), (30_000, 40, 58_720_528), (65_536, 40, 102_760_448), None),
     ),
     "bands": (
         (400, 1, "float32", False),
         {"memory": 200 * 2**20},
-        (31_225_152, (100_000, 1, 30_777_216), (100_000, 32, 162_078_752), (131_072, 11, 71_761_920),
-         (65_536, 400, 121_634_816)),
+        (1_632_000, 29_443_584, (100_000, 1, 30_777_216), (100_000, 32, 132_284_448), (131_072, 21, 102_301_696),
+         (65_536, 400, 117_440_512)),
     ),
     "bands of two at a time on a worker": (
         (400, 1, "float32", False),
         {"memory": 400 * 2**20, "n_parallel": 2, "caller_apart": True},
-        (0, (100_000, 1, 30_777_216), (100_000, 65, 294_516_332), (131_072, 48, 209_715_200),
-         (131_072, 400, 147_849_216)),
+        (0, 0, (100_000, 1, 30_777_216), (100_000, 65, 290_322_028), (131_072, 49, 209_190_912),
+         (131_072, 400, 143_654_912)),
     ),
     "values are kept": (
         (40, 1, float, False),
         {"memory": 250 * 2**20, "keep_values": True, "caller_apart": True},
-        (0, (100_000, 1, 30_777_216), (100_000, 40, 194_184_832), (100_000, 40, 228_468_992), None),
+        (0, 0, (100_000, 1, 30_777_216), (100_000, 40, 189_990_528), (100_000, 40, 224_274_688), None),
     ),
 }  # fmt: skip
 
@@ -225,7 +226,18 @@ def test_a_plan_in_full(name):
     X = da.zeros((100_000, n_features), dtype, chunks=(100_000 if columns == 1 else 30_000, columns))
     y, weights = da.zeros(100_000, int, chunks=50_000), da.zeros(100_000, chunks=30_000) if weighted else None
     found = plan_ingest(*RawDataset.of(X, y, weights).sources, 255, 2**16, **options)
-    assert (found.held, found.labels, found.scan, found.bins, found.merge) == expected
+    assert (found.held, found.sample, found.labels, found.scan, found.bins, found.merge) == expected
+
+
+@pytest.mark.parametrize("columns", [256, 1], ids=["one band", "many"])
+def test_threads_find_edges_where_there_is_room(columns):
+    """While the next band is read, or afterwards in its place."""
+    X = da.zeros((10**6, 256), "float32", chunks=(50_000, columns))
+    sources = RawDataset.of(X, da.zeros(10**6, int, chunks=250_000), None).sources
+    least = least_memory(*sources, 255, 2**15)
+    found = [plan_ingest(*sources, 255, 2**15, n_parallel=4, memory=least + more) for more in (0, 2**30)]
+    assert [plan.edge_threads for plan in found] == [4 if columns == 256 else 1, 4]
+    assert all(plan.least <= plan.takes <= plan.memory for plan in found)
 
 
 def test_calls_may_be_endless(work):
@@ -316,6 +328,33 @@ def test_memory_stays_within_the_limit(tmp_path):
         assert done.returncode == 0, errors
         peaks[name] = int(said)
     assert max(peaks.values()) <= LIMIT, peaks
+
+
+TRAIN = """
+import resource, sys
+from distboost import GDMCBoostClassifier
+folder, limit = sys.argv[1:]
+model = GDMCBoostClassifier(n_estimators=1, n_jobs=2, memory_limit=int(limit), scratch=f"{folder}/scratch")
+model.fit(f"{folder}/x", f"{folder}/y")
+print(model.memory_plan_.streamed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.soak
+def test_a_whole_process_stays_within_its_limit(tmp_path):
+    """Chunks of 51 MB beside a sample of 134 MB, libraries included."""
+    n, d, chunk, limit = 300_000, 256, 50_000, 650 * 10**6
+    rng = np.random.default_rng(0)
+    x = zarr.create_array(str(tmp_path / "x"), shape=(n, d), chunks=(chunk, d), dtype="f4")
+    for first in range(0, n, chunk):
+        x[first : first + chunk] = rng.normal(size=(chunk, d))
+    zarr.create_array(str(tmp_path / "y"), data=rng.integers(0, 10, n), chunks=(n,))
+    done = Program(TRAIN, tmp_path, limit)
+    said, errors = done.communicate(timeout=200)
+    assert done.returncode == 0, errors
+    streamed, peak = map(int, said.split())
+    assert streamed > 0
+    assert peak <= limit
 
 
 def test_what_the_command_says(rows, tmp_path, capsys):
