@@ -67,7 +67,7 @@ def run_all(
 
 def compare(split: Split, setting: dict, plan: Plan, times_of_rounds: bool) -> DataSet:
     """All libraries on one data set."""
-    n_rounds = {OWN: plan.own, **dict.fromkeys(RIVALS, plan.rounds)}
+    n_rounds = {OWN: plan.own, **{name: plan.rounds_of(name) for name in RIVALS}}
     found = DataSet(str(split), run_all(n_rounds, split, setting, n_rounds, plan.repeats), {})
     if not all(race.n_rounds for race in found.races()):  # a longer fit of the same model
         found.runs[OWN] = run_all([OWN], split, setting, {OWN: plan.longest}, plan.repeats)[OWN]

@@ -149,7 +149,9 @@ def accuracy_table(found: DataSet) -> str:
     checkpoints = [n for n in CHECKPOINTS if n <= most]
     rows = []
     for name, run in found.runs.items():
-        cells = [f"{100 * run.accuracies[n - 1]:.2f} %, {run.seconds[n - 1]:.2f} s" for n in checkpoints]
+        done = [n for n in checkpoints if n <= len(run.seconds)]
+        cells = [f"{100 * run.accuracies[n - 1]:.2f} %, {run.seconds[n - 1]:.2f} s" for n in done]
+        cells += [""] * (len(checkpoints) - len(done))
         rows.append([name, *cells, f"{MILLI * np.median(np.diff(run.seconds)):.0f} ms", f"{run.spread:.2f}"])
     return table(["", *(f"{n} rounds" for n in checkpoints), "a round", "spread"], rows)
 
