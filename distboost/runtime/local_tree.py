@@ -11,7 +11,7 @@ import numpy as np
 
 from distboost.kernels import simd
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
-from distboost.runtime.tally import Slots, feature_groups
+from distboost.runtime.tally import Slots, feature_groups, tiles_of
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
@@ -64,7 +64,7 @@ class LocalTree:
     Attributes
     ----------
     parts : list of LocalPart
-        As many as the threads or a multiple, ascending by feature, unless there are fewer features.
+        As many as the threads or a multiple, ascending by feature; one if the sums of all features fit in few tiles.
     """
 
     def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads):
@@ -109,13 +109,16 @@ class LocalTree:
         else:
             self._n_channels = n_channels
         features = root.features if root.is_window else np.arange(len(self._n_bins))
-        groups = feature_groups(
-            features, offsets_of(self._n_bins, features), simd.padded(n_channels), self._threads.n
-        )
+        offsets, n_threads = offsets_of(self._n_bins, features), self._threads.n
+        n_tiles = tiles_of(features, offsets, simd.padded(n_channels))
+        # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.
+        alone = n_tiles >= n_threads
+        groups = feature_groups(features, offsets, -(-n_tiles // n_threads) * n_threads if alone else 1)
+        threads = self._own_thread if alone else self._threads
         self.parts = []  # frees the memory of the former ones
         scratch: SimpleQueue[np.ndarray] = SimpleQueue()
         self.parts = [
-            LocalPart(own, TreeHistograms(self._n_bins, self._n_classes, self._own_thread, own), scratch)
+            LocalPart(own, TreeHistograms(self._n_bins, self._n_classes, threads, own), scratch)
             for own in groups
         ]
 

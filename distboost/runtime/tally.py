@@ -13,6 +13,9 @@ from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.threads import Threads
 
+FEW_ENTRIES = 2**17  # rows times features: to sum them takes less time than to share them out
+SHARED_BYTES = 2**26  # the most that the sums of threads that share rows take
+
 
 class Slots(NamedTuple):
     """Memory for the histograms of some features, one slot for each node of a question. Its content is arbitrary."""
@@ -53,8 +56,8 @@ class Tally:
     """Adds the rows of blocks to the histograms of nodes.
 
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
-    beginning to end, so that its sums are used while they are in the cache. Else the threads share the features of a part, and
-    the rows of each node, too, if there are more threads than features.
+    beginning to end, so that its sums are used while they are in the cache. Else the threads share the features of a part, or
+    the rows of each node.
 
     Parameters
     ----------
@@ -93,17 +96,24 @@ class Tally:
 
     def add_all(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks, which are all there are."""
-        if len(self._parts) < self._threads.n:
+        spans = self._spans(blocks)
+        entries = self.n_rows * sum(len(part.features) for part in self._parts)
+        few = len(self._parts) < self._threads.n
+        if few and entries > FEW_ENTRIES:
+            self.n_rows = 0
             self.add(blocks)
             self.finish()
             return
-        spans = self._spans(blocks)
 
         def add_part(part: Part) -> None:
             self._add(blocks, spans, part.features, part.begin(), fresh=True)
             part.finish()
 
-        self._threads.map(add_part, self._parts)
+        if few:
+            for part in self._parts:
+                add_part(part)
+        else:
+            self._threads.map(add_part, self._parts)
 
     def add(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks."""
@@ -123,7 +133,7 @@ class Tally:
         """Finish all parts."""
         assert self._shares is not None
         for part in self._shares:
-            self._threads.map(part.add_up, part.groups)
+            self._threads.map(part.add_up, part.groups)  # nothing if the rows were not shared
         self._threads.map(lambda part: part.part.finish(), self._shares)
 
     def _spans(self, blocks: list[Block]) -> list[np.ndarray]:
@@ -162,14 +172,18 @@ class Share(NamedTuple):
 class SharedPart:
     """A part whose sums several threads compute.
 
-    If there are more threads than features, each adds only a share of the rows, to sums of its own.
+    They share the features if these do not fit in few tiles. Otherwise they share the rows, and all but the first add to sums of
+    their own: to visit a row for few features at a time would take longer.
     """
 
     def __init__(self, part: Part, n_threads: int, n_nodes: int):
         self.part, self.slots = part, part.begin()
+        self._n_threads = n_threads
         pool, _, offsets = self.slots
-        self.groups = feature_groups(part.features, offsets, pool.shape[2], n_threads)
-        n_shares = max(n_threads // max(len(self.groups), 1), 1)
+        n_tiles = tiles_of(part.features, offsets, pool.shape[2])
+        most = 1 + SHARED_BYTES // max(n_nodes * pool[0].nbytes, 1)
+        n_shares = min(-(-n_threads // n_tiles), most)
+        groups = feature_groups(part.features, offsets, _round_up(n_tiles, -(-n_threads // n_shares)))
         self._others = [
             Slots(np.empty((n_nodes, *pool.shape[1:]), np.int64), np.arange(n_nodes), offsets)
             for _ in range(1, n_shares)
@@ -177,33 +191,44 @@ class SharedPart:
         self.shares = [
             Share(group, slots, number, n_shares)
             for number, slots in enumerate([self.slots, *self._others])
-            for group in self.groups
+            for group in groups
         ]
+
+    @property
+    def groups(self) -> list[np.ndarray]:
+        """Features whose shares a thread adds up."""
+        return feature_groups(self.part.features, self.slots.offsets, self._n_threads) if self._others else []
 
     def add_up(self, features: np.ndarray) -> None:
         """Add up the sums of all shares for some features."""
         pool, slots, offsets = self.slots
-        for d in features if self._others else []:
-            bins = slice(offsets[d], offsets[d + 1])
-            for other in self._others:
-                pool[slots, bins] += other.pool[:, bins]
+        bins = slice(offsets[features[0]], offsets[features[-1] + 1])
+        for other in self._others:
+            for m, slot in enumerate(slots):
+                pool[slot, bins] += other.pool[m, bins]
 
 
-def feature_groups(
-    features: np.ndarray, offsets: np.ndarray, n_channels: int, n_threads: int
-) -> list[np.ndarray]:
-    """Divide features into runs of about as many bins: as many as the threads, or a multiple, so that a run's sums fit in a tile.
+def tiles_of(features: np.ndarray, offsets: np.ndarray, n_channels: int) -> int:
+    """Return the number of tiles that the bins of these features fill, at least 1."""
+    n_bins = int((offsets[features + 1] - offsets[features]).sum())
+    return max(-(-n_bins * 4 * n_channels // TILE_BYTES), 1)
 
-    >>> feature_groups(np.arange(4), np.array([0, 90, 100, 105, 110]), 8, 2)
+
+def feature_groups(features: np.ndarray, offsets: np.ndarray, n: int) -> list[np.ndarray]:
+    """Divide features into at most n runs of about as many bins.
+
+    >>> feature_groups(np.arange(4), np.array([0, 90, 100, 105, 110]), 2)
     [array([0]), array([1, 2, 3])]
     """
     n_bins = offsets[features + 1] - offsets[features]
-    fitting = -(-int(n_bins.sum()) * 4 * n_channels // TILE_BYTES)
-    n = min(-(-fitting // n_threads) * n_threads, len(features))
     ends = np.cumsum(n_bins)
     middle = ends - n_bins / 2
     groups = np.split(features, np.searchsorted(middle, ends[-1] * np.arange(1, n) / n))
     return [group for group in groups if len(group)]
+
+
+def _round_up(n: int, step: int) -> int:
+    return -(-n // step) * step
 
 
 def _part_of(spans: np.ndarray, part: int, n_parts: int) -> np.ndarray:

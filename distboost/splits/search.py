@@ -12,6 +12,8 @@ from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
+FEW_BINS = 2**14  # to search them takes less time than to share them out
+
 
 class Candidates(NamedTuple):
     """The best split of each of m nodes; the gain is 0 if a node has none."""
@@ -104,7 +106,9 @@ def search(
         )
         return found
 
-    groups = [g for g in np.array_split(features, threads.n) if len(g)]
+    n_bins = int((histograms.offsets[features + 1] - histograms.offsets[features]).sum())
+    few = n_bins * (len(own) + len(siblings)) < FEW_BINS
+    groups = [g for g in np.array_split(features, 1 if few else threads.n) if len(g)]
     first, *others = threads.map(search_features, groups)
     for other in others:
         keep_better(first, other)

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from distboost.data.blocks import BinnedRows
 from distboost.rows.messages import Splits
 from distboost.rows.scales import Scale
+from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.tally import Given, Slots, Tally, feature_groups
 from distboost.splits.histograms import offsets_of
@@ -49,8 +50,12 @@ def expected_sums(blocks, offsets, features):
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
 @pytest.mark.parametrize("at_once", [True, False], ids=["together", "one by one"])
-@pytest.mark.parametrize("n_parts", [1, 2])
-def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts):
+@pytest.mark.parametrize(
+    ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
+)
+def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts, room, monkeypatch):
+    monkeypatch.setattr(tally_module, "SHARED_BYTES", room)
+    monkeypatch.setattr(tally_module, "FEW_ENTRIES", 0)
     rng = np.random.default_rng(0)
     blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
     features = np.array(features)
@@ -82,12 +87,12 @@ def test_without_rows_all_sums_are_0(n_threads):
     assert not pool.any()
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_groups_have_about_as_many_bins(n_threads):
+@pytest.mark.parametrize("n", [1, 2, 5, 40])
+def test_groups_have_about_as_many_bins(n):
     n_bins = np.random.default_rng(1).integers(1, 256, 784)
     offsets = offsets_of(n_bins, np.arange(784))
-    groups = feature_groups(np.arange(784), offsets, 16, n_threads)
+    groups = feature_groups(np.arange(784), offsets, n)
     assert np.concatenate(groups).tolist() == list(range(784))
-    assert len(groups) % n_threads == 0
+    assert len(groups) == n
     sizes = [int((n_bins[group] + 1).sum()) for group in groups]
     assert max(sizes) < 1.2 * min(sizes)

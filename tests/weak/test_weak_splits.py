@@ -2,6 +2,7 @@
 
 import math
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from distboost.kernels import gains
 from distboost.splits import histograms as histograms_module
+from distboost.splits import search as search_module
 from distboost.splits.histograms import Histograms
 from distboost.splits.search import Candidates, search
 from distboost.threads import Threads
@@ -228,7 +230,7 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
     ]
     for n_threads in (1, 2, 3):
         histograms, slots = in_slots(nodes, n_bins)
-        with Threads(n_threads) as threads:
+        with Threads(n_threads) as threads, mock.patch.object(search_module, "FEW_BINS", 0):
             found = search(
                 histograms,
                 slots,
