@@ -30,7 +30,7 @@ from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
-from distboost.runtime.tally import Part, Tally
+from distboost.runtime.tally import SHARED_BYTES, Part, Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
 
@@ -73,6 +73,8 @@ class Shard:
         self.threads = threads
         self.passes: Counter[str] = Counter()
         self.held = Holdings(layout, threads, allotment)
+        # Histograms that do not fit leave no room for more of them.
+        self._shared_bytes = SHARED_BYTES if layout.window_bytes is None else 0
         self._statistic: Statistic | None = None
         self._scale = Scale(0.0, 0)
         self._weight_factor = 0.0
@@ -277,7 +279,7 @@ class Shard:
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         how = self._statistic, self._scale, self._weight_factor
-        return Tally(self.threads, *how, build, parts, again)
+        return Tally(self.threads, *how, build, parts, self._shared_bytes, again)
 
     def _visit(
         self,

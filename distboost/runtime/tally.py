@@ -69,6 +69,8 @@ class Tally:
     nodes : ndarray of shape (m,), int64
     parts : sequence of Part
         No two have features in common.
+    shared_bytes : int
+        The most that sums take by which threads share rows.
     again : bool
         Whether the nodes were summed before, and may have children already.
 
@@ -86,11 +88,13 @@ class Tally:
         weight_factor: float,
         nodes: np.ndarray,
         parts: Sequence[Part],
+        shared_bytes: int,
         again: bool = False,
     ):
         self._threads = threads
         self._statistic, self._scale, self._weight_factor = statistic, scale, weight_factor
         self._nodes, self._parts, self._again = nodes, parts, again
+        self._shared_bytes = shared_bytes
         self._shares: list[SharedPart] | None = None
         self.n_rows = 0
 
@@ -120,7 +124,7 @@ class Tally:
         fresh = self._shares is None
         if self._shares is None:
             n = -(-self._threads.n // len(self._parts))
-            self._shares = [SharedPart(part, n, len(self._nodes)) for part in self._parts]
+            self._shares = [SharedPart(part, n, len(self._nodes), self._shared_bytes) for part in self._parts]
         spans = self._spans(blocks)
 
         def add_share(share: Share) -> None:
@@ -176,12 +180,12 @@ class SharedPart:
     their own: to visit a row for few features at a time would take longer.
     """
 
-    def __init__(self, part: Part, n_threads: int, n_nodes: int):
+    def __init__(self, part: Part, n_threads: int, n_nodes: int, shared_bytes: int):
         self.part, self.slots = part, part.begin()
         self._n_threads = n_threads
         pool, _, offsets = self.slots
         n_tiles = tiles_of(part.features, offsets, pool.shape[2])
-        most = 1 + SHARED_BYTES // max(n_nodes * pool[0].nbytes, 1)
+        most = 1 + shared_bytes // max(n_nodes * pool[0].nbytes, 1)
         n_shares = min(-(-n_threads // n_tiles), most)
         groups = feature_groups(part.features, offsets, _round_up(n_tiles, -(-n_threads // n_shares)))
         self._others = [

@@ -10,10 +10,12 @@ from distboost.algorithms.base import Algorithm
 from distboost.data.ingest import block_rows
 from distboost.io.units import megabytes
 from distboost.kernels import simd
+from distboost.kernels.histogram import TILE_BYTES
 from distboost.runtime.cluster.exchange import PIECE_BYTES
 from distboost.runtime.cluster.owners import exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
+from distboost.runtime.tally import SHARED_BYTES
 from distboost.trees.grower import GrowthLimits
 from distboost.weights.base import Statistic
 
@@ -142,6 +144,16 @@ def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
         f"{what}{of_group}, {megabytes(sizes.owned)} of all workers' for the features it owns, "
         f"{megabytes(sizes.moving)} under way",
     )
+
+
+def shares_part(task: Task, n_threads: int) -> Part:
+    """The sums of threads that share the rows, beside those of the first: see `runtime.tally.SharedPart`."""
+    nodes = max(task.most_nodes // 2, 1)
+    n_bytes = nodes * task.histogram_bytes
+    n_tiles = max(-(-task.histogram_bytes // (2 * TILE_BYTES)), 1)
+    copies = max(min(-(-n_threads // n_tiles) - 1, SHARED_BYTES // max(n_bytes, 1)), 0)
+    what = f"histograms of {nodes} {_plural(nodes, 'node')} for each of {copies} more {_plural(copies, 'thread')}"
+    return Part("shares of rows", copies * n_bytes, what)
 
 
 class Exchanged(NamedTuple):

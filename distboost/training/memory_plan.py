@@ -19,6 +19,7 @@ from distboost.training.memory_parts import (
     Task,
     histograms_part,
     leader_parts,
+    shares_part,
     sums_part,
     window_part,
 )
@@ -140,19 +141,23 @@ def plan_memory(
     libraries = _libraries(WORKER_BYTES if on_cluster else PROCESS_BYTES)
     sums = sums_part(task, n_threads, "thread", n_threads + (RELAYED if on_cluster else RESULTS))
     histograms = histograms_part(task, n_processes, on_cluster)
+    shares = shares_part(task, n_threads)
     window_bytes: int | None = None
     if limit is not None:
         rest = limit - libraries.n_bytes - sums.n_bytes - LEAST_WINDOW * task.streamed_block_bytes
-        if histograms.n_bytes > rest:
+        if histograms.n_bytes + shares.n_bytes > rest:
+            shares = shares._replace(n_bytes=0)  # then threads share features only
             histograms, window_bytes = window_part(
                 task, n_processes, on_cluster, rest, share * task.row_bytes
             )
-    fixed = libraries.n_bytes + histograms.n_bytes + sums.n_bytes
-    needed = libraries.n_bytes + max(histograms.n_bytes + sums.n_bytes, binning) + share * task.row_bytes
+    sums_of_rows = histograms.n_bytes + shares.n_bytes + sums.n_bytes
+    fixed = libraries.n_bytes + sums_of_rows
+    needed = libraries.n_bytes + max(sums_of_rows, binning) + share * task.row_bytes
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
     resident, room, window = _divide_rows(task, limit, fixed, needed, share, n_threads)
     streamed = share - resident
-    parts = [libraries, histograms, sums, *_row_parts(task, resident, streamed, window)]
+    shared = [shares] if shares.n_bytes else []
+    parts = [libraries, histograms, *shared, sums, *_row_parts(task, resident, streamed, window)]
     leader = leader_parts(task, _libraries(PROCESS_BYTES), n_processes, window_bytes) if on_cluster else ()
     _check_leader(leader, leader_limit)
     return MemoryPlan(

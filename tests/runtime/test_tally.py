@@ -54,7 +54,6 @@ def expected_sums(blocks, offsets, features):
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
 )
 def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts, room, monkeypatch):
-    monkeypatch.setattr(tally_module, "SHARED_BYTES", room)
     monkeypatch.setattr(tally_module, "FEW_ENTRIES", 0)
     rng = np.random.default_rng(0)
     blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
@@ -65,7 +64,7 @@ def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts, room, m
     before = pool.copy()
     parts = [Given(own, Slots(pool, slots, offsets)) for own in np.array_split(features, n_parts) if len(own)]
     with Threads(n_threads) as threads:
-        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts)
+        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, room)
         if at_once:
             tally.add_all(blocks)
         else:
@@ -83,7 +82,7 @@ def test_without_rows_all_sums_are_0(n_threads):
     pool = np.ones((2, offsets[-1], 8), np.int64)
     with Threads(n_threads) as threads:
         part = Given(np.arange(4), Slots(pool, np.arange(2), offsets))
-        Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part]).add_all([])
+        Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 0).add_all([])
     assert not pool.any()
 
 
