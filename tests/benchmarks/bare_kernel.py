@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from distboost.kernels.histogram import dense_histogram
+from distboost.kernels.histogram import MOST_ROWS, Target, narrow_histogram, tile_for
 from distboost.kernels.simd import padded
+from distboost.runtime.tally import feature_groups, tiles_of
 from distboost.threads import Threads
 
 N_BINS = 256
@@ -21,7 +22,7 @@ def time_histogram(job: dict, mark: Any) -> None:
     n_channels = padded(job["n_classes"] + 1)  # a number for each class, and a count
     random = np.random.default_rng(0)
     bins = random.integers(0, N_BINS, (n_rows, n_features), np.uint8)
-    statistics = random.integers(-(2**21), 2**21, (n_rows, n_channels), np.int32)
+    statistics = random.integers(-(2**17), 2**17, (n_rows, n_channels), np.int32)
     order = np.arange(n_rows, dtype=np.int32)
     for n_threads in sorted({1, Threads().n}):
         with Threads(n_threads) as threads:
@@ -38,7 +39,8 @@ def run_pass(bins: np.ndarray, order: np.ndarray, statistics: np.ndarray, thread
     """The histogram of all rows, as one node, in as many sums as there are threads."""
     n_rows, n_features = bins.shape
     offsets = np.arange(0, (n_features + 1) * N_BINS, N_BINS)
-    features, slots = np.arange(n_features), np.zeros(1, np.int64)
+    features, slots, none = np.arange(n_features), np.zeros(1, np.int64), np.zeros(0, np.int64)
+    groups = feature_groups(features, offsets, tiles_of(features, offsets, statistics.shape[1]))
     size = max(1024, BLOCK_BYTES // n_features)
 
     def add(number: int) -> None:
@@ -47,6 +49,10 @@ def run_pass(bins: np.ndarray, order: np.ndarray, statistics: np.ndarray, thread
         for start in range(first, last, size):
             stop = np.array([min(start + size, last)], np.int32)
             begin = np.array([start], np.int32)
-            dense_histogram(bins, order, begin, stop, statistics, features, offsets, slots, pool)
+            for group in groups:
+                tile = tile_for(Target(group, offsets, slots, pool, False))
+                narrow_histogram(
+                    bins, order, begin, stop, statistics, MOST_ROWS, group, none, offsets, False, tile, slots, pool
+                )  # fmt: skip
 
     threads.map(add, range(threads.n))
