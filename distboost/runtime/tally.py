@@ -110,7 +110,10 @@ class Tally:
             return
 
         def add_part(part: Part) -> None:
-            self._add(blocks, spans, part.features, part.begin(), fresh=True)
+            slots = part.begin()
+            n_tiles = tiles_of(part.features, slots.offsets, slots.pool.shape[2])
+            for group in feature_groups(part.features, slots.offsets, n_tiles):
+                self._add(blocks, spans, group, slots, fresh=True)
             part.finish()
 
         if few:
