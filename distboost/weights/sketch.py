@@ -62,7 +62,9 @@ class CompressedResiduals(Statistic):
         return 1.0 if self.components is None else math.sqrt(self.components)
 
     def bits_to_lose(self, bits: int) -> int:
-        return super().bits_to_lose(bits) if self.few_bits is None else 1
+        if self.few_bits is not None:
+            return 1
+        return super().bits_to_lose(bits + 1)  # as many as those of residuals, which have a bit more
 
     def largest(self, block: BlockRows, scale: Scale, weight_factor: float) -> float:
         # As of residuals; twice as much if all entries of a projection have the same sign.

@@ -69,6 +69,7 @@ CASES = [
     ("gd", "leaf sums"),
     ("gd", "update"),
     ("gd", "evaluate"),
+    pytest.param("compressed", "histogram", marks=pytest.mark.soak),
     ("streaming", "load"),
     ("streaming", "histogram"),
     ("streaming", "update"),

@@ -38,6 +38,9 @@ TRAININGS = {
         ),
         evaluated=True,
     ),
+    "compressed": Training(
+        lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, sketch=2, statistic_bits=4, **how)
+    ),
     "streaming": Training(
         lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, max_bins=16, **how),
         "store",

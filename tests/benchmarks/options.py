@@ -1,0 +1,175 @@
+"""Accuracy against time with and without an option: ``python -m tests.benchmarks.options [--data letter ..] [--plot FILE]``.
+
+The value of an option is chosen on the training rows: of those whose accuracy on a quarter of them, which is held out, is at
+most `SLACK` below that without the option, the one of the shortest training; if there is none, the most accurate one. Then each
+seed trains on all training rows, in turns with trainings without the option, and is measured on the test rows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.contenders import Distboost
+from tests.benchmarks.datasets import Split, folds, official
+from tests.benchmarks.made import Size, made
+
+SLACK = 0.002
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "sketch": [{"sketch": k} for k in (3, 7, 15)],
+    "statistic_bits": [{"statistic_bits": b} for b in (3, 4, 6, 8)],
+    "sampling": [{"sampling": "weight", "subsample": f} for f in (0.1, 0.2, 0.4)],
+}
+DATA = {
+    "letter": 100,
+    "pendigits": 100,
+    "satimage": 100,
+    "optdigits": 100,
+    "shuttle": 100,
+    "images": 30,
+    "mixture": 30,
+}  # rounds
+SIZES = {"images": Size(10_000, 5_000), "mixture": Size(20_000, 10_000)}
+
+
+class Measured(NamedTuple):
+    """A training: seconds since its beginning, and accuracy on the test rows, after each round."""
+
+    seconds: np.ndarray
+    accuracy: np.ndarray
+
+
+class Chosen(NamedTuple):
+    """The value of an option, with its trainings and those without the option."""
+
+    data: str
+    option: str
+    value: dict[str, Any]
+    trainings: list[Measured]
+    without: list[Measured]
+
+    def row(self) -> list[str]:
+        """Value, accuracy and seconds, and those without the option."""
+        last = [np.array([run.accuracy[-1] for run in runs]) for runs in (self.trainings, self.without)]
+        seconds = [np.median([run.seconds[-1] for run in runs]) for runs in (self.trainings, self.without)]
+        value = ", ".join(f"{name}={value}" for name, value in self.value.items())
+        return [
+            self.data,
+            value,
+            f"{last[0].mean():.2%} ± {last[0].std():.2%}",
+            f"{last[1].mean():.2%}",
+            f"{seconds[0]:.2f}",
+            f"{seconds[1]:.2f}",
+            f"{seconds[0] / seconds[1]:.2f}",
+        ]
+
+
+def load(name: str) -> Split:
+    return made(name, SIZES[name]) if name in SIZES else official(name)
+
+
+def measured(split: Split, n_rounds: int, n_threads: int, **setting: Any) -> Measured:
+    """Train on a split."""
+    contender = Distboost(n_threads, **setting)
+    seconds = contender.fit(split.X, split.y, n_rounds)
+    found = [np.mean(labels == split.y_test) for labels in contender.predictions(split.X_test, n_rounds)]
+    return Measured(seconds, np.array(found))
+
+
+def chosen(name: str, option: str, n_threads: int) -> dict[str, Any]:
+    """The value of the option, from the training rows alone."""
+    split = held_out(name)
+    n_rounds = DATA[name]
+    plain = measured(split, n_rounds, n_threads).accuracy[-1]
+    values = [value for value in OPTIONS[option] if value.get("sketch", 1) <= split.y.max()]
+    runs = [measured(split, n_rounds, n_threads, **value) for value in values]
+    accurate = [n for n, run in enumerate(runs) if run.accuracy[-1] >= plain - SLACK]
+    if accurate:
+        return values[min(accurate, key=lambda n: runs[n].seconds[-1])]
+    return values[max(range(len(values)), key=lambda n: runs[n].accuracy[-1])]
+
+
+def held_out(name: str) -> Split:
+    """The training rows, a quarter of which is held out."""
+    if name not in SIZES:
+        return folds(name, 4)[0]
+    split = load(name)
+    n = 3 * len(split.y) // 4
+    return Split(split.X[:n], split.y[:n], split.X[n:], split.y[n:])
+
+
+def compared(name: str, options: list[str], n_seeds: int, n_threads: int) -> list[Chosen]:
+    """The options on one data set, in turns."""
+    split, n_rounds = load(name), DATA[name]
+    for option in options:  # loads or compiles the kernels
+        measured(Split(*(part[:500] for part in split)), 2, n_threads, **OPTIONS[option][0])
+    values = {option: chosen(name, option, n_threads) for option in options}
+    without, runs = [], {option: [] for option in options}
+    for seed in range(n_seeds):
+        without.append(measured(split, n_rounds, n_threads, random_state=seed))
+        for option in options:
+            runs[option].append(measured(split, n_rounds, n_threads, random_state=seed, **values[option]))
+    return [Chosen(name, option, values[option], runs[option], without) for option in options]
+
+
+def table(option: str, found: list[Chosen]) -> Table:
+    made = Table("data", "value", "accuracy", "without", "seconds", "without", "ratio", title=option)
+    for each in found:
+        made.add_row(*each.row())
+    return made
+
+
+def plot(found: list[Chosen], path: Path) -> None:
+    """Draw the error on the test rows against time: the median of the seeds."""
+    from matplotlib.figure import Figure  # part of the extra `bench`
+
+    names = list(dict.fromkeys(each.data for each in found))
+    n_rows = -(-len(names) // 3)
+    figure = Figure(figsize=(11, 3 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, 3, squeeze=False).ravel()
+    for panel, name in zip(axes, names, strict=False):
+        own = [each for each in found if each.data == name]
+        lines = [("without", own[0].without)]
+        for each in own:
+            value = ", ".join(f"{name}={value}" for name, value in each.value.items())
+            lines.append((value, each.trainings))
+        for label, runs in lines:
+            seconds = np.median([run.seconds for run in runs], axis=0)
+            errors = 100 - 100 * np.median([run.accuracy for run in runs], axis=0)
+            panel.plot(seconds, errors, label=label)
+        panel.set(title=name, xscale="log", yscale="log", xlabel="seconds", ylabel="error, %")
+        panel.grid(alpha=0.3, which="both")
+        panel.legend(frameon=False, fontsize="small")
+    for panel in axes[len(names) :]:
+        panel.set_axis_off()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+@click.command(help=__doc__.partition("\n")[0] if __doc__ else None)
+@click.option("--data", multiple=True, type=click.Choice(list(DATA)), default=list(DATA))
+@click.option("--option", "options", multiple=True, type=click.Choice(list(OPTIONS)), default=list(OPTIONS))
+@click.option("--seeds", default=3, show_default=True)
+@click.option("--threads", default=1, show_default=True)
+@click.option("--plot", "path", type=click.Path(path_type=Path), help="Write the curves to this file.")
+def main(
+    data: tuple[str, ...], options: tuple[str, ...], seeds: int, threads: int, path: Path | None
+) -> None:
+    console = Console()
+    found: list[Chosen] = []
+    for name in data:
+        console.print(name, style="dim")
+        found += compared(name, list(options), seeds, threads)
+    for option in options:
+        console.print(table(option, [each for each in found if each.option == option]))
+    if path is not None:
+        plot(found, path)
+
+
+if __name__ == "__main__":
+    main()
