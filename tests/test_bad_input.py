@@ -516,7 +516,7 @@ def test_memory_limit_too_small(model, data, stored, limit):
     """Not even enough for the libraries."""
     with pytest.raises(
         LimitError,
-        match=r"memory_limit is 300 MB per process, but reading and binning the arrays take \d+ MB.*Raise the limit",
+        match=r"memory_limit is 300 MB per process, but 240 rows of 4 features and .*classes take \d+ MB.*Raise the limit",
     ):
         model.set_params(memory_limit=limit).fit(stored(data[0], "x"), stored(data[1], "y"))
 
@@ -526,7 +526,7 @@ def test_memory_limit_is_checked_before_a_row_is_read(model, data):
         raise AssertionError("a row was read")
 
     X = da.from_array(data[0], chunks=(CHUNK, 4)).map_blocks(read, meta=np.empty((0, 4)))
-    with pytest.raises(LimitError, match=r"memory_limit is 0.001 MB per process, but reading and binning"):
+    with pytest.raises(LimitError, match=r"memory_limit is 0.001 MB per process, but 240 rows"):
         model.set_params(memory_limit=1000).fit(X, data[1])
 
 

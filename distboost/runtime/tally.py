@@ -209,10 +209,11 @@ class SharedPart:
     def add_up(self, features: np.ndarray) -> None:
         """Add up the sums of all shares for some features."""
         pool, slots, offsets = self.slots
-        bins = slice(offsets[features[0]], offsets[features[-1] + 1])
-        for other in self._others:
-            for m, slot in enumerate(slots):
-                pool[slot, bins] += other.pool[m, bins]
+        for run in np.split(features, np.flatnonzero(np.diff(features) > 1) + 1):  # of neighbouring features
+            bins = slice(offsets[run[0]], offsets[run[-1] + 1])
+            for other in self._others:
+                for m, slot in enumerate(slots):
+                    pool[slot, bins] += other.pool[m, bins]
 
 
 def tiles_of(features: np.ndarray, offsets: np.ndarray, n_channels: int) -> int:
