@@ -41,7 +41,7 @@ class Trial(NamedTuple):
 
 
 TRIALS: dict[str, Trial] = {
-    **dict.fromkeys(NAMES, Trial(100, 150)),
+    **dict.fromkeys(NAMES, Trial(100, 100)),
     "spheres-10": Trial(30, 60, Size(100_000, 20_000)),
     "spheres-64": Trial(30, 60, Size(50_000, 20_000)),
     "images": Trial(30, 60, Size(8_000, 4_000)),
@@ -49,8 +49,8 @@ TRIALS: dict[str, Trial] = {
 }
 
 GRID: list[dict[str, Any]] = [
-    {"max_depth": depth, "learning_rate": rate, "max_features": features, "min_samples_leaf": rows}
-    for depth, rate, features, rows in product((5, 6, 7), (1.0, 0.6), (1.0, 0.5), (1, 5))
+    {"max_depth": depth, "learning_rate": rate, "max_features": features}
+    for depth, rate, features in product((5, 6, 7, 8), (1.0, 0.6), (1.0, 0.5))
 ]
 
 
