@@ -126,8 +126,8 @@ def race_table(sets: dict[str, DataSet]) -> str:
         ratios.append(best.ratio)
         own = [f"{best.seconds:.2f} s", str(best.n_rounds)] if best.n_rounds else ["never", ""]
         rival = [best.rival, f"{100 * best.accuracy:.2f} %", f"{best.rival_seconds:.2f} s"]
-        rows.append([name, *rival, *own, _ratio(best), f"{_ratio(hardest)} ({hardest.rival})"])
-    rows.append(["median", *[""] * 5, f"{np.median(ratios):.2f}", ""])
+        rows.append([name, *rival, *own, _figure(best.ratio), f"{_figure(hardest.ratio)} ({hardest.rival})"])
+    rows.append(["median", *[""] * 5, _figure(float(np.median(ratios))), ""])
     return table(header, rows)
 
 
@@ -136,11 +136,11 @@ def ratio_table(sets: dict[str, DataSet]) -> str:
     rivals = [name for name in next(iter(sets.values())).runs if name != OWN]
     cells = {name: [found.race(rival).ratio for rival in rivals] for name, found in sets.items()}
     cells["median"] = np.median(list(cells.values()), axis=0).tolist()
-    return table(["", *rivals], [[name, *(f"{x:.2f}" for x in row)] for name, row in cells.items()])
+    return table(["", *rivals], [[name, *map(_figure, row)] for name, row in cells.items()])
 
 
-def _ratio(race: Race) -> str:
-    return f"{race.ratio:.2f}" if race.n_rounds else "–"
+def _figure(ratio: float) -> str:
+    return f"{ratio:.2f}" if np.isfinite(ratio) else "–"
 
 
 def accuracy_table(found: DataSet) -> str:
