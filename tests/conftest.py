@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -69,6 +70,14 @@ def pytest_collection_modifyitems(items):
     folder = Path(__file__).parent
     places = {folder / name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.fixture(autouse=True)
+def _same_signals():
+    """A test that leaves a temporary folder of this process open leaves its handler of the signal, too."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.fixture(scope="session")

@@ -72,10 +72,12 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
         If access fails permanently. Damage and FileNotFoundError are raised unchanged: their meaning depends on the caller.
     """
     try:
-        return call()
-    except Exception as error:  # noqa: BLE001 (the attempts that follow raise what is no failed access)
-        attempt = _after(error, call)
-    try:
+        try:
+            return call()
+        except Exception as error:
+            if not _may_pass(error, reread):
+                raise
+            attempt = _after(error, call)
         return Retrying(**_policy(what, doing, reread))(attempt)
     except Exception as error:
         if _is_access(error):
@@ -86,14 +88,16 @@ def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bo
 async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str = "read") -> T:
     """`retried` for a coroutine."""
     try:
-        return await call()
-    except Exception as error:  # noqa: BLE001 (as above)
-        again = _after(error, call)
+        try:
+            return await call()
+        except Exception as error:
+            if not _may_pass(error):
+                raise
+            again = _after(error, call)
 
-    async def attempt() -> T:  # tenacity awaits declared coroutines only
-        return await again()
+        async def attempt() -> T:  # tenacity awaits declared coroutines only
+            return await again()
 
-    try:
         return await AsyncRetrying(**_policy(what, doing, False))(attempt)
     except Exception as error:
         if _is_access(error):
@@ -104,9 +108,10 @@ async def retried_async(call: Callable[[], Awaitable[T]], what: str, doing: str 
 def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
     """Return a call whose first attempt raises `error`, which the real call has raised already; later attempts are real.
 
-    So tenacity makes no object unless a call fails. Each of its objects has a `threading.local` in a reference cycle. If the
-    garbage collector frees one while Dask's profiler lists the frames of all threads, CPython waits for a lock that it
-    already holds (seen with 3.11), and the worker hangs.
+    So tenacity makes no object unless a call is repeated. Each of its objects is in a reference cycle, with a `threading.local`
+    and the last error. The error has the frames of all callers: their arrays and folders would stay until the garbage
+    collector runs. And if that frees a `threading.local` while Dask's profiler lists the frames of all threads, CPython waits
+    for a lock that it already holds (seen with 3.11), and the worker hangs.
     """
     first = [error]
 
@@ -132,9 +137,7 @@ def is_damage(error: BaseException) -> bool:
 def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
     def is_worth_it(state: RetryCallState) -> bool:
         error = None if state.outcome is None else state.outcome.exception()
-        if error is None:
-            return False
-        return _is_passing(error) or (reread and state.attempt_number == 1 and is_damage(error))
+        return error is not None and _may_pass(error, reread and state.attempt_number == 1)
 
     def say(state: RetryCallState) -> None:
         assert state.outcome is not None
@@ -152,6 +155,11 @@ def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
         "before_sleep": say,
         "reraise": True,
     }
+
+
+def _may_pass(error: BaseException, reread: bool = False) -> bool:
+    """Whether another attempt may succeed."""
+    return _is_passing(error) or (reread and is_damage(error))
 
 
 def _is_passing(error: BaseException) -> bool:

@@ -1,7 +1,9 @@
 """The binned store: rows binned once, trained on many times, and never trusted blindly."""
 
+import gc
 import re
 import shutil
+import weakref
 from pathlib import Path
 
 import dask.array as da
@@ -12,6 +14,7 @@ import zarr
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data import ingest
+from distboost.data.store.store import BinnedStore
 from distboost.errors import BinnedStoreError, DataError
 
 BLOCK = 60  # rows: 240 make four blocks, of which the first holds the first class alone if they are sorted
@@ -185,6 +188,27 @@ def test_a_group_that_is_no_store(tmp_path):
     zarr.create_group(str(tmp_path / "group"))
     with pytest.raises(BinnedStoreError, match="is not a binned store"):
         GDMCBoostClassifier().fit(str(tmp_path / "group"))
+
+
+@pytest.mark.parametrize("kind", ["array", "group", "nothing"])
+def test_looking_for_a_store_keeps_nothing_alive(kind, tmp_path):
+    """Neither the caller's arrays nor its folders wait for the garbage collector."""
+    if kind != "nothing":
+        getattr(zarr, f"create_{kind}")(str(tmp_path / "data"), **({"data": np.zeros(3)} if kind == "array" else {}))
+
+    class Held:
+        pass
+
+    def look():
+        held = Held()
+        BinnedStore.is_at(tmp_path / "data")
+        return weakref.ref(held)
+
+    gc.disable()
+    try:
+        assert look()() is None
+    finally:
+        gc.enable()
 
 
 def test_a_store_of_a_later_version(store):
