@@ -194,7 +194,9 @@ def test_a_group_that_is_no_store(tmp_path):
 def test_looking_for_a_store_keeps_nothing_alive(kind, tmp_path):
     """Neither the caller's arrays nor its folders wait for the garbage collector."""
     if kind != "nothing":
-        getattr(zarr, f"create_{kind}")(str(tmp_path / "data"), **({"data": np.zeros(3)} if kind == "array" else {}))
+        getattr(zarr, f"create_{kind}")(
+            str(tmp_path / "data"), **({"data": np.zeros(3)} if kind == "array" else {})
+        )
 
     class Held:
         pass

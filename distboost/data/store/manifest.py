@@ -73,7 +73,7 @@ def opened(url: str) -> tuple[zarr.Group | None, Any]:
         store = open_store(url)
         group = retried(lambda: zarr.open_group(store, mode="r"), f"zarr.json of the binned store {url}")
     except (FileNotFoundError, ContainsArrayError) as error:
-        # zarr leaves a reference cycle of the error and a frame: the callers' objects would stay until the garbage collector runs.
+        # zarr leaves a reference cycle of the error and a frame: the callers' objects would stay until a garbage collection.
         error.__traceback__ = None
         return None, None
     except Exception as error:
