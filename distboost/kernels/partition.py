@@ -5,7 +5,8 @@ import numpy as np
 from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.simd_rows import prefetch_number
 
-AHEAD = 64  # how many rows before their turn bins are brought into the cache: those of a column lie far apart
+ONE = np.uintp(1)
+AHEAD = np.uintp(64)  # how many rows before their turn bins are brought into the cache: those of a column lie far apart
 
 
 @inlined
@@ -24,26 +25,28 @@ def split_spans(
     """
     # IN: bins (n, D) uint8; missing_bin (D,) int64; node, feature, split_bin, left, right (m,) int64; missing_left (m,) bool
     # OUT: order (r,) int32; spans (nodes, 2) int32; scratch (r,) int32: working memory
+    is_left = np.empty(256, np.uint8)  # by bin
+    last = np.uintp(order.shape[0] - 1)
     for m in range(node.shape[0]):
-        a, b = spans[node[m], 0], spans[node[m], 1]
-        d, threshold, toleft = feature[m], split_bin[m], missing_left[m]
-        missing = missing_bin[d]
-        n_left = a
-        n_right = 0
-        for j in range(a, b):
-            i = order[j]
-            if j + AHEAD < order.shape[0]:
-                prefetch_number(bins, order[j + AHEAD], d)
+        d = np.uintp(feature[m])
+        for b in range(256):
+            is_left[b] = goes_left(b, split_bin[m], missing_bin[d], missing_left[m])
+        # Unsigned numbers: an index that may be negative costs as much as the rest of the loop.
+        start, stop = np.uintp(spans[node[m], 0]), np.uintp(spans[node[m], 1])
+        n_left, n_right = start, np.uintp(0)
+        for j in range(start, stop):
+            i = np.uintp(order[j])
+            prefetch_number(bins, np.uintp(order[min(j + AHEAD, last)]), d)
             # Write the row to both sides, but advance only one: without a branch, nothing is mispredicted.
-            is_left = goes_left(np.int64(bins[i, d]), threshold, missing, toleft)
+            left_rows = np.uintp(is_left[bins[i, d]])
             order[n_left] = i
             scratch[n_right] = i
-            n_left += is_left
-            n_right += not is_left
+            n_left += left_rows
+            n_right += ONE - left_rows
         for j in range(n_right):
             order[n_left + j] = scratch[j]
-        spans[left[m], 0], spans[left[m], 1] = a, n_left
-        spans[right[m], 0], spans[right[m], 1] = n_left, b
+        spans[left[m], 0], spans[left[m], 1] = start, n_left
+        spans[right[m], 0], spans[right[m], 1] = n_left, stop
 
 
 @kernel

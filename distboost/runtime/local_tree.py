@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from queue import Empty, SimpleQueue
 
 import numpy as np
 
 from distboost.kernels import simd
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
-from distboost.runtime.tally import Slots, feature_groups, tiles_of
+from distboost.runtime.tally import Slots, Spare, feature_groups, tiles_of
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
@@ -22,8 +21,8 @@ SEARCHED_BYTES = 2**26  # the most that all threads together take for histograms
 class LocalPart:
     """Some features of the data, with the histograms of the growing tree over them."""
 
-    def __init__(self, own: np.ndarray, tree: TreeHistograms, scratch: SimpleQueue[np.ndarray]):
-        self.own, self.tree, self._scratch = own, tree, scratch
+    def __init__(self, own: np.ndarray, tree: TreeHistograms, spare: Spare):
+        self.own, self.tree, self._spare = own, tree, spare
 
     def ask(self, expansion: Expansion, features: np.ndarray) -> None:
         """Accept a change of the nodes that have histograms, and the tree's features in this part."""
@@ -38,7 +37,7 @@ class LocalPart:
             return Slots(self.tree.histograms.pool, np.array(nodes, np.int64), self.tree.histograms.offsets)
         _, n_bins, n_channels = self.tree.histograms.pool.shape
         n = len(self._expansion.siblings)
-        self._memory = _taken(self._scratch, n * n_bins * n_channels)
+        self._memory = self._spare.take(n * n_bins * n_channels)
         self._children = self._memory[: n * n_bins * n_channels].reshape(n, n_bins, n_channels)
         return Slots(self._children, np.arange(n), self.tree.histograms.offsets)
 
@@ -47,7 +46,7 @@ class LocalPart:
             self.expanded = self.tree.answer(self._expansion)
         else:
             self.expanded = self.tree.search_only(self._expansion, self._children)
-            self._scratch.put(self._memory)
+            self._spare.give_back(self._memory)
             del self._children, self._memory
 
 
@@ -116,9 +115,9 @@ class LocalTree:
         groups = feature_groups(features, offsets, -(-n_tiles // n_threads) * n_threads if alone else 1)
         threads = self._own_thread if alone else self._threads
         self.parts = []  # frees the memory of the former ones
-        scratch: SimpleQueue[np.ndarray] = SimpleQueue()
+        spare = Spare()
         self.parts = [
-            LocalPart(own, TreeHistograms(self._n_bins, self._n_classes, threads, own), scratch)
+            LocalPart(own, TreeHistograms(self._n_bins, self._n_classes, threads, own), spare)
             for own in groups
         ]
 
@@ -130,15 +129,6 @@ class LocalTree:
         """Find the best split of a node that has a histogram."""
         found = self._threads.map(lambda part: part.tree.search([node], context), self._growing)
         return reduce(BestSplits.combined, found)
-
-
-def _taken(scratch: SimpleQueue[np.ndarray], n: int) -> np.ndarray:
-    """Return memory for at least n numbers, from the scratch if there is any."""
-    try:
-        memory = scratch.get_nowait()
-    except Empty:
-        memory = np.empty(0, np.int64)
-    return memory if len(memory) >= n else np.empty(n, np.int64)
 
 
 def siblings_in_order(found: list[Expanded], sizes: list[int]) -> Expanded:

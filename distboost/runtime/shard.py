@@ -30,7 +30,7 @@ from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
-from distboost.runtime.tally import SHARED_BYTES, Part, Tally
+from distboost.runtime.tally import SHARED_BYTES, Part, Spare, Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
 
@@ -75,6 +75,7 @@ class Shard:
         self.held = Holdings(layout, threads, allotment)
         # Histograms that do not fit leave no room for more of them.
         self._shared_bytes = SHARED_BYTES if layout.window_bytes is None else 0
+        self._spare = Spare()
         self._statistic: Statistic | None = None
         self._scale = Scale(0.0, 0)
         self._weight_factor = 0.0
@@ -279,7 +280,7 @@ class Shard:
         if self._statistic is None:
             raise RuntimeError("a tree without a statistic has no histograms")
         how = self._statistic, self._scale, self._weight_factor
-        return Tally(self.threads, *how, build, parts, self._shared_bytes, again)
+        return Tally(self.threads, *how, build, parts, self._shared_bytes, self._spare, again)
 
     def _visit(
         self,
@@ -303,19 +304,25 @@ class Shard:
                 if item[0].number in sets and (only is None or item[0] in only)
             ]
 
-        def visit(item: tuple[Key, Block]) -> Answer:
-            with located(item[0]):
-                return work(*item)
-
         resident = wanted(self.held.resident)
         streamed = [item for item in wanted(self.held.streamed) if item[0] not in left_out]
+        training = [block for key, block in resident if key.number == 0]
+        by_block = tally if tally is not None and not streamed and tally.takes_blocks(len(training)) else None
+
+        def visit(item: tuple[Key, Block]) -> Answer:
+            key, block = item
+            with located(key):
+                answer = work(key, block)
+                if by_block is not None and key.number == 0:
+                    by_block.add_block(block)
+                return answer
+
         if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
             answers = [visit(item) for item in resident]
         else:
             answers = self.threads.map(visit, resident)
-        training = [block for key, block in resident if key.number == 0]
         self._count(kinds, training)
-        if tally is not None:
+        if tally is not None and tally is not by_block:
             (tally.add if streamed else tally.add_all)(training)
         keys = iter([key for key, _ in streamed])
         for block, answer in self.held.stream(streamed, work):
@@ -326,7 +333,7 @@ class Shard:
                     tally.add([block])
             del block  # frees its memory while the next block is awaited
         if tally is not None:
-            if streamed:
+            if streamed or tally is by_block:
                 tally.finish()
             self.passes["histogram"] += tally.n_rows
         return answers

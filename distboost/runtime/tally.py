@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty, LifoQueue, SimpleQueue
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +18,7 @@ from distboost.threads import Threads
 
 FEW_ENTRIES = 2**17  # rows times features: to sum them takes less time than to share them out
 SHARED_BYTES = 2**26  # the most that the sums of threads that share rows take
+BLOCKS_PER_THREAD = 4  # with fewer, some thread would wait long for the others
 
 
 class Slots(NamedTuple):
@@ -52,12 +56,31 @@ class Given:
         pass
 
 
+class Spare:
+    """Memory that is used again: the system need not provide it anew for each question."""
+
+    def __init__(self) -> None:
+        self._free: SimpleQueue[np.ndarray] = SimpleQueue()
+
+    def take(self, n: int) -> np.ndarray:
+        """Return at least n numbers, int64 of arbitrary content. Their memory may be given back later."""
+        try:
+            memory = self._free.get_nowait()
+        except Empty:
+            memory = np.empty(0, np.int64)
+        return memory if len(memory) >= n else np.empty(n, np.int64)
+
+    def give_back(self, memory: np.ndarray) -> None:
+        """Accept memory that was taken and is no longer in use."""
+        self._free.put(memory)
+
+
 class Tally:
     """Adds the rows of blocks to the histograms of nodes.
 
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
-    beginning to end, so that its sums are used while they are in the cache. Else the threads share the features of a part, or
-    the rows of each node.
+    beginning to end, so that its sums are used while they are in the cache. Else, if there are many blocks, a thread adds each
+    block that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node.
 
     Parameters
     ----------
@@ -71,13 +94,10 @@ class Tally:
         No two have features in common.
     shared_bytes : int
         The most that sums take by which threads share rows.
+    spare : Spare
+        Where the memory of these sums comes from.
     again : bool
         Whether the nodes were summed before, and may have children already.
-
-    Attributes
-    ----------
-    n_rows : int
-        The rows of these nodes that were added.
     """
 
     def __init__(
@@ -89,59 +109,87 @@ class Tally:
         nodes: np.ndarray,
         parts: Sequence[Part],
         shared_bytes: int,
+        spare: Spare,
         again: bool = False,
     ):
         self._threads = threads
         self._statistic, self._scale, self._weight_factor = statistic, scale, weight_factor
         self._nodes, self._parts, self._again = nodes, parts, again
-        self._shared_bytes = shared_bytes
-        self._shares: list[SharedPart] | None = None
-        self.n_rows = 0
+        self._shared_bytes, self._spare = shared_bytes, spare
+        self._has_few_parts = len(parts) < threads.n
+        self._shared: list[SharedPart] = []
+        self._shares: list[Share] = []
+        self._counts: list[int] = []  # of rows; threads append to it
+
+    @property
+    def n_rows(self) -> int:
+        """The rows of these nodes that were added."""
+        return sum(self._counts)
 
     def add_all(self, blocks: list[Block]) -> None:
-        """Add the rows of these blocks, which are all there are."""
-        spans = self._spans(blocks)
-        entries = self.n_rows * sum(len(part.features) for part in self._parts)
-        few = len(self._parts) < self._threads.n
-        if few and entries > FEW_ENTRIES:
-            self.n_rows = 0
-            self.add(blocks)
-            self.finish()
+        """Add the rows of these blocks, which are all there are, and finish all parts."""
+        if not self._has_few_parts:
+            self._add_parts(blocks)
             return
+        spans = self._spans(blocks)
+        n_entries = self.n_rows * sum(len(part.features) for part in self._parts)
+        self._add_shares(blocks, spans, 1 if n_entries <= FEW_ENTRIES else self._threads.n)
+        self.finish()
+
+    def _add_parts(self, blocks: list[Block]) -> None:
+        spans = self._spans(blocks)
 
         def add_part(part: Part) -> None:
             slots = part.begin()
-            n_tiles = tiles_of(part.features, slots.offsets, slots.pool.shape[2])
-            for group in feature_groups(part.features, slots.offsets, n_tiles):
+            for group in in_tiles(part.features, slots):
                 self._add(blocks, spans, group, slots, fresh=True)
             part.finish()
 
-        if few:
-            for part in self._parts:
-                add_part(part)
-        else:
-            self._threads.map(add_part, self._parts)
+        self._threads.map(add_part, self._parts)
 
     def add(self, blocks: list[Block]) -> None:
-        """Add the rows of these blocks."""
-        fresh = self._shares is None
-        if self._shares is None:
-            n = -(-self._threads.n // len(self._parts))
-            self._shares = [SharedPart(part, n, len(self._nodes), self._shared_bytes) for part in self._parts]
-        spans = self._spans(blocks)
+        """Add the rows of these blocks. `finish` follows the last ones."""
+        self._add_shares(blocks, self._spans(blocks), self._threads.n)
+
+    def _add_shares(self, blocks: list[Block], spans: list[np.ndarray], n_threads: int) -> None:
+        fresh = not self._shares
+        if fresh:
+            n = -(-n_threads // len(self._parts))
+            self._shares = [share for part in self._begun() for share in part.shares(n)]
 
         def add_share(share: Share) -> None:
             own = [_part_of(some, share.number, share.n_shares) for some in spans]
             self._add(blocks, own, share.features, share.slots, fresh)
 
-        self._threads.map(add_share, [share for part in self._shares for share in part.shares])
+        self._threads.map(add_share, self._shares)
+
+    def takes_blocks(self, n_blocks: int) -> bool:
+        """Whether threads that visit so many blocks, which are all there are, do best to add each by `add_block`."""
+        n = self._threads.n
+        many = self._has_few_parts and n_blocks >= BLOCKS_PER_THREAD * n
+        return many and all(part.most_copies >= n for part in self._begun())
+
+    def add_block(self, block: Block) -> None:
+        """Add the rows of a block. All threads may do this at the same time. `finish` follows the last block."""
+        spans = self._spans([block])
+        for part in self._begun():
+            with part.own_copy() as (slots, fresh):
+                for group in in_tiles(part.features, slots):
+                    self._add([block], spans, group, slots, fresh)
 
     def finish(self) -> None:
         """Finish all parts."""
-        assert self._shares is not None
-        for part in self._shares:
-            self._threads.map(part.add_up, part.groups)  # nothing if the rows were not shared
-        self._threads.map(lambda part: part.part.finish(), self._shares)
+        for part in self._begun():
+            self._threads.map(part.add_up, part.groups_to_add_up(self._threads.n))
+            part.give_back()
+        self._threads.map(lambda part: part.finish(), self._parts)
+
+    def _begun(self) -> list[SharedPart]:
+        if not self._shared:
+            self._shared = [
+                SharedPart(part, len(self._nodes), self._shared_bytes, self._spare) for part in self._parts
+            ]
+        return self._shared
 
     def _spans(self, blocks: list[Block]) -> list[np.ndarray]:
         """Return where the nodes' rows begin and end in each block, and count them."""
@@ -149,7 +197,7 @@ class Tally:
             block.spans[self._nodes] if self._again else self._statistic.spans(block, self._nodes)
             for block in blocks
         ]
-        self.n_rows += sum(int(np.diff(own).sum()) for own in spans)
+        self._counts.append(sum(int((own[:, 1] - own[:, 0]).sum()) for own in spans))
         return spans
 
     def _add(
@@ -177,43 +225,83 @@ class Share(NamedTuple):
 
 
 class SharedPart:
-    """A part whose sums several threads compute.
+    """A part whose sums several threads compute. Those that share rows have copies of the sums, which are added up in the end.
 
-    They share the features if these do not fit in few tiles. Otherwise they share the rows, and all but the first add to sums of
-    their own: to visit a row for few features at a time would take longer.
+    Attributes
+    ----------
+    slots : Slots
+        The part's own sums.
+    most_copies : int
+        The most copies that there is room for, with the part's own.
     """
 
-    def __init__(self, part: Part, n_threads: int, n_nodes: int, shared_bytes: int):
-        self.part, self.slots = part, part.begin()
-        self._n_threads = n_threads
+    def __init__(self, part: Part, n_nodes: int, shared_bytes: int, spare: Spare):
+        self.features, self.slots = part.features, part.begin()
+        self._n_nodes, self._spare = n_nodes, spare
+        self.most_copies = 1 + shared_bytes // max(n_nodes * self.slots.pool[0].nbytes, 1)
+        self._copies: list[Slots] = []
+        self._memory: list[np.ndarray] = []
+        self._free: LifoQueue[tuple[Slots, bool]] = LifoQueue()
+        self._free.put((self.slots, True))
+
+    def shares(self, n_threads: int) -> list[Share]:
+        """Divide the sums between threads.
+
+        They share the features if these do not fit in few tiles. Otherwise they share the rows: to visit a row for few features
+        at a time would take longer.
+        """
         pool, _, offsets = self.slots
-        n_tiles = tiles_of(part.features, offsets, pool.shape[2])
-        most = 1 + shared_bytes // max(n_nodes * pool[0].nbytes, 1)
-        n_shares = min(-(-n_threads // n_tiles), most)
-        groups = feature_groups(part.features, offsets, _round_up(n_tiles, -(-n_threads // n_shares)))
-        self._others = [
-            Slots(np.empty((n_nodes, *pool.shape[1:]), np.int64), np.arange(n_nodes), offsets)
-            for _ in range(1, n_shares)
-        ]
-        self.shares = [
-            Share(group, slots, number, n_shares)
-            for number, slots in enumerate([self.slots, *self._others])
-            for group in groups
+        n_tiles = tiles_of(self.features, offsets, pool.shape[2])
+        n_shares = min(-(-n_threads // n_tiles), self.most_copies)
+        groups = feature_groups(self.features, offsets, _round_up(n_tiles, -(-n_threads // n_shares)))
+        copies = [self.slots, *(self._copy() for _ in range(1, n_shares))]
+        return [
+            Share(group, slots, number, n_shares) for number, slots in enumerate(copies) for group in groups
         ]
 
-    @property
-    def groups(self) -> list[np.ndarray]:
-        """Features whose shares a thread adds up."""
-        return feature_groups(self.part.features, self.slots.offsets, self._n_threads) if self._others else []
+    @contextmanager
+    def own_copy(self) -> Iterator[tuple[Slots, bool]]:
+        """Take a copy that no other thread adds to meanwhile, and whether its content is arbitrary."""
+        try:
+            slots, fresh = self._free.get_nowait()
+        except Empty:
+            slots, fresh = self._copy(), True
+        yield slots, fresh
+        self._free.put((slots, False))
+
+    def _copy(self) -> Slots:
+        shape = self._n_nodes, *self.slots.pool.shape[1:]
+        n = math.prod(shape)
+        memory = self._spare.take(n)
+        self._memory.append(memory)
+        slots = Slots(memory[:n].reshape(shape), np.arange(self._n_nodes), self.slots.offsets)
+        self._copies.append(slots)
+        return slots
+
+    def groups_to_add_up(self, n: int) -> list[np.ndarray]:
+        """Return n groups of features whose copies are to be added up, or none."""
+        return feature_groups(self.features, self.slots.offsets, n) if self._copies else []
 
     def add_up(self, features: np.ndarray) -> None:
-        """Add up the sums of all shares for some features."""
+        """Add the copies of the sums over some features to the part's own."""
         pool, slots, offsets = self.slots
         for run in np.split(features, np.flatnonzero(np.diff(features) > 1) + 1):  # of neighbouring features
             bins = slice(offsets[run[0]], offsets[run[-1] + 1])
-            for other in self._others:
+            for copy in self._copies:
                 for m, slot in enumerate(slots):
-                    pool[slot, bins] += other.pool[m, bins]
+                    pool[slot, bins] += copy.pool[m, bins]
+
+    def give_back(self) -> None:
+        """Give back the memory of the copies."""
+        for memory in self._memory:
+            self._spare.give_back(memory)
+        self._copies, self._memory = [], []
+
+
+def in_tiles(features: np.ndarray, sums: Slots) -> list[np.ndarray]:
+    """Divide features into groups whose sums fit in a tile."""
+    n_tiles = tiles_of(features, sums.offsets, sums.pool.shape[2])
+    return feature_groups(features, sums.offsets, n_tiles)
 
 
 def tiles_of(features: np.ndarray, offsets: np.ndarray, n_channels: int) -> int:

@@ -147,11 +147,11 @@ def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
 
 
 def shares_part(task: Task, n_threads: int) -> Part:
-    """The sums of threads that share the rows, beside those of the first: see `runtime.tally.SharedPart`."""
+    """The copies of sums for threads that share the rows: see `runtime.tally.SharedPart`."""
     nodes = max(task.most_nodes // 2, 1)
     n_bytes = nodes * task.histogram_bytes
     n_tiles = max(-(-task.histogram_bytes // (2 * TILE_BYTES)), 1)
-    copies = max(min(-(-n_threads // n_tiles) - 1, SHARED_BYTES // max(n_bytes, 1)), 0)
+    copies = min(n_threads - 1, SHARED_BYTES // max(n_bytes, 1)) if n_tiles < n_threads else 0
     what = f"histograms of {nodes} {_plural(nodes, 'node')} for each of {copies} more {_plural(copies, 'thread')}"
     return Part("shares of rows", copies * n_bytes, what)
 

@@ -11,7 +11,7 @@ from distboost.rows.messages import Splits
 from distboost.rows.scales import Scale
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
-from distboost.runtime.tally import Given, Slots, Tally, feature_groups
+from distboost.runtime.tally import Given, Slots, Spare, Tally, feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 from distboost.weights.margin import MarginWeights, Residuals
@@ -49,12 +49,13 @@ def expected_sums(blocks, offsets, features):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
-@pytest.mark.parametrize("at_once", [True, False], ids=["together", "one by one"])
+@pytest.mark.parametrize("how", ["together", "one by one", "by the visitors"])
 @pytest.mark.parametrize(
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
 )
-def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts, room, monkeypatch):
+def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monkeypatch):
     monkeypatch.setattr(tally_module, "FEW_ENTRIES", 0)
+    monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
     rng = np.random.default_rng(0)
     blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
     features = np.array(features)
@@ -63,9 +64,17 @@ def test_any_threads_sum_the_same(n_threads, features, at_once, n_parts, room, m
     slots = np.array([3, 1])
     before = pool.copy()
     parts = [Given(own, Slots(pool, slots, offsets)) for own in np.array_split(features, n_parts) if len(own)]
+    spare = Spare()
+    spare.give_back(rng.integers(-9, 9, 5000))
     with Threads(n_threads) as threads:
-        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, room)
-        if at_once:
+        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, room, spare)
+        if how == "by the visitors":
+            if not tally.takes_blocks(len(blocks)):
+                assert room == 0 or len(parts) >= n_threads
+                return
+            threads.map(tally.add_block, blocks)
+            tally.finish()
+        elif how == "together":
             tally.add_all(blocks)
         else:
             for block in blocks:
@@ -85,7 +94,7 @@ def test_without_rows_all_sums_are_0(n_threads):
     pool = np.ones((2, offsets[-1], 8), np.int64)
     with Threads(n_threads) as threads:
         part = Given(np.arange(4), Slots(pool, np.arange(2), offsets))
-        Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 0).add_all([])
+        Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 0, Spare()).add_all([])
     assert not pool.any()
 
 
@@ -98,3 +107,10 @@ def test_groups_have_about_as_many_bins(n):
     assert len(groups) == n
     sizes = [int((n_bins[group] + 1).sum()) for group in groups]
     assert max(sizes) < 1.2 * min(sizes)
+
+
+def test_few_blocks_are_added_after_their_visit():
+    part = Given(np.arange(4), Slots(np.zeros((2, 1, 8), np.int64), np.arange(2), np.zeros(5, np.int64)))
+    with Threads(2) as threads:
+        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 2**26, Spare())
+        assert [n for n in range(20) if tally.takes_blocks(n)] == [*range(8, 20)]
