@@ -6,7 +6,9 @@ from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.simd_rows import prefetch_number
 
 ONE = np.uintp(1)
-AHEAD = np.uintp(64)  # how many rows before their turn bins are brought into the cache: those of a column lie far apart
+AHEAD = np.uintp(
+    64
+)  # rows: their bins are fetched into the cache in advance, as those of a column lie far apart
 
 
 @inlined
