@@ -103,6 +103,7 @@ def test_rows_are_drawn_by_their_magnitude(problem):
         TreeGrower(rows, limits(0.2)).init_root(Residuals(WEIGHTING, wide=True), gains.DIRECTION)
         V, _ = vectors(rows, rows.histogram_scale)
         m = np.concatenate([block.kept(MAGNITUDES) for block in rows.shard.blocks])
+        bins = np.concatenate([block.bins for block in rows.shard.blocks])
         ratio = m / np.abs(V).max(axis=1)
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
         counts = np.zeros((N_BINS, 2), np.int64)
@@ -110,12 +111,15 @@ def test_rows_are_drawn_by_their_magnitude(problem):
         np.add.at(counts, b, np.stack([np.ones(len(m)), m], axis=1).astype(np.int64))
         T = threshold(counts, 0.2 * len(m))
         assert np.minimum(1, m / T).sum() == pytest.approx(0.2 * len(m), rel=0.01)
-        for block in rows.shard.blocks:
-            V, own = V[block.n_rows :], V[: block.n_rows]
-            m, of_block = m[block.n_rows :], m[: block.n_rows]
-            p = np.minimum(1, of_block / T)[block.order]
-            found = block.kept("statistics")[block.order, :3]
-            np.testing.assert_allclose(found, own[block.order] / p[:, None], rtol=1e-9, atol=3)
+        i = np.concatenate([block.first + block.order for block in rows.shard.blocks])
+        assert 0 < len(i) < len(m)
+        samples = rows.shard.samples.of(rows.shard.blocks)
+        found, own = (
+            np.concatenate([array[sample.order] for array, sample in zip(arrays, samples, strict=True)])
+            for arrays in ([s.kept("statistics")[:, :3] for s in samples], [s.bins for s in samples])
+        )
+        np.testing.assert_allclose(found, V[i] / np.minimum(1, m / T)[i, None], rtol=1e-9, atol=3)
+        assert_array_equal(own, bins[i])
         rows.close()
 
 

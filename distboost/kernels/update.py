@@ -24,7 +24,4 @@ def add_by_leaf(scores, rows, leaf, values):
     # IN: rows, leaf (r,) int32; values (leaves, K) float64
     # OUT: scores (n, K) float
     for j in range(rows.shape[0]):
-        f = scores[rows[j]]
-        v = values[leaf[j]]
-        for k in range(v.shape[0]):
-            f[k] += v[k]
+        add_value_row(scores, rows[j], values, leaf[j])

@@ -76,3 +76,6 @@ class BlockRows(Protocol):
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""
+
+    def leaf_numbers(self, leaves: np.ndarray) -> np.ndarray | None:
+        """Return which of the leaves each row in `present` is in, (m,) int32, or -1; None: they lie in `order`, by leaf."""

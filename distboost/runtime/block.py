@@ -110,7 +110,8 @@ class Block:
     round : int
         The last round whose steps were added to the scores.
     grown : Grown or None
-        A tree whose histograms sum fewer rows than its leaves have. None: the leaves have the rows in `order`.
+        A tree whose histograms sum fewer rows than its leaves have: `order` has the drawn rows, which are divided between nodes
+        in a `Sample` only. None: the leaves have the rows in `order`.
     """
 
     scores = _state("scores", "The scores, (n, n_scores).")
@@ -138,7 +139,7 @@ class Block:
             self.present = np.flatnonzero(self.weights > 0).astype(np.int32)
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
-        self._leaves: tuple[np.ndarray, np.ndarray] | None = None  # order and spans of all rows
+        self._nodes: np.ndarray | None = None  # the node of each row in `present`, if the tree is `grown`
         self.buffers: dict[str, np.ndarray] = {}
         self.changed: set[str] = set()
         self.round = 0
@@ -205,12 +206,13 @@ class Block:
         self.rest = rest
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
-        self.grown = self._leaves = None
+        self.grown = self._nodes = None
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
         """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
         if self.grown is not None:
-            self.grown, self._leaves = self.grown.followed_by(splits, missing_bin), None
+            self.grown, self._nodes = self.grown.followed_by(splits, missing_bin), None
+            return
         n = int(max(splits.left.max(), splits.right.max())) + 1
         if len(self.spans) < n:
             grown = np.zeros((2 * n, 2), np.int32)
@@ -224,24 +226,33 @@ class Block:
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
-        order, spans = (self.order, self.spans) if self.grown is None else self._all_leaves(self.grown)
+        order, spans = self.order, self.spans
+        if self.grown is not None:
+            nodes = self._nodes_of_rows(self.grown)
+            order, spans = np.empty(len(nodes), np.int32), np.empty((self.grown.n_nodes, 2), np.int32)
+            sampling.sort_by_node(self.present, nodes, order, spans)
         return self.scores, self.labels, self.weights, order, spans, leaves
+
+    def leaf_numbers(self, leaves: np.ndarray) -> np.ndarray | None:
+        """Return which of the leaves each row in `present` is in, (n_present,) int32, or -1; None: `order` has them by leaf."""
+        if self.grown is None:
+            return None
+        numbers = np.full(self.grown.n_nodes, -1, np.int32)
+        numbers[leaves] = np.arange(len(leaves))
+        return np.take(numbers, self._nodes_of_rows(self.grown))
 
     @property
     def n_in_leaves(self) -> int:
         """The number of rows that a reduction visits."""
         return len(self.order if self.grown is None else self.present)
 
-    def _all_leaves(self, grown: Grown) -> tuple[np.ndarray, np.ndarray]:
-        """Return `order` and `spans` of all rows of positive weight: each descends the tree."""
-        if self._leaves is None:
-            nodes = np.zeros(len(self.present), np.int32)
+    def _nodes_of_rows(self, grown: Grown) -> np.ndarray:
+        """Return the leaf node of each row in `present`, (n_present,) int32: each descends the tree."""
+        if self._nodes is None:
+            self._nodes = np.zeros(len(self.present), np.int32)
             if grown.splits:
-                sampling.descend(self.bins, *grown.tree(), self.present, nodes)
-            order, spans = np.empty(len(nodes), np.int32), np.empty((grown.n_nodes, 2), np.int32)
-            sampling.sort_by_node(self.present, nodes, order, spans)
-            self._leaves = order, spans
-        return self._leaves
+                sampling.descend(self.bins, *grown.tree(), self.present, self._nodes)
+        return self._nodes
 
 
 @lru_cache(maxsize=4)

@@ -30,6 +30,7 @@ from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
+from distboost.runtime.sample import Samples
 from distboost.runtime.tally import SHARED_BYTES, Part, Spare, Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
@@ -73,6 +74,7 @@ class Shard:
         self.threads = threads
         self.passes: Counter[str] = Counter()
         self.held = Holdings(layout, threads, allotment)
+        self.samples = Samples(threads, self.missing_bin)
         # Histograms that do not fit leave no room for more of them.
         self._shared_bytes = SHARED_BYTES if layout.window_bytes is None else 0
         self._spare = Spare()
@@ -241,6 +243,7 @@ class Shard:
     def _begin(self, root: RootQuestion | None) -> None:
         if root is not None:
             self._statistic, self._scale, self._weight_factor = root.statistic, root.scale, root.weight_factor
+            self.samples.begin(root)
 
     def _prepare(
         self, root: RootQuestion | None, splits: Splits, key: Key, block: Block, risk: Risk | None = None
@@ -252,7 +255,7 @@ class Shard:
         totals = None
         if root is not None and key.number == 0:
             _start_tree(block, root.subsample)
-            if root.statistic is not None:
+            if root.statistic is not None and not isinstance(root.subsample, Draw):
                 given = block, block.order, root.scale, root.weight_factor
                 if risk is None:
                     totals = root.statistic.prepare(*given)
@@ -307,7 +310,8 @@ class Shard:
         resident = wanted(self.held.resident)
         streamed = [item for item in wanted(self.held.streamed) if item[0] not in left_out]
         training = [block for key, block in resident if key.number == 0]
-        by_block = tally if tally is not None and not streamed and tally.takes_blocks(len(training)) else None
+        whole_blocks = not streamed and not self.samples.are_drawn
+        by_block = tally if tally is not None and whole_blocks and tally.takes_blocks(len(training)) else None
 
         def visit(item: tuple[Key, Block]) -> Answer:
             key, block = item
@@ -323,14 +327,14 @@ class Shard:
             answers = self.threads.map(visit, resident)
         self._count(kinds, training)
         if tally is not None and tally is not by_block:
-            (tally.add if streamed else tally.add_all)(training)
+            (tally.add if streamed else tally.add_all)(self.samples.of(training))
         keys = iter([key for key, _ in streamed])
         for block, answer in self.held.stream(streamed, work):
             answers.append(answer)
             if next(keys).number == 0:
                 self._count(["streamed", *kinds], [block])
                 if tally is not None:
-                    tally.add([block])
+                    tally.add(self.samples.of([block], keep=False))
             del block  # frees its memory while the next block is awaited
         if tally is not None:
             if streamed or tally is by_block:

@@ -31,6 +31,10 @@ class TreeStep(NamedTuple):
         """Add the leaves' values to the scores of a block's rows."""
         rest = block.present
         if partitioned and self.leaves is not None:
+            numbers = block.leaf_numbers(self.leaves)
+            if numbers is not None:
+                update.add_by_leaf(block.scores, rest, numbers, self.values)
+                return
             scores, _, _, order, spans, leaves = block.leaf_arrays(self.leaves)
             update.add_by_span(scores, order, spans, leaves, self.values)
             rest = block.rest

@@ -185,9 +185,14 @@ class ClassPairs(Reduction):
 
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         groups = np.arange(len(leaves)) if self.groups is None else self.groups
-        margin.class_pairs(
-            *block.leaf_arrays(leaves), self.weighting.s, self.weighting.link, scale.shift, scale.factor, groups, out
-        )  # fmt: skip
+        how = self.weighting.s, self.weighting.link, scale.shift, scale.factor
+        numbers = block.leaf_numbers(leaves)
+        if numbers is None:
+            margin.class_pairs(*block.leaf_arrays(leaves), *how, groups, out)
+        else:
+            margin.class_pairs_of_rows(
+                block.scores, block.labels, block.weights, block.present, numbers, *how, groups, out
+            )
 
 
 @dataclass(frozen=True)

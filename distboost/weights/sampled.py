@@ -78,6 +78,7 @@ class Sampled(Statistic):
         return self.of.n_sums(n_classes)
 
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> None:
+        """Compute the vectors of drawn rows, of which the block has the magnitudes."""
         self.of.prepare(block, rows, scale, weight_factor)
         self.of.divide(block, rows, block.kept(MAGNITUDES), self.draw.threshold, self.draw.unit)
 
