@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from distboost.runtime.cluster.exchange import PIECE_BYTES
 from distboost.runtime.cluster.owners import exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
+from distboost.runtime.sample import SPARE
 from distboost.runtime.tally import SHARED_BYTES
 from distboost.trees.grower import GrowthLimits
 from distboost.weights.base import Statistic
@@ -72,11 +74,24 @@ class Task:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic."""
-        scores = self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
+        """Bytes of a row in memory: bins, label, weight, position in the tree, scores and statistic; its share of a sample."""
         weight = 8 + 4 if self.weighted else 0
-        drawn = 8 + 4 if self.limits.by_weight else 0  # magnitude, and place in the leaves
-        return self.n_features + 4 + weight + 4 + drawn + scores + self.statistic_bytes
+        return (
+            self.n_features + 4 + weight + 4 + self.score_row_bytes + self.statistic_bytes + self.sample_bytes
+        )
+
+    @property
+    def score_row_bytes(self) -> int:
+        """Bytes of a row's scores."""
+        return self.algorithm.weighting.n_scores(self.algorithm.n_classes) * self.score_bytes
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes per row that it takes to draw rows by weight: its magnitude and its leaf, and those of the drawn rows."""
+        if not self.limits.by_weight:
+            return 0
+        gathered = self.n_features + self.score_row_bytes + self.statistic_bytes + 4 + 8 + 8 + 2 * 4
+        return 8 + 4 + math.ceil(self.limits.subsample * SPARE * gathered)
 
     @property
     def statistic_bytes(self) -> int:

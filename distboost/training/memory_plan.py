@@ -218,10 +218,10 @@ def _row_parts(task: Task, resident: int, streamed: int, window: int) -> list[Pa
 
 def _describe_row(task: Task) -> str:
     """Describe the bytes of a row."""
-    scores = task.algorithm.weighting.n_scores(task.algorithm.n_classes) * task.score_bytes
-    statistic = task.statistic_bytes
-    rest = task.row_bytes - task.n_features - scores - statistic
-    return f"bins {task.n_features}, scores {scores}, statistic {statistic}, label, weight and place {rest}"
+    scores, statistic, sample = task.score_row_bytes, task.statistic_bytes, task.sample_bytes
+    rest = task.row_bytes - task.n_features - scores - statistic - sample
+    drawn = f", drawn rows {sample}" if sample else ""
+    return f"bins {task.n_features}, scores {scores}, statistic {statistic}{drawn}, label, weight and place {rest}"
 
 
 def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:

@@ -41,6 +41,11 @@ TRAININGS = {
     "compressed": Training(
         lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, sketch=2, statistic_bits=4, **how)
     ),
+    "by weight": Training(
+        lambda **how: GDMCBoostClassifier(
+            n_estimators=8, max_depth=3, subsample=0.3, sampling="weight", **how
+        )
+    ),
     "streaming": Training(
         lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, max_bins=16, **how),
         "store",
