@@ -150,22 +150,6 @@ def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, f
 
 
 @kernel
-def class_pairs_of_rows(scores, labels, weights, rows, leaf, s, link, shift, factor, groups, out):
-    """Do what `class_pairs` does, for row rows[j] in leaf leaf[j], or in none if that is -1."""
-    # IN: rows, leaf (r,) int32; groups (leaves,) int64; the rest as in `class_pairs`
-    # OUT: out (groups, K, K) int64
-    u, size = tile_of(scores.shape[1])
-    unit = unit_of(link, shift, factor)
-    for first in range(0, rows.shape[0], size):
-        n = min(size, rows.shape[0] - first)
-        weigh(scores, labels, rows, first, n, s, link, shift, u)
-        for t in range(n):
-            i, m = rows[first + t], leaf[first + t]
-            if m >= 0:
-                add_times_row(out, groups[m], labels[i], u, t, unit, *parts(weights[i]))
-
-
-@kernel
 def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, factor, out):
     """Add up the weights that leaf l gets right, out[l, 0, c], and wrong, out[l, 1, c], if it votes for class c.
 

@@ -190,7 +190,7 @@ class ClassPairs(Reduction):
         if numbers is None:
             margin.class_pairs(*block.leaf_arrays(leaves), *how, groups, out)
         else:
-            margin.class_pairs_of_rows(
+            sampling.class_pairs_of_rows(
                 block.scores, block.labels, block.weights, block.present, numbers, *how, groups, out
             )
 

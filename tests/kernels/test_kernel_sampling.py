@@ -184,7 +184,7 @@ def test_class_pairs_of_rows(weights):
     groups = np.array([1, 0, 2, 0])
     how = 0.5, EXPONENTIAL, case.shift, 2.0**40, groups
     found, expected = np.zeros((2, 3, 5, 5), np.int64)
-    margin.class_pairs_of_rows(block.scores, block.labels, block.weights, rows, leaf, *how, found)
+    sampling.class_pairs_of_rows(block.scores, block.labels, block.weights, rows, leaf, *how, found)
     order = rows[np.argsort(leaf, kind="stable")]
     ends = np.searchsorted(np.sort(leaf), [0, 1, 2, 3, 4]).astype(np.int32)
     spans = np.stack([ends[:-1], ends[1:]], axis=1)
