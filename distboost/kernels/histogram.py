@@ -13,9 +13,10 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
+from numba import carray
 
 from distboost.kernels._jit import kernel
-from distboost.kernels.simd import LANES, add_lanes, flush_adding, flush_storing, prefetch
+from distboost.kernels.simd import LANES, add_lanes, flush_adding, flush_storing, pointer, prefetch
 
 _LANES = np.uintp(LANES)
 
@@ -132,16 +133,38 @@ def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums)
                 add_lanes(sums, b, c, statistics, i)
 
 
+class Rows(NamedTuple):
+    """The rows of some blocks, by the addresses of their arrays, which are C-contiguous and kept by the caller."""
+
+    bins: np.ndarray  # (b,) int64: the address of (n, D) uint8
+    order: np.ndarray  # (b,) int64: the address of (r,) int32
+    statistics: np.ndarray  # (b,) int64: the address of (n, channels) int32
+    n_rows: np.ndarray  # (b,) int64
+    n_ordered: np.ndarray  # (b,) int64: r
+    n_features: int
+    n_channels: int
+
+    @classmethod
+    def of(cls, bins: list[np.ndarray], order: list[np.ndarray], statistics: list[np.ndarray]) -> Rows:
+        """Return the rows of blocks with these arrays."""
+        if not all(array.flags.c_contiguous for array in (*bins, *order, *statistics)):
+            raise ValueError("the arrays of a block must be C-contiguous")
+        addresses = [
+            np.array([array.ctypes.data for array in arrays]) for arrays in (bins, order, statistics)
+        ]
+        sizes = [np.array([len(array) for array in arrays]) for arrays in (bins, order)]
+        return cls(*addresses, *sizes, bins[0].shape[1], statistics[0].shape[1])
+
+
 @kernel
-def narrow_histogram(
-    bins, order, start, stop, statistics, tile_rows, features, constant, offsets, fresh, tile, slots, pool
-):
-    """Do what `dense_histogram` does, by way of 32-bit sums over `tile_rows` rows at a time.
+def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool):
+    """Do what `dense_histogram` does for the rows of all blocks, by way of 32-bit sums over `tile_rows` rows at a time.
 
     If `fresh`, the sums replace the arbitrary content of the slots. The features must fit in the tile, which is all 0 before
     and after.
     """
-    # IN: statistics (n, channels) int32; tile_rows: no sum over so many rows exceeds LARGEST; features (f,) int64, at least one;
+    # IN: rows: Rows; start, stop (b, m) int32: node m has the rows order[start[b, m]:stop[b, m]] of block b;
+    #     tile_rows: no sum over so many rows exceeds LARGEST; features (f,) int64, at least one;
     #     constant (g,) int64: other features, of which all rows have the same bin; the rest as in `dense_histogram`
     # OUT: tile (bins, channels) int32; pool (slots, total bins, channels) int64
     bases = np.empty(features.shape[0], np.int64)
@@ -151,24 +174,39 @@ def narrow_histogram(
         n_bins += offsets[features[f] + 1] - offsets[features[f]]
     own_bases = offsets[features]
     n_first = offsets[features[0] + 1] - offsets[features[0]]
+    shape = rows.n_rows[0], rows.n_features
+    first_bins = carray(pointer(rows.bins[0], np.uint8(0)), shape)
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
-        n_rows = stop[m] - start[m]
-        if not fresh and n_rows * features.shape[0] < n_bins:  # a pass over the tile would take longer
-            add_rows(bins, order, start[m], stop[m], statistics, features, own_bases, sums)
-            if constant.shape[0]:
-                add_rows(bins, order, start[m], stop[m], statistics, constant, offsets[constant], sums)
-            continue
-        is_new = fresh
-        for first_row in range(start[m], stop[m], tile_rows):
-            last_row = min(first_row + tile_rows, stop[m])
-            add_rows(bins, order, first_row, last_row, statistics, features, bases, tile)
-            add_constant(tile, n_first, bins, constant, offsets, is_new, sums)
+        n_in_tile, is_new = 0, fresh
+        n_in_node = 0
+        for b in range(rows.bins.shape[0]):
+            n_in_node += stop[b, m] - start[b, m]
+        is_small = (
+            not fresh and n_in_node * features.shape[0] < n_bins
+        )  # a pass over the tile would take longer
+        for b in range(rows.bins.shape[0]):
+            bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))
+            order = carray(pointer(rows.order[b], np.int32(0)), (rows.n_ordered[b],))
+            statistics = carray(pointer(rows.statistics[b], np.int32(0)), (rows.n_rows[b], rows.n_channels))
+            row = np.int64(start[b, m])
+            if is_small:
+                add_rows(bins, order, row, stop[b, m], statistics, features, own_bases, sums)
+                if constant.shape[0]:
+                    add_rows(bins, order, row, stop[b, m], statistics, constant, offsets[constant], sums)
+                continue
+            while row < stop[b, m]:
+                end = min(row + tile_rows - n_in_tile, np.int64(stop[b, m]))
+                add_rows(bins, order, row, end, statistics, features, bases, tile)
+                n_in_tile += end - row
+                row = end
+                if n_in_tile == tile_rows:
+                    add_constant(tile, n_first, first_bins, constant, offsets, is_new, sums)
+                    flush(tile, features, offsets, is_new, sums)
+                    n_in_tile, is_new = 0, False
+        if n_in_tile > 0 or is_new:
+            add_constant(tile, n_first, first_bins, constant, offsets, is_new, sums)
             flush(tile, features, offsets, is_new, sums)
-            is_new = False
-        if is_new:
-            add_constant(tile, n_first, bins, constant, offsets, is_new, sums)
-            flush(tile, features, offsets, True, sums)
 
 
 @kernel

@@ -202,6 +202,20 @@ def _add_rounded_lanes(typingctx, total, i, column, weight, factor, terms, j):
 add_rounded_lanes: Any = intrinsic(_add_rounded_lanes)
 
 
+def _pointer_to(typingctx, address, number):
+    """Return the address, an integer, as a pointer to numbers of this type."""
+    kind = types.CPointer(number)
+    signature = kind(address, number)
+
+    def codegen(context, builder, signature, args):
+        return builder.inttoptr(args[0], context.get_value_type(kind))
+
+    return signature, codegen
+
+
+pointer: Any = intrinsic(_pointer_to)
+
+
 def _prefetch(typingctx, array, i, column):
     """Load the cache line of array[i, column], which is used soon, while other work goes on. The array must be C-contiguous."""
     index = types.uintp

@@ -99,8 +99,8 @@ class Statistic(Protocol):
 
     def histogram(
         self,
-        block: BlockRows,
-        spans: np.ndarray,
+        blocks: Sequence[BlockRows],
+        spans: Sequence[np.ndarray],
         target: Any,
         scale: Scale,
         weight_factor: float,

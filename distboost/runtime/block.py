@@ -128,6 +128,7 @@ class Block:
     ):
         self.first, self.bins, self.labels, self.weights, self.values = rows
         self.n_rows = len(self.labels)
+        self.bins = np.ascontiguousarray(self.bins)  # kernels read it by its address
         self.n_classes = n_classes
         # Most blocks have only rows of weight 1: these blocks share their arrays `weights` and `present`.
         room = 1 << max(self.n_rows - 1, 0).bit_length()

@@ -209,10 +209,10 @@ class Tally:
         fresh: bool,
     ) -> None:
         target = Target(features, sums.offsets, sums.slots, sums.pool, fresh)
-        for block, own in zip(blocks, spans, strict=True):
-            self._statistic.histogram(block, own, target, self._scale, self._weight_factor)
-            target = target._replace(fresh=False)
-        target.cleared()
+        if blocks:
+            self._statistic.histogram(blocks, spans, target, self._scale, self._weight_factor)
+        else:
+            target.cleared()
 
 
 class Share(NamedTuple):

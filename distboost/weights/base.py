@@ -19,6 +19,7 @@ from distboost.kernels.histogram import (
     FEWEST_ROWS,
     LARGEST,
     MOST_ROWS,
+    Rows,
     Target,
     dense_histogram,
     narrow_histogram,
@@ -228,8 +229,8 @@ class Statistic(ABC):
 
     def histogram(
         self,
-        block: BlockRows,
-        spans: np.ndarray,
+        blocks: Sequence[BlockRows],
+        spans: Sequence[np.ndarray],
         target: Target,
         scale: Scale,
         weight_factor: float,
@@ -239,9 +240,10 @@ class Statistic(ABC):
 
         Parameters
         ----------
-        block : BlockRows
-        spans : ndarray of shape (m, 2), int32
-            Where the nodes' rows begin and end in ``block.order``.
+        blocks : sequence of BlockRows
+            At least one.
+        spans : sequence of ndarrays of shape (m, 2), int32
+            Where the nodes' rows begin and end in the ``order`` of each block.
         target : Target
             The features to sum, and the histograms of the nodes to which the vectors are added.
         scale : Scale
@@ -251,20 +253,37 @@ class Statistic(ABC):
         largest : float or None
             A bound on the magnitude of the numbers; None: that of the scale (`Statistic.largest`).
         """
-        start, stop = np.ascontiguousarray(spans.T)
-        rows = block.bins, block.order, start, stop, block.kept("statistics")
         if largest is None:
-            largest = self.largest(block, scale, weight_factor)
+            largest = max(self.largest(block, scale, weight_factor) for block in blocks)
         tile_rows = 0 if self.wide else min(int(LARGEST / largest), MOST_ROWS)
         if tile_rows < FEWEST_ROWS:
-            dense_histogram(*rows, *target.cleared())
-        else:
-            varies = block.varying[target.features]
-            varies[0] = True  # the totals of the constant ones come from the first feature
-            features, constant = target.features[varies], target.features[~varies]
-            _, offsets, slots, pool, fresh = target
-            tile = tile_for(target._replace(features=features))
-            narrow_histogram(*rows, tile_rows, features, constant, offsets, fresh, tile, slots, pool)
+            features, offsets, slots, pool = target.cleared()
+            for block, own in zip(blocks, spans, strict=True):
+                start, stop = np.ascontiguousarray(own.T)
+                rows = block.bins, block.order, start, stop, block.kept("statistics")
+                dense_histogram(*rows, features, offsets, slots, pool)
+            return
+        features, constant = _constant_apart(blocks, target.features)
+        _, offsets, slots, pool, fresh = target
+        arrays = [(block.bins, block.order, block.kept("statistics")) for block in blocks]
+        start, stop = np.ascontiguousarray(np.stack(spans).transpose(2, 0, 1))
+        tile = tile_for(target._replace(features=features))
+        narrow_histogram(
+            Rows.of(*map(list, zip(*arrays, strict=True))), start, stop, tile_rows, features, constant, offsets, fresh,
+            tile, slots, pool,
+        )  # fmt: skip
+
+
+def _constant_apart(blocks: Sequence[BlockRows], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide features into those to visit, at least one, and those of which all rows of all blocks have the same bin."""
+    varies = np.any([block.varying[features] for block in blocks], axis=0)
+    filled = [block for block in blocks if block.n_rows]
+    for block in filled[1:]:
+        varies |= block.bins[0, features] != filled[0].bins[0, features]
+    if blocks[0].n_rows == 0:
+        varies[:] = True  # the first block says which bin
+    varies[0] = True  # the totals of the constant ones come from the first feature
+    return features[varies], features[~varies]
 
 
 class Reduction(ABC):

@@ -146,19 +146,20 @@ class ColumnSides(Statistic):
 
     def histogram(
         self,
-        block: BlockRows,
-        spans: np.ndarray,
+        blocks: Sequence[BlockRows],
+        spans: Sequence[np.ndarray],
         target: Target,
         scale: Scale,
         weight_factor: float,
         largest: float | None = None,
     ) -> None:
-        start, stop = np.ascontiguousarray(spans.T)
         features, offsets, slots, pool = target.cleared()
-        histogram.class_histogram(
-            block.bins, block.order, start, stop, block.kept("sides"),
-            block.kept("class statistics"), block.weights, weight_factor, 2, features, offsets, slots, pool,
-        )  # fmt: skip
+        for block, own in zip(blocks, spans, strict=True):
+            start, stop = np.ascontiguousarray(own.T)
+            histogram.class_histogram(
+                block.bins, block.order, start, stop, block.kept("sides"),
+                block.kept("class statistics"), block.weights, weight_factor, 2, features, offsets, slots, pool,
+            )  # fmt: skip
 
     def shift(self, shifts: Sequence[float]) -> float:
         return shifts[self.column]

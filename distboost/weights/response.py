@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -83,19 +84,20 @@ class ClassWeights(Statistic):
 
     def histogram(
         self,
-        block: BlockRows,
-        spans: np.ndarray,
+        blocks: Sequence[BlockRows],
+        spans: Sequence[np.ndarray],
         target: Target,
         scale: Scale,
         weight_factor: float,
         largest: float | None = None,
     ) -> None:
-        start, stop = np.ascontiguousarray(spans.T)
         features, offsets, slots, pool = target.cleared()
-        histogram.class_histogram(
-            block.bins, block.order, start, stop, block.labels, block.kept("class statistics"),
-            block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,
-        )  # fmt: skip
+        for block, own in zip(blocks, spans, strict=True):
+            start, stop = np.ascontiguousarray(own.T)
+            histogram.class_histogram(
+                block.bins, block.order, start, stop, block.labels, block.kept("class statistics"),
+                block.weights, weight_factor, block.n_classes, features, offsets, slots, pool,
+            )  # fmt: skip
 
 
 def divide_numbers(

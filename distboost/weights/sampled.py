@@ -88,15 +88,16 @@ class Sampled(Statistic):
 
     def histogram(
         self,
-        block: BlockRows,
-        spans: np.ndarray,
+        blocks: Sequence[BlockRows],
+        spans: Sequence[np.ndarray],
         target: Target,
         scale: Scale,
         weight_factor: float,
         largest: float | None = None,
     ) -> None:
-        bound = self.largest(block, scale, weight_factor) if largest is None else largest
-        self.of.histogram(block, spans, target, scale, weight_factor, bound)
+        if largest is None:
+            largest = max(self.largest(block, scale, weight_factor) for block in blocks)
+        self.of.histogram(blocks, spans, target, scale, weight_factor, largest)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class LeafSums(Reduction):
         one = np.zeros(1, np.int64)
         target = Target(one, np.arange(2), np.arange(len(leaves)), sums, fresh=False)
         view: Any = _OneBin(block, order)
-        self.statistic.histogram(view, np.ascontiguousarray(spans[leaves]), target, scale, self.weight_factor)
+        self.statistic.histogram(
+            [view], [np.ascontiguousarray(spans[leaves])], target, scale, self.weight_factor
+        )
         out[:-1] += sums[:, 0, : out.shape[1]]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.kernels.histogram import MOST_ROWS, Target, narrow_histogram, tile_for
+from distboost.kernels.histogram import MOST_ROWS, Rows, Target, narrow_histogram, tile_for
 from distboost.kernels.simd import padded
 from distboost.runtime.tally import feature_groups, tiles_of
 from distboost.threads import Threads
@@ -47,12 +47,10 @@ def run_pass(bins: np.ndarray, order: np.ndarray, statistics: np.ndarray, thread
         pool = np.zeros((1, int(offsets[-1]), statistics.shape[1]), np.int64)
         first, last = n_rows * number // threads.n, n_rows * (number + 1) // threads.n
         for start in range(first, last, size):
-            stop = np.array([min(start + size, last)], np.int32)
-            begin = np.array([start], np.int32)
+            spans = np.array([[start]], np.int32), np.array([[min(start + size, last)]], np.int32)
+            rows = Rows.of([bins], [order], [statistics])
             for group in groups:
                 tile = tile_for(Target(group, offsets, slots, pool, False))
-                narrow_histogram(
-                    bins, order, begin, stop, statistics, MOST_ROWS, group, none, offsets, False, tile, slots, pool
-                )  # fmt: skip
+                narrow_histogram(rows, *spans, MOST_ROWS, group, none, offsets, False, tile, slots, pool)
 
     threads.map(add, range(threads.n))

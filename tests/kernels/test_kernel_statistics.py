@@ -7,7 +7,7 @@ import pytest
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
-from distboost.kernels.histogram import Target, tile_for
+from distboost.kernels.histogram import Rows, Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
@@ -155,7 +155,9 @@ def test_histogram(case, statistic, unit):
     else:
         values = statistic.buffer(block, unit)
     expected = naive_histogram(case, values, features, offsets, slots, nodes, pool)
-    statistic.histogram(block, block.spans[nodes], Target(features, offsets, slots, pool, False), scale, unit)
+    statistic.histogram(
+        [block], [block.spans[nodes]], Target(features, offsets, slots, pool, False), scale, unit
+    )
     np.testing.assert_array_equal(pool, expected)
 
 
@@ -191,20 +193,10 @@ def test_narrow_histogram(case, tile_rows, fresh):
     expected = naive_histogram(case, statistics, features, offsets, slots, nodes, expected)
     start, stop = np.ascontiguousarray(block.spans[nodes].T)
     tile = tile_for(target)
+    rows = Rows.of([block.bins], [block.order], [statistics])
+    spans = start[None], stop[None]
     histogram.narrow_histogram(
-        block.bins,
-        block.order,
-        start,
-        stop,
-        statistics,
-        tile_rows,
-        features,
-        np.zeros(0, np.int64),
-        offsets,
-        fresh,
-        tile,
-        slots,
-        pool,
+        rows, *spans, tile_rows, features, np.zeros(0, np.int64), offsets, fresh, tile, slots, pool
     )
     np.testing.assert_array_equal(pool, expected)
     assert tile.shape == (12, 16)
@@ -232,7 +224,7 @@ def test_tiles_do_not_overflow(bits, weight):
     pool = np.empty((1, 2, out.shape[1]), np.int64)
     target = Target(np.array([0]), np.array([0, 2]), np.array([0]), pool, True)
     block.start_tree(None)
-    statistic.histogram(block, block.spans[:1], target, scale, UNIT)
+    statistic.histogram([block], [block.spans[:1]], target, scale, UNIT)
     np.testing.assert_array_equal(pool[0, 0], out.sum(axis=0, dtype=np.int64))
     assert pool[0, 0, 0] > 2**31
 
