@@ -13,7 +13,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import kernel
 from distboost.kernels.simd import LANES, add_lanes, flush_adding, flush_storing, pointer, prefetch
@@ -149,11 +149,13 @@ class Rows(NamedTuple):
         """Return the rows of blocks with these arrays."""
         if not all(array.flags.c_contiguous for array in (*bins, *order, *statistics)):
             raise ValueError("the arrays of a block must be C-contiguous")
-        addresses = [
-            np.array([array.ctypes.data for array in arrays]) for arrays in (bins, order, statistics)
-        ]
-        sizes = [np.array([len(array) for array in arrays]) for arrays in (bins, order)]
-        return cls(*addresses, *sizes, bins[0].shape[1], statistics[0].shape[1])
+
+        def addresses(arrays: list[np.ndarray]) -> np.ndarray:
+            return np.array([array.ctypes.data for array in arrays])
+
+        n_rows, n_ordered = (np.array([len(array) for array in arrays]) for arrays in (bins, order))
+        shape = bins[0].shape[1], statistics[0].shape[1]
+        return cls(addresses(bins), addresses(order), addresses(statistics), n_rows, n_ordered, *shape)
 
 
 @kernel

@@ -111,7 +111,11 @@ def test_a_column_alone_is_its_part_of_all(case, weighting, unit):
         pool = np.zeros((3, 18, -(-n_channels // 8) * 8), np.int64)
         prepared(case, statistic, BITS, unit)
         statistic.histogram(
-            [block], [block.spans[nodes]], Target(features, offsets, slots, pool, False), case.scale(BITS), unit
+            [block],
+            [block.spans[nodes]],
+            Target(features, offsets, slots, pool, False),
+            case.scale(BITS),
+            unit,
         )
         return pool
 
