@@ -82,11 +82,13 @@ class Threads:
     ----------
     n : int or None, default=None
         None: one thread for each available core.
+    name : str, default="distboost"
+        The names of the threads begin with it.
     """
 
-    def __init__(self, n: int | None = None):
+    def __init__(self, n: int | None = None, name: str = "distboost"):
         self.n = n or available_cores()
-        self._pool = ThreadPoolExecutor(self.n - 1, "distboost") if self.n > 1 else None
+        self._pool = ThreadPoolExecutor(self.n - 1, name) if self.n > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return function(item) for all items, in order. Each thread takes the next item as soon as it is free.

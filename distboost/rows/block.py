@@ -46,12 +46,20 @@ class BlockRows(Protocol):
     n_rows: int
     n_classes: int
     bins: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    values: np.ndarray | None
-    present: np.ndarray
     spans: np.ndarray
     changed: set[str]
+
+    @property
+    def labels(self) -> np.ndarray: ...
+
+    @property
+    def weights(self) -> np.ndarray: ...
+
+    @property
+    def values(self) -> np.ndarray | None: ...
+
+    @property
+    def present(self) -> np.ndarray: ...
 
     @property
     def heaviest(self) -> float: ...

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows
+from distboost.data.blocks import AnyRows, ones
 from distboost.data.memory import empty
 from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
@@ -84,6 +85,35 @@ class Grown(NamedTuple):
         return feature, split_bin, missing, child, depth
 
 
+class Traits(NamedTuple):
+    """What is known of a block's rows while they are not in memory.
+
+    Attributes
+    ----------
+    heaviest : float
+        The largest weight.
+    has_unit_weights, are_present : bool
+        Whether all weights are 1; whether all are above 0.
+    varying : ndarray of shape (D,), bool
+        Whether the rows have more than one bin of each feature.
+    """
+
+    heaviest: float
+    has_unit_weights: bool
+    are_present: bool
+    varying: np.ndarray
+
+    @classmethod
+    def of(cls, rows: AnyRows) -> Traits:
+        """Find them."""
+        weights, varying = rows.weights, np.ones(rows.bins.shape[1], bool)
+        if len(weights):
+            varying_features(rows.bins, varying)
+        return cls(
+            float(weights.max(initial=0.0)), bool((weights == 1).all()), bool((weights > 0).all()), varying
+        )
+
+
 class Block:
     """Binned rows with their scores F and, while a tree grows, their nodes.
 
@@ -91,22 +121,22 @@ class Block:
 
     Parameters
     ----------
-    rows : BinnedRows
+    rows : AnyRows
     n_classes, n_scores : int
     score_dtype : str
     load : callable
         load(name) returns an array that was stored when the block last left memory, or None.
+    traits : Traits or None
+        If they are known already.
 
     Attributes
     ----------
     spans : ndarray of shape (n_nodes, 2), int32
         The first row of each node in `order`, and the end of its rows.
-    present : ndarray of shape (n_present,), int32
-        The rows of positive weight.
     buffers : dict of str to ndarray
         The arrays in memory that are kept between questions.
-    changed : set of str
-        The names of buffers that have been written to.
+    changed, loaded : set of str
+        The names of buffers that have been written to, and of those that were stored.
     round : int
         The last round whose steps were added to the scores.
     grown : Grown or None
@@ -120,39 +150,65 @@ class Block:
 
     def __init__(
         self,
-        rows: BinnedRows,
+        rows: AnyRows,
         n_classes: int,
         n_scores: int,
         score_dtype: str,
         load: Callable[[str], np.ndarray | None] = lambda name: None,
+        traits: Traits | None = None,
     ):
-        self.first, self.bins, self.labels, self.weights, self.values = rows
-        self.n_rows = len(self.labels)
-        self.bins = np.ascontiguousarray(self.bins)  # kernels read it by its address
+        self._rows = rows
+        self.first = rows.first
+        self.bins = np.ascontiguousarray(rows.bins)  # kernels read it by its address
+        self.n_rows = len(self.bins)
         self.n_classes = n_classes
-        # Most blocks have only rows of weight 1: these blocks share their arrays `weights` and `present`.
-        room = 1 << max(self.n_rows - 1, 0).bit_length()
-        if (self.weights == 1).all():
-            self.weights = _ones(room)[: self.n_rows]
-        if (self.weights > 0).all():
-            self.present = _first_rows(room)[: self.n_rows]
-        else:
-            self.present = np.flatnonzero(self.weights > 0).astype(np.int32)
+        self.traits = Traits.of(rows) if traits is None else traits
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
         self._nodes: np.ndarray | None = None  # the node of each row in `present`, if the tree is `grown`
         self.buffers: dict[str, np.ndarray] = {}
         self.changed: set[str] = set()
+        self.loaded: set[str] = set()
         self.round = 0
-        self._load = load
+        self._load, self._loading = load, threading.Lock()
         self._scores = (self.n_rows, n_scores), score_dtype
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The class indices, (n,) int32."""
+        return self._rows.labels
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The rows' own weights, (n,) float64."""
+        return ones(self.n_rows) if self.traits.has_unit_weights else self._rows.weights
+
+    @property
+    def values(self) -> np.ndarray | None:
+        """The raw values, (n, D) float64, if the algorithm needs them."""
+        return self._rows.values
+
+    @cached_property
+    def present(self) -> np.ndarray:
+        """The rows of positive weight, (n_present,) int32. Blocks of which all rows are present share this array."""
+        if self.traits.are_present:
+            return _first_rows(1 << max(self.n_rows - 1, 0).bit_length())[: self.n_rows]
+        return np.flatnonzero(self.weights > 0).astype(np.int32)
 
     def kept(self, name: str) -> np.ndarray:
         """Return an array as the last question left it."""
-        if name not in self.buffers:
-            loaded = self._load(name)
-            self.buffers[name] = self._new(name) if loaded is None else loaded
+        with self._loading:  # threads that share the work on a block do not read an array twice
+            if name not in self.buffers and not self.load(name):
+                self.buffers[name] = self._new(name)
         return self.buffers[name]
+
+    def load(self, name: str) -> bool:
+        """Load an array if it was stored; return whether it was."""
+        found = self._load(name)
+        if found is not None:
+            self.buffers[name] = found
+            self.loaded.add(name)
+        return found is not None
 
     def _new(self, name: str) -> np.ndarray:
         """Return the initial content of an array."""
@@ -162,9 +218,9 @@ class Block:
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: type, overwrite: bool = False) -> np.ndarray:
         """Return a kept array to write to: as it was left, or zero if it is new. With `overwrite`, its content is arbitrary."""
+        if name not in self.buffers and not overwrite:
+            self.load(name)
         kept = self.buffers.get(name)
-        if kept is None and not overwrite:
-            kept = self._load(name)
         if kept is None or kept.shape != shape or kept.dtype != dtype:
             kept = empty(shape, dtype)
             kept.fill(0)
@@ -172,18 +228,15 @@ class Block:
         self.changed.add(name)
         return kept
 
-    @cached_property
+    @property
     def varying(self) -> np.ndarray:
         """Whether the rows have more than one bin of each feature, (D,) bool."""
-        found = np.ones(self.bins.shape[1], bool)
-        if self.n_rows:
-            varying_features(self.bins, found)
-        return found
+        return self.traits.varying
 
-    @cached_property
+    @property
     def heaviest(self) -> float:
         """The largest weight of a row."""
-        return float(self.weights.max(initial=0.0))
+        return self.traits.heaviest
 
     @cached_property
     def digest(self) -> tuple[int, int]:
@@ -257,11 +310,6 @@ class Block:
 
 
 @lru_cache(maxsize=4)
-def _ones(n: int) -> np.ndarray:
-    return np.ones(n)
-
-
-@lru_cache(maxsize=4)
 def _first_rows(n: int) -> np.ndarray:
     return np.arange(n, dtype=np.int32)
 
@@ -269,17 +317,21 @@ def _first_rows(n: int) -> np.ndarray:
 class StreamedBlock:
     """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file."""
 
-    def __init__(self, read: Callable[[], BinnedRows], make: Callable[..., Block], scratch: Scratch):
+    def __init__(self, read: Callable[[], AnyRows], make: Callable[..., Block], scratch: Scratch):
         self._read, self._make, self._scratch = read, make, scratch
         self._extents: dict[str, Extent] = {}
+        self._traits: Traits | None = None
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
         self.first = self.round = 0
 
-    def open(self) -> Block:
-        """Read the block into memory."""
-        block = self._make(self._read(), load=self._load)
+    def open(self, names: Iterable[str] = ()) -> Block:
+        """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used."""
+        block = self._make(self._read(), load=self._load, traits=self._traits)
+        self._traits = block.traits
         block.spans, block.grown, block.round = self.spans, self.grown, self.round
+        for name in names:
+            block.load(name)
         return block
 
     def put_back(self, block: Block) -> None:

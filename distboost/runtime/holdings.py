@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
-from distboost.data.blocks import BinnedRows
+from distboost.data.blocks import AnyRows
 from distboost.data.memory import returned_when_freed
 from distboost.runtime.block import Block, Key, StreamedBlock, located
 from distboost.runtime.layout import Allotment, Layout, Reading
@@ -55,14 +55,12 @@ class Holdings:
         """Return the keys of all blocks."""
         return {*self.resident, *self.streamed}
 
-    def take(
-        self, items: Iterable[tuple[Key, BinnedRows | Reading]], replay: Replay | None
-    ) -> dict[Key, int]:
+    def take(self, items: Iterable[tuple[Key, AnyRows | Reading]], replay: Replay | None) -> dict[Key, int]:
         """Hold these rows too. Several threads may call this at a time.
 
         Return a digest of each block that stays in memory. Streamed ones come from a store that has checksums.
         """
-        resident: list[tuple[Key, BinnedRows | Reading]] = []
+        resident: list[tuple[Key, AnyRows | Reading]] = []
         streamed: list[tuple[Key, StreamedBlock]] = []
         with self._taking:
             for key, item in items:
@@ -73,9 +71,10 @@ class Holdings:
                     self._n_resident += n_rows
                     resident.append((key, item))
 
-        def hold_resident(key: Key, item: BinnedRows | Reading) -> tuple[Key, int]:
+        def hold_resident(key: Key, item: AnyRows | Reading) -> tuple[Key, int]:
             with located(key):
-                block = self._block(item() if isinstance(item, Reading) else item)
+                rows = item() if isinstance(item, Reading) else item
+                block = self._block(rows.in_memory())
                 if replay is not None:
                     replay(key, block)
             self.resident[key] = block
@@ -102,7 +101,7 @@ class Holdings:
             self._scratch = Scratch(
                 self._allotment.scratch or tempfile.gettempdir(), self._allotment.scratch_bytes
             )
-            self._stream = Stream(self._allotment.window)
+            self._stream = Stream(self._allotment.window, self._threads.n)
             # Several threads read and free blocks: the allocator must not keep freed memory for each of them.
             self._closing.enter_context(returned_when_freed())
             self._closing.callback(self._scratch.close)
@@ -117,10 +116,13 @@ class Holdings:
             self.streamed.pop(key, None)
 
     def stream(
-        self, streamed: list[tuple[Key, StreamedBlock]], work: Callable[[Key, Block], Answer]
-    ) -> Iterator[tuple[Block, Answer]]:
-        """Return an iterator over the blocks, each with work(key, block): the next ones are read meanwhile."""
-        return iter(()) if self._stream is None else self._stream.each(streamed, work)
+        self, work: Callable[[Key, Block, Threads], Answer], streamed: list[tuple[Key, StreamedBlock]]
+    ) -> list[Answer]:
+        """Return work(key, block, helpers) for these blocks: others are read meanwhile. `helpers` have no block of their own."""
+        if self._stream is None:
+            return []
+        helpers = self._stream.helpers
+        return self._stream.map(lambda key, block: work(key, block, helpers), streamed)
 
     def close(self) -> None:
         """End the threads that stream, and give up the scratch file."""

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.blocks import AnyRows, BinnedSet
 
 
 @dataclass(frozen=True)
 class Reading:
     """Binned rows that are read on demand."""
 
-    function: Callable[..., BinnedRows]
+    function: Callable[..., AnyRows]
     call: tuple[Any, ...]
     n_rows: int
 
-    def __call__(self) -> BinnedRows:
+    def __call__(self) -> AnyRows:
         return self.function(*self.call)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.blocks import AnyRows, BinnedSet
 from distboost.data.work import Result
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
@@ -65,7 +65,7 @@ class LocalRuntime:
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bin the rows and hold them; rows beyond the allotment stay on disk."""
-        binned: list[list[BinnedRows] | list[Reading]]
+        binned: list[list[AnyRows] | list[Reading]]
         if allotment is None:
             binned = [self.map(part.function, part.calls) for part in sets]
         else:

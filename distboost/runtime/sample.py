@@ -9,7 +9,7 @@ import numpy as np
 from distboost.data.blocks import BinnedRows
 from distboost.data.memory import empty
 from distboost.rows.messages import Draw, RootQuestion, Splits
-from distboost.runtime.block import Block
+from distboost.runtime.block import Block, Traits
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES
 
@@ -33,8 +33,8 @@ class Sample(Block):
         bins, labels = empty((room, like.bins.shape[1]), np.uint8), empty((room,), np.int32)
         labels[:] = 0  # some statistics visit the rows that are not in use, too
         n_scores, dtype = like.scores.shape[1], like.scores.dtype.str
-        super().__init__(BinnedRows(0, bins, labels, np.ones(room)), like.n_classes, n_scores, dtype)
-        self.weights = empty((room,), np.float64)
+        rows = BinnedRows(0, bins, labels, empty((room,), np.float64))
+        super().__init__(rows, like.n_classes, n_scores, dtype, traits=_traits([like]))
         self.buffer("scores", (room, n_scores), like.scores.dtype.type, overwrite=True)
         self.buffer(MAGNITUDES, (room,), np.float64, overwrite=True)
 
@@ -53,9 +53,14 @@ class Sample(Block):
                 (block.kept(MAGNITUDES), self.kept(MAGNITUDES)),
             ):
                 np.take(source, rows, axis=0, out=target[own], mode="clip")
-        self.varying = np.any([block.varying for block in blocks], axis=0)
-        self.heaviest = max(block.heaviest for block in blocks)
+        self.traits = _traits(blocks)
         self._begin(np.arange(end, dtype=np.int32), np.empty(0, np.int32))
+
+
+def _traits(blocks: Sequence[Block]) -> Traits:
+    """Return the traits of rows that are drawn from these blocks."""
+    heaviest = max(block.heaviest for block in blocks)
+    return Traits(heaviest, False, True, np.any([block.varying for block in blocks], axis=0))
 
 
 class Samples:

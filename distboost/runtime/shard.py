@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows
+from distboost.data.blocks import AnyRows
 from distboost.kernels import random
 from distboost.rows.messages import (
     Draw,
@@ -48,7 +48,7 @@ class Shard:
 
     Parameters
     ----------
-    sets : list of lists of BinnedRows or Readings
+    sets : list of lists of AnyRows or Readings
         The training rows and, if there are any, the evaluation rows. Readings that fit in memory are read at once.
     layout : Layout
     threads : Threads
@@ -64,7 +64,7 @@ class Shard:
 
     def __init__(
         self,
-        sets: Sequence[Sequence[BinnedRows | Reading]],
+        sets: Sequence[Sequence[AnyRows | Reading]],
         layout: Layout,
         threads: Threads,
         allotment: Allotment | None = None,
@@ -93,7 +93,7 @@ class Shard:
         return [resident[key] for key in sorted(resident) if key.number == 0]
 
     def take(
-        self, items: Iterable[tuple[Key, BinnedRows | Reading]], log: ReplayLog = EMPTY_LOG
+        self, items: Iterable[tuple[Key, AnyRows | Reading]], log: ReplayLog = EMPTY_LOG
     ) -> dict[Key, int]:
         """Hold these rows too, after replaying the log on them. Several threads may call this at the same time.
 
@@ -177,8 +177,7 @@ class Shard:
         """Compute the reduction over the rows of each leaf."""
         self._begin(question.root)
 
-        # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks. More threads
-        # than these read blocks from disk; a thread that finds no accumulator waits for one.
+        # One accumulator per thread, not per block: an answer may take megabytes, and there may be many blocks.
         accumulators: SimpleQueue[Reduced | None] = SimpleQueue()
         for _ in range(self.threads.n):
             accumulators.put(None)
@@ -296,7 +295,7 @@ class Shard:
     ) -> list[Answer]:
         """Return the answers of work(key, block) for all blocks of some sets; add each block to the `tally` after its work.
 
-        Resident blocks are processed in parallel, the others in order while the next ones are read. `kinds` are the keys of
+        Resident blocks are processed in parallel, then the others while the next ones are read. `kinds` are the keys of
         `passes` that count this work. Streamed blocks that are `left_out` are not visited.
         """
 
@@ -325,26 +324,28 @@ class Shard:
             answers = [visit(item) for item in resident]
         else:
             answers = self.threads.map(visit, resident)
-        self._count(kinds, training)
+        for block in training:
+            self.passes.update(_visited(kinds, block))
         if tally is not None and tally is not by_block:
-            (tally.add if streamed else tally.add_all)(self.samples.of(training))
-        keys = iter([key for key, _ in streamed])
-        for block, answer in self.held.stream(streamed, work):
+            (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
+
+        def visit_streamed(key: Key, block: Block, helpers: Threads) -> tuple[Answer, Counter[str]]:
+            answer = work(key, block)
+            if key.number > 0:
+                return answer, Counter()
+            if tally is not None:
+                (summed,) = self.samples.of([block], keep=False)
+                tally.add_streamed(summed, helpers)
+            return answer, _visited(["streamed", *kinds], block)
+
+        for answer, visited in self.held.stream(visit_streamed, streamed):
             answers.append(answer)
-            if next(keys).number == 0:
-                self._count(["streamed", *kinds], [block])
-                if tally is not None:
-                    tally.add(self.samples.of([block], keep=False))
-            del block  # frees its memory while the next block is awaited
+            self.passes.update(visited)
         if tally is not None:
             if streamed or tally is by_block:
                 tally.finish()
             self.passes["histogram"] += tally.n_rows
         return answers
-
-    def _count(self, kinds: Sequence[str], blocks: list[Block]) -> None:
-        for kind in kinds:
-            self.passes[kind] += sum(_visited(kind, block) for block in blocks)
 
     def close(self) -> None:
         """End the threads that stream, and remove the scratch file."""
@@ -360,11 +361,15 @@ def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
         block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
 
 
-def _visited(kind: str, block: Block) -> int:
-    """Return the number of rows that a loop over a block visits."""
-    if kind in ("update", "streamed"):
-        return block.n_rows
-    return block.n_in_leaves if kind == "sums" else len(block.order)
+def _visited(kinds: Sequence[str], block: Block) -> Counter[str]:
+    """Return the number of rows that loops over a block visit."""
+
+    def n_rows(kind: str) -> int:
+        if kind in ("update", "streamed"):
+            return block.n_rows
+        return block.n_in_leaves if kind == "sums" else len(block.order)
+
+    return Counter({kind: n_rows(kind) for kind in kinds})
 
 
 def _no_totals(root: RootQuestion | None) -> np.ndarray:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from queue import Empty, LifoQueue, SimpleQueue
 from typing import NamedTuple, Protocol
 
@@ -80,7 +82,8 @@ class Tally:
 
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
     beginning to end, so that its sums are used while they are in the cache. Else, if there are many blocks, a thread adds each
-    block that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node.
+    block that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node. Threads
+    that stream add a block each, to some features at a time.
 
     Parameters
     ----------
@@ -119,6 +122,10 @@ class Tally:
         self._has_few_parts = len(parts) < threads.n
         self._shared: list[SharedPart] = []
         self._shares: list[Share] = []
+        self._free: list[
+            SimpleQueue[Share]
+        ] = []  # for each group of features: the sums to which no thread adds
+        self._turns = count()
         self._counts: list[int] = []  # of rows; threads append to it
 
     @property
@@ -147,9 +154,36 @@ class Tally:
 
         self._threads.map(add_part, self._parts)
 
-    def add(self, blocks: list[Block]) -> None:
-        """Add the rows of these blocks. `finish` follows the last ones."""
+    def begin_stream(self, blocks: list[Block]) -> None:
+        """Add the rows of these blocks. Other blocks follow by `add_streamed`, then `finish`."""
         self._add_shares(blocks, self._spans(blocks), self._threads.n)
+        free: defaultdict[int, SimpleQueue[Share]] = defaultdict(SimpleQueue)
+        for share in self._shares:
+            free[int(share.features[0])].put(share)
+        self._free = [*free.values()]
+
+    def add_streamed(self, block: Block, helpers: Threads) -> None:
+        """Add the rows of a block. Several threads may do this at the same time.
+
+        A thread waits if others add to all sums of some features. This is rare, because each begins with other features than the
+        last one did.
+        """
+        (spans,) = self._spans([block])
+        n_groups = len(self._free)
+        turn = next(self._turns) % n_groups
+        n_shares = helpers.n if n_groups < self._threads.n else 1
+
+        def add_share(item: tuple[SimpleQueue[Share], int]) -> None:
+            free, number = item
+            share = free.get()
+            own = _part_of(spans, number, n_shares)
+            try:
+                self._add([block], [own], share.features, share.slots, fresh=False)
+            finally:
+                free.put(share)
+
+        groups = self._free[turn:] + self._free[:turn]
+        helpers.map(add_share, [(free, number) for free in groups for number in range(n_shares)])
 
     def _add_shares(self, blocks: list[Block], spans: list[np.ndarray], n_threads: int) -> None:
         fresh = not self._shares

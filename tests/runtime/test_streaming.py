@@ -237,7 +237,7 @@ def test_a_buffer_made_anew_is_not_read(scratch):
 
 @pytest.fixture
 def stream():
-    found = Stream(3)
+    found = Stream(3, 2)
     yield found
     found.close()
 
@@ -268,29 +268,50 @@ def test_blocks_come_in_order_and_are_kept(stream, scratch):
         time.sleep(0.002 * (block.first // N % 3))
         block.scores[:] += block.first
         block.changed.add("scores")
-        return block.first
+        return block.first, float(block.scores[0, 0])
 
     for visit in (1, 2):
-        found = [
-            (block.first, answer, float(block.scores[0, 0])) for block, answer in stream.each(streamed, work)
-        ]
-        assert found == [(number * N, number * N, visit * number * N) for number in range(20)]
+        assert stream.map(work, streamed) == [(number * N, visit * number * N) for number in range(20)]
 
 
 def test_no_more_blocks_are_in_memory_than_the_window_holds(scratch, tmp_path):
-    """Also while the caller is at one of them."""
-    for window, most in ((2, 2), (3, 3), (5, 5), (1, 2)):
-        alive, stream = Alive(), Stream(window)
-        for block, _ in stream.each(alive.streamed(scratch, 20), lambda number, block: time.sleep(0.001)):
-            time.sleep(0.002)
-            del block
+    """And no more are processed than there are threads."""
+    at_work, lock = [], threading.Lock()
+
+    def work(number, block):
+        with lock:
+            at_work.append(number)
+            assert len(at_work) <= n_threads
+        time.sleep(0.002)
+        with lock:
+            at_work.remove(number)
+
+    for window, n_threads, most in ((2, 2, 2), (3, 1, 3), (5, 2, 5), (1, 4, 2)):
+        alive, stream = Alive(), Stream(window, n_threads)
+        stream.map(work, alive.streamed(scratch, 20))
+        assert stream.helpers.n == max(n_threads - 1, 1) if window == 1 else stream.helpers.n == 1
         gc.collect()
         assert alive.most == most
         assert all(ref() is None for ref in alive.refs)
         stream.close()
 
 
-@pytest.mark.parametrize("place", ["reading", "work", "the caller"])
+def test_what_one_block_needs_is_read_before_the_next_is_processed(scratch):
+    stream, streamed = Stream(2, 1), Alive().streamed(scratch, 4)
+    for _, block in streamed:
+        opened = block.open()
+        opened.scores[:] = 1.0
+        opened.changed.add("scores")
+        opened.buffer("distances", (N, 2), np.float64)
+        block.put_back(opened)
+    stream.map(lambda number, block: block.scores.sum(), streamed)
+    there = stream.map(lambda number, block: (set(block.buffers), block.scores.sum())[0], streamed)
+    assert there[0] == set()
+    assert there[2:] == [{"scores"}] * 2
+    stream.close()
+
+
+@pytest.mark.parametrize("place", ["reading", "work"])
 def test_a_failure_reaches_the_caller_and_leaves_no_thread_at_work(stream, scratch, place):
     at_work, lock = [0], threading.Lock()
 
@@ -307,26 +328,18 @@ def test_a_failure_reaches_the_caller_and_leaves_no_thread_at_work(stream, scrat
             raise StoreError("block 4 is damaged")
         with lock:
             at_work[0] -= 1
-        return block.first
+        done.append(block.first)
 
-    streamed = Alive(read).streamed(scratch, 30)
-    seen = []
-
-    def use():
-        for _, first in stream.each(streamed, work):
-            seen.append(first)
-            if place == "the caller" and first == 3 * N:
-                raise StoreError("block 4 is damaged")
-
-    with pytest.raises(StoreError, match="block 4 is damaged"):
-        use()
-    assert seen == [0, N, 2 * N, 3 * N]
+    done = []
+    with pytest.raises(StoreError, match="block 4 is damaged") as caught:
+        stream.map(work, Alive(read).streamed(scratch, 30))
+    assert caught.value.block == 0  # the key that `Alive` gives to all
+    assert set(done) >= {0, N, 2 * N, 3 * N}
+    assert len(done) < 10
     assert at_work[0] == (1 if place == "work" else 0)  # the one that failed
     # Nothing is left over of it.
     good = Alive().streamed(scratch, 5)
-    assert [answer for _, answer in stream.each(good, lambda number, block: block.first)] == [
-        0, N, 2 * N, 3 * N, 4 * N
-    ]  # fmt: skip
+    assert stream.map(lambda number, block: block.first, good) == [0, N, 2 * N, 3 * N, 4 * N]
 
 
 # Shards.
@@ -371,7 +384,7 @@ def test_a_shard_holds_its_window(monkeypatch, tmp_path):
 
 
 def test_blocks_that_stream_share_the_accumulators_of_the_threads(monkeypatch, tmp_path):
-    """More threads read blocks than there are accumulators; each adds slowly."""
+    """More threads read blocks than there are accumulators."""
     found, add = [], ClassPairs.add
 
     def initial(self, n_leaves, n_classes):

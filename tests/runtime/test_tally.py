@@ -49,7 +49,7 @@ def expected_sums(blocks, offsets, features):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
-@pytest.mark.parametrize("how", ["together", "one by one", "by the visitors"])
+@pytest.mark.parametrize("how", ["together", "by the visitors", "streamed", "streamed with help"])
 @pytest.mark.parametrize(
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
 )
@@ -77,8 +77,9 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
         elif how == "together":
             tally.add_all(blocks)
         else:
-            for block in blocks:
-                tally.add([block])
+            tally.begin_stream(blocks[:1])
+            with Threads(3 if how == "streamed with help" else 1) as helpers, Threads(n_threads) as stream:
+                stream.map(lambda block: tally.add_streamed(block, helpers), blocks[1:])
             tally.finish()
     expected = expected_sums(blocks, offsets, features)
     for d in range(4):

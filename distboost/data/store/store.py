@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -36,17 +37,39 @@ from distboost.errors import BinnedStoreError, DataError
 from distboost.io.storage import open_store
 
 
-def _read_block(blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule) -> BinnedRows:
-    """Read a block of a store, and compare it with its checksums."""
-    found = {name: read_block(blocks, name, block, expected) for name, expected in checksums.items()}
-    labels = found["labels"]
-    return BinnedRows(
-        blocks.span(block).start,
-        found["bins"],
-        labels,
-        rule.apply(labels, found["weights"]),
-        found.get("values"),
-    )
+class StoredRows:
+    """A block of a store. Its arrays are read when they are first used, and compared with their checksums."""
+
+    def __init__(self, blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule):
+        self._blocks, self._block, self._checksums, self._rule = blocks, block, checksums, rule
+        self.first = blocks.span(block).start
+
+    def _read(self, name: str) -> np.ndarray:
+        return read_block(self._blocks, name, self._block, self._checksums[name])
+
+    @cached_property
+    def bins(self) -> np.ndarray:
+        """The bins, (n, D) uint8."""
+        return self._read("bins")
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """The class indices, (n,) int32."""
+        return self._read("labels")
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The weights, (n,) float64."""
+        return self._rule.apply(self.labels, self._read("weights"))
+
+    @cached_property
+    def values(self) -> np.ndarray | None:
+        """The values before binning, (n, D) float64, if the store has them."""
+        return self._read("values") if "values" in self._checksums else None
+
+    def in_memory(self) -> BinnedRows:
+        """Read what was not read yet."""
+        return BinnedRows(self.first, self.bins, self.labels, self.weights, self.values).in_memory()
 
 
 class BinnedStore:
@@ -152,4 +175,4 @@ class BinnedStore:
             for block in range(blocks.n_blocks)
         ]
         spans = map(blocks.span, range(blocks.n_blocks))
-        return BinnedSet(_read_block, calls, [span.stop - span.start for span in spans])
+        return BinnedSet(StoredRows, calls, [span.stop - span.start for span in spans])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.data.blocks import BinnedRows
+from distboost.data.blocks import AnyRows
 from distboost.data.memory import trim_heap
 from distboost.rows.messages import Expanded, HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
@@ -53,7 +53,7 @@ class Host:
         """Set the log that is replayed on the rows read from now on."""
         self._replay_log = log
 
-    def take(self, items: Iterable[tuple[Key, BinnedRows | Reading]]) -> dict[Key, int]:
+    def take(self, items: Iterable[tuple[Key, AnyRows | Reading]]) -> dict[Key, int]:
         digests = self._shard.take(items, self._replay_log)
         trim_heap()
         return digests

@@ -1,60 +1,58 @@
-"""Stream blocks from disk: the next ones are read while one is processed."""
+"""Stream blocks from disk: some are read or written while others are processed."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+import threading
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from distboost.runtime.block import Block, Key, StreamedBlock, located
+from distboost.threads import Threads
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 class Stream:
-    """Processes streamed blocks in threads of its own, with a bounded number of blocks in memory.
+    """Threads that read a block, process it and write what has changed, with a bounded number of blocks in memory.
 
     Parameters
     ----------
     window : int
-        Blocks in memory at a time, at least 2: one is in use while the others are read.
+        Blocks in memory at a time, at least 2: one is read while another is processed.
+    n_threads : int
+        Blocks that are processed at a time.
+
+    Attributes
+    ----------
+    helpers : Threads
+        If fewer blocks are in memory than there are threads, the others help to process them.
     """
 
-    def __init__(self, window: int):
+    def __init__(self, window: int, n_threads: int):
         self.window = max(window, 2)
-        self._pool = ThreadPoolExecutor(self.window, "distboost-stream")
+        self.helpers = Threads(max(n_threads - self.window, 0) + 1, "distboost-stream")
+        self._threads = Threads(self.window, "distboost-stream")
+        self._processing = threading.Semaphore(n_threads)
 
-    def each(
-        self, items: Iterable[tuple[Key, StreamedBlock]], work: Callable[[Key, Block], Result]
-    ) -> Iterator[tuple[Block, Result]]:
-        """Yield each block with the result of work(key, block), in order, after its changes have been written to disk."""
+    def map(
+        self, work: Callable[[Key, Block], Answer], items: Iterable[tuple[Key, StreamedBlock]]
+    ) -> list[Answer]:
+        """Return work(key, block) for all blocks, in order. Their changes have been written to disk."""
+        used: set[str] = set()  # what the work on a block reads, the work on the next one will read, too
 
-        def visit(key: Key, streamed: StreamedBlock) -> tuple[Block, Result]:
+        def visit(item: tuple[Key, StreamedBlock]) -> Answer:
+            key, streamed = item
             with located(key):
-                block = streamed.open()
-                result = work(key, block)
+                block = streamed.open(tuple(used))
+                with self._processing:
+                    answer = work(key, block)
+                used.update(block.loaded)
                 streamed.put_back(block)
-            return block, result
+            return answer
 
-        todo = iter(items)
-        waiting: deque[Future[tuple[Block, Result]]] = deque()
-        try:
-            for item in islice(todo, self.window):
-                waiting.append(self._pool.submit(visit, *item))
-            while waiting:
-                block, result = waiting.popleft().result()
-                yield block, result
-                del block  # frees memory for the next one
-                waiting.extend(self._pool.submit(visit, *item) for item in islice(todo, 1))
-        finally:
-            for future in waiting:
-                future.cancel()
-            for future in waiting:
-                if not future.cancelled():
-                    future.exception()  # wait for it: the caller may close the file next
+        return self._threads.map(visit, items)
 
     def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown(wait=True)
+        self._threads.close()
+        self.helpers.close()
