@@ -123,6 +123,22 @@ def test_rows_are_drawn_by_their_magnitude(problem):
         rows.close()
 
 
+def test_samples_are_of_the_blocks_that_are_asked_about(problem):
+    """As after the loss of a worker, when questions are asked about the rows that it held, and then about all."""
+    X, y, weights = problem
+    with closing(LocalRuntime(1)) as runtime:
+        rows = moved(runtime, X, y, weights)
+        TreeGrower(rows, limits(0.3)).init_root(Residuals(WEIGHTING), gains.DIRECTION)
+        blocks = rows.shard.blocks
+        assert len(blocks) > 2
+        for asked in (blocks, blocks[1:], blocks[:-1], blocks):
+            [sample] = rows.shard.samples.of(asked)
+            for name in ("bins", "labels", "weights", "scores"):
+                expected = np.concatenate([getattr(block, name)[block.order] for block in asked])
+                assert_array_equal(getattr(sample, name)[sample.order], expected)
+        rows.close()
+
+
 @pytest.mark.parametrize("fraction", [0.05, 0.5])
 def test_leaves_and_steps_are_over_all_rows(problem, fraction):
     X, y, weights = problem

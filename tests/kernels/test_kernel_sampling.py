@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from distboost.kernels import margin, random, sampling
@@ -40,6 +40,7 @@ def tallied(magnitudes):
 
 
 @given(NUMBERS)
+@example([0, 1, 2])
 def test_magnitudes_are_counted_by_exponent_and_mantissa(magnitudes):
     expected = np.zeros((sampling.N_BINS, 2), object)
     for m in filter(None, magnitudes):
@@ -66,6 +67,7 @@ def test_threshold(magnitudes, fraction):
 
 
 @given(NUMBERS, st.floats(0.001, 1), st.booleans(), st.booleans())
+@example([5] * 10, 0.7, False, False)
 def test_divided_statistics_fit(magnitudes, fraction, wide, weighted):
     """Statistics that fill the bits they are prepared with fit the bits of the histograms once they are divided."""
     n = 10_000
@@ -106,7 +108,7 @@ def test_draw(first):
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_divide(dtype):
     magnitudes = np.array([10.0, 3, 5, 100])
-    statistics = np.array([[10, -10, 3, 1], [4, -1, 2, 1], [5, 0, -5, 1], [100, -60, -40, 1]], dtype)
+    statistics = np.array([[10, -10, 3, 1], [4, -1, 2, 1], [5, 0, -5, 1], [110, -60, -40, 1]], dtype)
     sampling.divide(statistics, np.array([0, 1, 3], np.int32), 3, magnitudes, 20.0, 0.5)
     expected = [[10, -10, 3, 1], [10, round(-20 / 6), round(40 / 6), 1], [5, 0, -5, 1], [50, -30, -20, 1]]
     assert statistics.tolist() == expected
