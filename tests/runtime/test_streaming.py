@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 import weakref
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -407,6 +408,53 @@ def test_blocks_that_stream_share_the_accumulators_of_the_threads(monkeypatch, t
         resident = shard(threads, 20, str(tmp_path), resident=20 * N)
         assert_array_equal(grow_and_update(resident).sums(ClassPairs(MarginWeights(0.5)), np.array([0])), T)
         resident.close()
+
+
+class Counted:
+    """Rows that count which arrays are used."""
+
+    def __init__(self, rows, reads):
+        self._rows, self._reads = rows, reads
+
+    def __getattr__(self, name):
+        if name in ("bins", "labels", "weights", "values"):
+            self._reads[name] += 1
+        found = getattr(self._rows, name)
+        setattr(self, name, found)
+        return found
+
+
+def test_what_a_round_reads_and_writes(monkeypatch, tmp_path):
+    """As docs/design.md says, for each block: no array is read or written that a pass does not use."""
+    n_blocks, reads, files = 6, Counter(), []
+
+    class File(Writes):
+        def __init__(self, directory, needed=0):
+            super().__init__(directory)
+            files.append(self)
+
+    monkeypatch.setattr(holdings, "Scratch", File)
+    weighting = MarginWeights(0.5)
+    with Threads(2) as threads:
+        found = shard(threads, n_blocks, str(tmp_path), read=lambda number: Counted(rows_of(number), reads))
+        rows = grow_and_update(found)
+        reads.clear()
+        files[0].loaded.clear()
+        files[0].written.clear()
+        statistic, grow = Residuals(weighting), TreeGrower(rows, GrowthLimits(max_depth=2))
+        tree = grow(statistic, gains.DIRECTION)  # one pass: the update has summed the root
+        rows.sums(ClassPairs(weighting), tree.leaves)
+        rows.update([tree.step(np.ones((tree.n_leaves, 4)))], next_root=grow.next_root(statistic))
+        found.close()
+    scores, vectors, order, rest = (N, 4), (N, 8), (N,), (0,)  # no row is left out
+    per_block = {name: n / n_blocks for name, n in reads.items()}
+    assert per_block == {"bins": 3, "labels": 2}
+    loaded, written = (
+        {shape: n / n_blocks for shape, n in Counter(shapes).items()}
+        for shapes in (files[0].loaded, files[0].written)
+    )
+    assert loaded == {vectors: 1, scores: 2, order: 3, rest: 1}
+    assert written == {vectors: 1, scores: 1, order: 3, rest: 1}
 
 
 def test_a_closed_shard_leaves_no_thread_and_no_file(tmp_path):
