@@ -58,8 +58,8 @@ def planned(n_threads=1, n_workers=None, weighted=False, **parameters):
 
 
 HISTOGRAM = (
-    8 * 100 * 256 * 16
-)  # 100 features of 255 bins and one for missing values; 10 sums, a count: 16 channels
+    8 * 100 * 256 * 12
+)  # 100 features of 255 bins and one for missing values; 10 sums, a count: 12 channels
 LIBRARIES = "interpreter, libraries, compiled kernels"
 
 
@@ -68,7 +68,7 @@ def test_a_plan_in_full():
     assert rows == (10**6, 0, 10**6, 0, 0, 0)
     assert parts == [
         (410_000_000, LIBRARIES),
-        (32 * HISTOGRAM, "32 nodes of 3.3 MB"),
+        (32 * HISTOGRAM, "32 nodes of 2.5 MB"),
         ((4 + 2) * 8 * 64 * 10**2, "0.051 MB for each of 4 threads, 2 more for the result"),
         (10**6 * 252, "1000000 rows of 252 B: bins 100, scores 80, statistic 64, label, weight and place 8"),
         (0, "0 rows, 0 blocks of 30.4 MB at a time"),
@@ -119,7 +119,7 @@ def test_a_plan_of_workers():
         (
             # 1 node of its own rows; half of 2 nodes; up to 4 pieces of half a node sent, and 2 received, at a time
             HISTOGRAM + HISTOGRAM + (4 + 2) * HISTOGRAM // 2,
-            "1 node of 3.3 MB, 3.3 MB of all workers' for the features it owns, 9.8 MB under way",
+            "1 node of 2.5 MB, 2.5 MB of all workers' for the features it owns, 7.4 MB under way",
         ),
         (5 * 8 * 4 * 10**2, "0.0032 MB for each of 1 thread, 4 more for the result"),
         (
@@ -138,7 +138,7 @@ def test_a_plan_of_workers_with_small_histograms():
     """They are sent to the process that leads."""
     task = {"n_rows": 10**6, "n_features": 4, "n_classes": 2}
     found = distboost.plan(distboost.GDMCBoostClassifier(max_depth=2), **task, n_workers=2)
-    node = 8 * 8 * 4 * 256
+    node = 8 * 4 * 4 * 256
     assert found.parts[1][1:] == (node, f"1 node of {megabytes(node)}")
     assert [tuple(part)[1:] for part in found.leader[1:3]] == [
         (2 * node, f"2 nodes of {megabytes(node)}"),
@@ -354,7 +354,7 @@ def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, sav
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2, "n_jobs": 1}
     expected = saved(GDMCBoostClassifier(**small).fit(store))
-    model = GDMCBoostClassifier(memory_limit=25_000, **small).fit(store)
+    model = GDMCBoostClassifier(memory_limit=21_000, **small).fit(store)
     assert 0 < model.memory_plan_.streamed < 240
     assert saved(model) == expected
 
@@ -453,7 +453,7 @@ print(peak() - before - X.nbytes, plan.n_bytes - plan.parts[0].n_bytes, plan.par
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
     )
     taken, promised, histograms = map(int, done.stdout.split())
-    assert histograms == 32 * 3000 * 256 * 8 * 8
+    assert histograms == 32 * 3000 * 256 * 4 * 8
     assert taken < 0.8 * promised
 
 

@@ -16,9 +16,18 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import kernel
-from distboost.kernels.simd import LANES, add_lanes, flush_adding, flush_storing, pointer, prefetch
+from distboost.kernels.simd import (
+    LANES,
+    SUM_LANES,
+    add_lanes,
+    flush_adding,
+    flush_storing,
+    padded,
+    pointer,
+    prefetch,
+)
 
-_LANES = np.uintp(LANES)
+_LANES, _SUM_LANES = np.uintp(LANES), np.uintp(SUM_LANES)
 
 TILE_ROWS = 2048
 TILE_BYTES = 2**18  # the sums of a tile: they fit in the second-level cache
@@ -53,7 +62,7 @@ _own = threading.local()
 def tile_for(target: Target) -> np.ndarray:
     """Return the calling thread's tile for the features of a target, (bins, channels) int32, all 0."""
     n_bins = int((target.offsets[target.features + 1] - target.offsets[target.features]).sum())
-    shape = n_bins, target.pool.shape[2]
+    shape = n_bins, padded(target.pool.shape[2])
     size = shape[0] * shape[1]
     tile: np.ndarray | None = getattr(_own, "tile", None)
     if tile is None or tile.size < size:
@@ -115,21 +124,20 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
 @kernel
 def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums):
     """Add statistics[i, :] to sums[bases[f] + bins[i, columns[f]], :] for the rows order[first_row:last_row] and each f."""
-    # IN: bins (n, D) uint8; order (r,) int32; statistics (n, channels) int32 or int64, channels a multiple of 8;
-    #     columns, bases (f,) int64
-    # OUT: sums (bins, channels) int32 or int64
-    n_channels = np.uintp(statistics.shape[1])
+    # IN: bins (n, D) uint8; order (r,) int32; statistics (n, channels) int32 or int64; columns, bases (f,) int64
+    # OUT: sums (bins, channels) int32, or int64 with as many channels or fewer: those behind are 0
+    n_channels, step = np.uintp(sums.shape[1]), _LANES if sums.itemsize == 4 else _SUM_LANES
     first, last = np.uintp(columns[0]), np.uintp(columns[-1])
     for j in range(first_row, last_row):
         i = np.uintp(order[j])
         ahead = np.uintp(order[min(j + AHEAD, last_row - 1)])
         prefetch(bins, ahead, first)
         prefetch(bins, ahead, last)
-        for c in range(np.uintp(0), n_channels, np.uintp(16)):
+        for c in range(np.uintp(0), np.uintp(statistics.shape[1]), np.uintp(16)):
             prefetch(statistics, ahead, c)
         for f in range(columns.shape[0]):
             b = np.uintp(bases[f]) + np.uintp(bins[i, np.uintp(columns[f])])
-            for c in range(np.uintp(0), n_channels, _LANES):
+            for c in range(np.uintp(0), n_channels, step):
                 add_lanes(sums, b, c, statistics, i)
 
 
@@ -236,7 +244,7 @@ def add_constant(tile, n_bins, bins, constant, offsets, is_new, sums):
         own = offsets[d] + np.int64(bins[0, d])
         if is_new:
             sums[offsets[d] : offsets[d + 1]] = 0
-        for c in range(tile.shape[1]):
+        for c in range(sums.shape[1]):
             sums[own, c] += total[c]
 
 
@@ -245,11 +253,11 @@ def flush(tile, features, offsets, is_new, sums):
     """Add a tile to the sums of its features, or store it there if `is_new`; set it to 0."""
     # IN: features (f,) int64; offsets (D + 1,) int64
     # OUT: tile (bins, channels) int32; sums (total bins, channels) int64
-    n_channels = np.uintp(tile.shape[1])
+    n_channels = np.uintp(sums.shape[1])
     b = np.uintp(0)
     for d in features:
         for own in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
-            for c in range(np.uintp(0), n_channels, _LANES):
+            for c in range(np.uintp(0), n_channels, _SUM_LANES):
                 if is_new:
                     flush_storing(sums, own, c, tile, b)
                 else:

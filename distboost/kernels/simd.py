@@ -1,4 +1,4 @@
-"""Vector arithmetic on eight neighbouring channels.
+"""Vector arithmetic on neighbouring channels: eight, or four of the 64-bit sums of histograms, so that these take less memory.
 
 Numba does not vectorise the short loop over channels inside the loop over rows. So these intrinsics emit vector operations
 explicitly. LLVM translates them to the instructions that the processor has. The results are the same on all processors.
@@ -12,10 +12,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8
+SUM_LANES = 4  # of 64-bit sums
 
 
 def padded(n_channels: int) -> int:
-    """Return the number of channels, rounded up to a multiple of eight.
+    """Return the number of channels of a row's statistic: a multiple of eight.
 
     >>> padded(11)
     16
@@ -23,16 +24,25 @@ def padded(n_channels: int) -> int:
     return -(-n_channels // LANES) * LANES
 
 
-def _pointer(context, builder, typ, array, row, column, lane_type):
-    """Return the address of array[row, column] as a pointer to a vector of eight lanes. The array must be C-contiguous."""
+def padded_sums(n_channels: int) -> int:
+    """Return the number of channels of a histogram: a multiple of four.
+
+    >>> padded_sums(11)
+    12
+    """
+    return -(-n_channels // SUM_LANES) * SUM_LANES
+
+
+def _pointer(context, builder, typ, array, row, column, lane_type, n=LANES):
+    """Return the address of array[row, column] as a pointer to a vector of n lanes. The array must be C-contiguous."""
     view = cgutils.create_struct_proxy(typ)(context, builder, array)
     width = cgutils.unpack_tuple(builder, view.shape)[1]
     offset = builder.add(builder.mul(row, width), column)
-    return builder.bitcast(builder.gep(view.data, [offset]), ir.VectorType(lane_type, LANES).as_pointer())
+    return builder.bitcast(builder.gep(view.data, [offset]), ir.VectorType(lane_type, n).as_pointer())
 
 
 def _add_lanes(typingctx, total, i, column, rows, j):
-    """Add rows[j, column:column+8] to total[i, column:column+8].
+    """Add channels of rows[j], from `column` on, to those of total[i]: eight if the total is int32, four if it is int64.
 
     total (m, channels) and rows (n, channels) are int32 or int64, both C-contiguous; the total is not the narrower one.
     """
@@ -42,11 +52,14 @@ def _add_lanes(typingctx, total, i, column, rows, j):
     def codegen(context, builder, signature, args):
         total_value, i_value, column_value, rows_value, j_value = args
         sum_type, own = (ir.IntType(signature.args[n].dtype.bitwidth) for n in (0, 3))
-        target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, sum_type)
-        source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, own)
+        n = LANES if sum_type.width == 32 else SUM_LANES
+        target = _pointer(
+            context, builder, signature.args[0], total_value, i_value, column_value, sum_type, n
+        )
+        source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, own, n)
         addend = builder.load(source, align=own.width // 8)
         if own.width < sum_type.width:
-            addend = builder.sext(addend, ir.VectorType(sum_type, LANES))
+            addend = builder.sext(addend, ir.VectorType(sum_type, n))
         align = sum_type.width // 8
         builder.store(builder.add(builder.load(target, align=align), addend), target, align=align)
         return context.get_dummy_value()
@@ -58,7 +71,7 @@ add_lanes: Any = intrinsic(_add_lanes)
 
 
 def _flush_lanes(adds):
-    """Return an intrinsic that adds tile[j, column:column+8] to total[i, column:column+8], or stores it there, and sets it to 0.
+    """Return an intrinsic that adds tile[j, column:column+4] to total[i, column:column+4], or stores it there, and sets it to 0.
 
     total (m, channels) is int64, tile (n, channels) int32, both C-contiguous.
     """
@@ -70,13 +83,14 @@ def _flush_lanes(adds):
         def codegen(context, builder, signature, args):
             total_value, i_value, column_value, tile_value, j_value = args
             i64, i32 = ir.IntType(64), ir.IntType(32)
-            target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64)
-            source = _pointer(context, builder, signature.args[3], tile_value, j_value, column_value, i32)
-            value = builder.sext(builder.load(source, align=4), ir.VectorType(i64, LANES))
+            n = SUM_LANES
+            target = _pointer(context, builder, signature.args[0], total_value, i_value, column_value, i64, n)
+            source = _pointer(context, builder, signature.args[3], tile_value, j_value, column_value, i32, n)
+            value = builder.sext(builder.load(source, align=4), ir.VectorType(i64, n))
             if adds:
                 value = builder.add(builder.load(target, align=8), value)
             builder.store(value, target, align=8)
-            builder.store(ir.Constant(ir.VectorType(i32, LANES), [0] * LANES), source, align=4)
+            builder.store(ir.Constant(ir.VectorType(i32, n), [0] * n), source, align=4)
             return context.get_dummy_value()
 
         return signature, codegen
@@ -89,7 +103,7 @@ flush_storing: Any = _flush_lanes(adds=False)
 
 
 def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
-    """Move a threshold past bin j, for eight channels: lanes = column:column+8.
+    """Move a threshold past bin j, for four channels: lanes = column:column+4.
 
     left[0, lanes] += sums[j, lanes]; X[t, lanes] = left[0, lanes]; Y[t, lanes] = parent[0, lanes] - left[0, lanes].
     left (1, channels), sums (bins, channels) and parent (1, channels) are int64, X and Y (thresholds, channels) float64, all
@@ -104,7 +118,9 @@ def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
         i64, f64 = ir.IntType(64), ir.DoubleType()
 
         def lanes(position, value, row, lane_type):
-            return _pointer(context, builder, types_[position], value, row, column_value, lane_type)
+            return _pointer(
+                context, builder, types_[position], value, row, column_value, lane_type, SUM_LANES
+            )
 
         zero = ir.Constant(ir.IntType(context.get_value_type(index).width), 0)
         left_lanes = lanes(0, left_value, zero, i64)
@@ -114,7 +130,7 @@ def _advance_lanes(typingctx, left, sums, j, column, parent, X, Y, t):
         builder.store(L, left_lanes, align=8)
         R = builder.sub(builder.load(lanes(4, parent_value, zero, i64), align=8), L)
         for position, value, side in ((5, X_value, L), (6, Y_value, R)):
-            numbers = builder.sitofp(side, ir.VectorType(f64, LANES))
+            numbers = builder.sitofp(side, ir.VectorType(f64, SUM_LANES))
             builder.store(numbers, lanes(position, value, t_value, f64), align=8)
         return context.get_dummy_value()
 

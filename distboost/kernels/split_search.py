@@ -13,7 +13,7 @@ from distboost.kernels._jit import kernel
 from distboost.kernels.gains import Gain
 
 CHUNK = 32  # thresholds: their sums stay in the first-level cache
-_LANES = np.uintp(simd.LANES)
+_LANES = np.uintp(simd.SUM_LANES)
 
 # The functions of the gain that `_best_splits` is compiled for: `best_splits_by` puts them in their place.
 pair_values: Any = None
@@ -95,9 +95,10 @@ def _best_splits(
     n_sides = 2 if parents.shape[0] else 1
     P, L = np.zeros((2, n_channels), np.int64), np.zeros((2, n_channels), np.int64)
     best, own, is_open = np.zeros(2), np.zeros(2), np.zeros(2, np.bool_)
+    width = -(-n_channels // simd.LANES) * simd.LANES
     found = Thresholds(
-        np.zeros((CHUNK, n_channels)),
-        np.zeros((CHUNK, n_channels)),
+        np.zeros((CHUNK, width)),
+        np.zeros((CHUNK, width)),
         np.empty(CHUNK, np.int64),
         np.empty(CHUNK, np.int64),
         np.empty(CHUNK, np.int64),

@@ -8,7 +8,6 @@ from functools import reduce
 
 import numpy as np
 
-from distboost.kernels import simd
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
 from distboost.runtime.tally import Slots, Spare, feature_groups, tiles_of
 from distboost.splits.histograms import offsets_of
@@ -109,7 +108,7 @@ class LocalTree:
             self._n_channels = n_channels
         features = root.features if root.is_window else np.arange(len(self._n_bins))
         offsets, n_threads = offsets_of(self._n_bins, features), self._threads.n
-        n_tiles = tiles_of(features, offsets, simd.padded(n_channels))
+        n_tiles = tiles_of(features, offsets, n_channels)
         # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.
         alone = n_tiles >= n_threads
         groups = feature_groups(features, offsets, -(-n_tiles // n_threads) * n_threads if alone else 1)

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from distboost.kernels.histogram import TILE_BYTES, Target
+from distboost.kernels.simd import padded
 from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
@@ -341,7 +342,7 @@ def in_tiles(features: np.ndarray, sums: Slots) -> list[np.ndarray]:
 def tiles_of(features: np.ndarray, offsets: np.ndarray, n_channels: int) -> int:
     """Return the number of tiles that the bins of these features fill, at least 1."""
     n_bins = int((offsets[features + 1] - offsets[features]).sum())
-    return max(-(-n_bins * 4 * n_channels // TILE_BYTES), 1)
+    return max(-(-n_bins * 4 * padded(n_channels) // TILE_BYTES), 1)
 
 
 def feature_groups(features: np.ndarray, offsets: np.ndarray, n: int) -> list[np.ndarray]:

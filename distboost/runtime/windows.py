@@ -30,7 +30,7 @@ class Windows:
         """Begin a new tree."""
         assert root.statistic is not None
         n_channels = root.statistic.n_sums(n_classes) + 1 + (root.weight_factor > 0)
-        self._root, self._bin_bytes = root._replace(is_window=True), 8 * simd.padded(n_channels)
+        self._root, self._bin_bytes = root._replace(is_window=True), 8 * simd.padded_sums(n_channels)
         self._weight = 0
 
     def expanded(self, ask: Callable[[Expansion], Expanded]) -> Expanded:

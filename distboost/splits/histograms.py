@@ -43,7 +43,7 @@ class Histograms:
     ):
         self.n_used = n_channels
         self.offsets = offsets_of(n_bins, np.arange(len(n_bins)) if features is None else features)
-        shape = int(self.offsets[-1]), simd.padded(self.n_used)
+        shape = int(self.offsets[-1]), simd.padded_sums(self.n_used)
         # The system provides memory only when it is first written to, but it may refuse a very large allocation.
         size = min(most, max(LARGEST_POOL // (8 * shape[0] * shape[1]), 1))
         self.pool = np.empty((size, *shape), np.int64)

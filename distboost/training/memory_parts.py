@@ -125,7 +125,7 @@ class Task:
         """Bytes of one node's histogram."""
         distinct = min(self.max_bins, self.n_rows)
         n_bins = self.n_features * (distinct + 1) if self.n_bins is None else self.n_bins
-        n_channels = simd.padded(self.histogram_sums + 1 + self.weighted)
+        n_channels = simd.padded_sums(self.histogram_sums + 1 + self.weighted)
         return 8 * n_bins * n_channels if self.histogram_sums else 0
 
     @property

@@ -1,4 +1,4 @@
-"""Eight channels at once do what a loop over channels does."""
+"""Several channels at once do what a loop over channels does."""
 
 import numpy as np
 import pytest
@@ -6,21 +6,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from distboost.kernels.simd import LANES, add_lanes, add_rounded_lanes, advance_lanes, padded
+from distboost.kernels.simd import (
+    LANES,
+    SUM_LANES,
+    add_lanes,
+    add_rounded_lanes,
+    advance_lanes,
+    padded,
+    padded_sums,
+)
 
 
 @njit
 def add_rows(total, places, rows):
     """total[places[j]] += rows[j]."""
     for j in range(rows.shape[0]):
-        for c in range(np.uintp(0), np.uintp(rows.shape[1]), np.uintp(LANES)):
+        for c in range(
+            np.uintp(0), np.uintp(total.shape[1]), np.uintp(LANES if total.itemsize == 4 else SUM_LANES)
+        ):
             add_lanes(total, np.uintp(places[j]), c, rows, np.uintp(j))
 
 
 @njit
 def advance(left, sums, parent, X, Y):
     for j in range(sums.shape[0]):
-        for c in range(np.uintp(0), np.uintp(sums.shape[1]), np.uintp(LANES)):
+        for c in range(np.uintp(0), np.uintp(sums.shape[1]), np.uintp(SUM_LANES)):
             advance_lanes(left, sums, np.uintp(j), c, parent, X, Y, np.uintp(j))
 
 
@@ -36,29 +46,48 @@ def test_padded(n, expected):
     assert padded(n) == expected
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 4), st.sampled_from(["i4", "i8"]))
-def test_add_lanes(seed, n, groups, dtype):
-    """Totals of 64 bits, rows of 32 or of 64, of either sign and of any size."""
+@pytest.mark.parametrize(("n", "expected"), [(0, 0), (1, 4), (4, 4), (9, 12), (11, 12), (64, 64)])
+def test_padded_sums(n, expected):
+    assert padded_sums(n) == expected
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 4))
+def test_add_lanes_to_narrow_sums(seed, n, groups):
+    """Totals and rows of 32 bits."""
     rng = np.random.default_rng(seed)
-    ends = np.iinfo(dtype)
-    rows = rng.integers(ends.min // 32, ends.max // 32, (n, LANES * groups)).astype(dtype)
-    if dtype == "i4" and n:
-        rows[0, :2] = ends.min, ends.max
+    rows = rng.integers(-(2**26), 2**26, (n, LANES * groups), dtype=np.int32)
     places = rng.integers(0, 5, n)
-    total = rng.integers(-(2**40), 2**40, (5, LANES * groups))
+    total = np.zeros((5, LANES * groups), np.int32)
     expected = total.copy()
     np.add.at(expected, places, rows)
     add_rows(total, places, rows)
     np.testing.assert_array_equal(total, expected)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 4))
+@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 9), st.sampled_from(["i4", "i8"]))
+def test_add_lanes(seed, n, groups, dtype):
+    """Totals of 64 bits, rows of 32 or of 64, of either sign and of any size; the rows may have more padding."""
+    rng = np.random.default_rng(seed)
+    ends = np.iinfo(dtype)
+    width = SUM_LANES * groups
+    rows = rng.integers(ends.min // 32, ends.max // 32, (n, padded(width))).astype(dtype)
+    if dtype == "i4" and n:
+        rows[0, :2] = ends.min, ends.max
+    places = rng.integers(0, 5, n)
+    total = rng.integers(-(2**40), 2**40, (5, width))
+    expected = total.copy()
+    np.add.at(expected, places, rows[:, :width])
+    add_rows(total, places, rows)
+    np.testing.assert_array_equal(total, expected)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 9))
 def test_advance_lanes(seed, n, groups):
     """Running sums on the left, what is missing of the parent on the right, as floats."""
     rng = np.random.default_rng(seed)
-    sums = rng.integers(-(2**56), 2**56, (n, LANES * groups))
-    left = rng.integers(-(2**40), 2**40, (1, LANES * groups))
-    parent = rng.integers(-(2**60), 2**60, (1, LANES * groups))
+    sums = rng.integers(-(2**56), 2**56, (n, SUM_LANES * groups))
+    left = rng.integers(-(2**40), 2**40, (1, SUM_LANES * groups))
+    parent = rng.integers(-(2**60), 2**60, (1, SUM_LANES * groups))
     expected = left + np.cumsum(sums, axis=0)
     X, Y = np.empty(sums.shape), np.empty(sums.shape)
     advance(left, sums, parent, X, Y)

@@ -78,15 +78,15 @@ def windows_of(n_bytes, n_nodes, features=range(5)):
     statistic = Residuals(MarginWeights(0.5))
     found = Windows(n_bytes, np.array([3, 9, 1, 4, 4]))
     root = Root(np.array(features), statistic, None, 0.0, 4, SplitRules(gains.CODEWORD, 1, 0.0))
-    found.begin(root, 3)  # 4 channels, 8 with padding: 64 bytes a bin
+    found.begin(root, 3)  # 4 channels: 32 bytes a bin
     return [window.features.tolist() for window in found._windows(n_nodes)]
 
 
 def test_as_many_features_as_fit():
     """They have 4, 10, 2, 5 and 5 bins."""
-    assert windows_of(64 * 26, 1) == [[0, 1, 2, 3, 4]]
-    assert windows_of(64 * 26 - 1, 1) == [[0, 1, 2, 3], [4]]
-    assert windows_of(2 * 64 * 14, 2) == [[0, 1], [2, 3, 4]]
-    assert windows_of(64 * 7, 1) == [[0], [1], [2, 3], [4]]
+    assert windows_of(32 * 26, 1) == [[0, 1, 2, 3, 4]]
+    assert windows_of(32 * 26 - 1, 1) == [[0, 1, 2, 3], [4]]
+    assert windows_of(2 * 32 * 14, 2) == [[0, 1], [2, 3, 4]]
+    assert windows_of(32 * 7, 1) == [[0], [1], [2, 3], [4]]
     assert windows_of(1, 9) == [[0], [1], [2], [3], [4]]
-    assert windows_of(64 * 7, 1, [2, 4]) == [[2, 4]]
+    assert windows_of(32 * 7, 1, [2, 4]) == [[2, 4]]

@@ -196,7 +196,7 @@ class Exchange:
         self._has_group = len(group) > 1 and bool(parts)
         if self._has_group:
             features = attempt.features_of(*parts)
-            shape = n_nodes, int((self._n_bins[features] + 1).sum()), simd.padded(attempt.n_channels)
+            shape = n_nodes, int((self._n_bins[features] + 1).sum()), simd.padded_sums(attempt.n_channels)
             n_pieces = self._n_pieces(attempt, parts, n_nodes, group)
             self._group.begin(attempt.number, features, shape, n_pieces)
 
@@ -220,7 +220,7 @@ class Exchange:
             todo = keys - known.covered if known else keys
             if known is not None and not todo:
                 return known
-            memory, sums = self._room(n_nodes, question.features, simd.padded(attempt.n_channels))
+            memory, sums = self._room(n_nodes, question.features, simd.padded_sums(attempt.n_channels))
             found = Contribution(memory, sums, keys)
             slots = Slots(sums.values, np.arange(n_nodes), sums.offsets)
             parts, only = [Given(question.features, slots)], None if known is None else todo
