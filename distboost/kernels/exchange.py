@@ -35,15 +35,19 @@ def pack(sums, features, offsets, occupied, packed):
 
 
 @kernel
-def add_packed(occupied, packed, slots, pool):
-    """pool[slots, :, :C][occupied] += packed."""
+def add_packed(occupied, packed, slots, pool, fresh):
+    """pool[slots, :, :C][occupied] += packed, where the content of `fresh` slots is arbitrary, and is replaced."""
     # IN: occupied (nodes, bins) bool; packed (n, C) int32 or int64, contiguous; slots (nodes,) int64
-    # OUT: pool (slots, bins, padded channels) int64, added to
-    n_channels = np.uintp(packed.shape[1])
+    # OUT: pool (slots, bins, padded channels) int64; fresh (nodes,) bool: set to False
+    n_channels, n_padded = np.uintp(packed.shape[1]), np.uintp(pool.shape[2])
     n = np.uintp(0)
     for m in range(occupied.shape[0]):
         full, target = occupied[m], pool[slots[m]]
+        is_fresh, fresh[m] = fresh[m], False
         for b in range(np.uintp(occupied.shape[1])):
+            if is_fresh:
+                for c in range(n_padded):
+                    target[b, c] = 0
             if full[b]:
                 for c in range(n_channels):
                     target[b, c] += packed[n, c]
@@ -51,20 +55,21 @@ def add_packed(occupied, packed, slots, pool):
 
 
 @kernel
-def add_features(sums, features, offsets, slots, pool, is_empty):
+def add_features(sums, features, offsets, slots, pool, fresh):
     """Add the bins of some features, in their order: pool[slots] += np.concatenate([sums[:, first:stop], ...], axis=1).
 
-    If the pool `is_empty`, its content is arbitrary, and is replaced.
+    The content of `fresh` slots is arbitrary, and is replaced.
     """
     # IN: sums (nodes, total bins, padded channels) int64; features (f,) int64; offsets (D + 1,) int64; slots (nodes,) int64
-    # OUT: pool (slots, bins of the features, padded channels) int64
+    # OUT: pool (slots, bins of the features, padded channels) int64; fresh (nodes,) bool: set to False
     n_channels = np.uintp(sums.shape[2])
     for m in range(slots.shape[0]):
         source, target = sums[m], pool[slots[m]]
+        is_fresh, fresh[m] = fresh[m], False
         b = np.uintp(0)
         for d in features:
             for j in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
-                if is_empty:
+                if is_fresh:
                     for c in range(n_channels):
                         target[b, c] = source[j, c]
                 else:

@@ -3,8 +3,8 @@
 The bins of all features are concatenated: feature d has the bins `offsets[d]:offsets[d + 1]`, the last of which is for missing
 values. A bin has one channel for each sum, then one that counts rows, then one that sums row weights if these are in use.
 
-Narrow statistics are summed in a *tile* of 32-bit sums that fits in the second-level cache: over a group of features, and over
-so few rows of a node that no sum can overflow. Then the tile is added to the 64-bit sums.
+Narrow statistics are summed in *tiles* of 32-bit sums that fit in the second-level cache: each over a group of features, and
+over so few rows of a node that no sum can overflow. Then the tiles are added to the 64-bit sums.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from distboost.kernels.simd import (
 
 _LANES, _SUM_LANES = np.uintp(LANES), np.uintp(SUM_LANES)
 
-TILE_ROWS = 2048
+TILE_ROWS = 2048  # they stay in the second-level cache while they are added to one tile after another
 TILE_BYTES = 2**18  # the sums of a tile: they fit in the second-level cache
+TILES_AT_ONCE = 4  # to which the same rows are added: the tiles of one thread
 LARGEST = 2**31 - 1  # of a sum in a tile
 MOST_ROWS = 8192  # of a tile: with the statistics of more rows, its sums do not stay in the cache
 AHEAD = 16  # rows: their bins and statistics are loaded into the cache in advance
@@ -60,7 +61,7 @@ _own = threading.local()
 
 
 def tile_for(target: Target) -> np.ndarray:
-    """Return the calling thread's tile for the features of a target, (bins, channels) int32, all 0."""
+    """Return the calling thread's tiles for the features of a target, (bins, channels) int32, all 0."""
     n_bins = int((target.offsets[target.features + 1] - target.offsets[target.features]).sum())
     shape = n_bins, padded(target.pool.shape[2])
     size = shape[0] * shape[1]
@@ -99,6 +100,19 @@ def tile_end(features, offsets, first, max_bins):
 
 
 @kernel
+def add_in_tiles(bins, order, start, stop, statistics, features, offsets, max_bins, bases, sums):
+    """Do what `add_rows` does for few rows and at most max_bins bins at a time, which stay in the cache together."""
+    for first_row in range(start, stop, TILE_ROWS):
+        last_row = min(first_row + TILE_ROWS, stop)
+        first = 0
+        while first < features.shape[0]:
+            last = tile_end(features, offsets, first, max_bins)
+            group, places = features[first:last], bases[first:last]
+            add_rows(bins, order, first_row, last_row, statistics, group, places, sums)
+            first = last
+
+
+@kernel
 def dense_histogram(bins, order, start, stop, statistics, features, offsets, slots, pool):
     """Add statistics[i, :] to pool[slots[m], offsets[d] + bins[i, d], :] for the rows i of node m and each feature d.
 
@@ -108,17 +122,11 @@ def dense_histogram(bins, order, start, stop, statistics, features, offsets, slo
     #     statistics (n, channels) int32, or int64 if wide, in units of 1/factor, channels a multiple of 8; features (f,) int64:
     #     those to sum; offsets (D + 1,) int64; slots (m,) int64
     # OUT: pool (slots, total bins, channels) int64, in the units of the statistics
+    bases, max_bins = offsets[features], TILE_BYTES // (8 * statistics.shape[1])
     for m in range(slots.shape[0]):
-        sums = pool[slots[m]]
-        # Work on tiles of rows and features, so that both the sums and the statistics of a tile stay in the cache.
-        for first_row in range(start[m], stop[m], TILE_ROWS):
-            last_row = min(first_row + TILE_ROWS, stop[m])
-            first = 0
-            while first < features.shape[0]:
-                last = tile_end(features, offsets, first, TILE_BYTES // (8 * statistics.shape[1]))
-                group = features[first:last]
-                add_rows(bins, order, first_row, last_row, statistics, group, offsets[group], sums)
-                first = last
+        add_in_tiles(
+            bins, order, start[m], stop[m], statistics, features, offsets, max_bins, bases, pool[slots[m]]
+        )
 
 
 @kernel
@@ -170,8 +178,8 @@ class Rows(NamedTuple):
 def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, fresh, tile, slots, pool):
     """Do what `dense_histogram` does for the rows of all blocks, by way of 32-bit sums over `tile_rows` rows at a time.
 
-    If `fresh`, the sums replace the arbitrary content of the slots. The features must fit in the tile, which is all 0 before
-    and after.
+    If `fresh`, the sums replace the arbitrary content of the slots. The features must fit in `tile`, the memory of one or more
+    tiles, which is all 0 before and after.
     """
     # IN: rows: Rows; start, stop (b, m) int32: node m has the rows order[start[b, m]:stop[b, m]] of block b;
     #     tile_rows: no sum over so many rows exceeds LARGEST; features (f,) int64, at least one;
@@ -186,6 +194,7 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
     n_first = offsets[features[0] + 1] - offsets[features[0]]
     shape = rows.n_rows[0], rows.n_features
     first_bins = carray(pointer(rows.bins[0], np.uint8(0)), shape)
+    max_bins = TILE_BYTES // (4 * rows.n_channels)
     for m in range(slots.shape[0]):
         sums = pool[slots[m]]
         n_in_tile, is_new = 0, fresh
@@ -207,7 +216,7 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
                 continue
             while row < stop[b, m]:
                 end = min(row + tile_rows - n_in_tile, np.int64(stop[b, m]))
-                add_rows(bins, order, row, end, statistics, features, bases, tile)
+                add_in_tiles(bins, order, row, end, statistics, features, offsets, max_bins, bases, tile)
                 n_in_tile += end - row
                 row = end
                 if n_in_tile == tile_rows:

@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
-from distboost.runtime.tally import Slots, Spare, feature_groups, tiles_of
+from distboost.runtime.tally import Slots, Spare, feature_groups, n_visits, round_up, tiles_of
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
@@ -111,7 +111,7 @@ class LocalTree:
         n_tiles = tiles_of(features, offsets, n_channels)
         # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.
         alone = n_tiles >= n_threads
-        groups = feature_groups(features, offsets, -(-n_tiles // n_threads) * n_threads if alone else 1)
+        groups = feature_groups(features, offsets, round_up(n_visits(n_tiles), n_threads) if alone else 1)
         threads = self._own_thread if alone else self._threads
         self.parts = []  # frees the memory of the former ones
         spare = Spare()

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from distboost.kernels.histogram import TILE_BYTES, Target
+from distboost.kernels.histogram import TILE_BYTES, TILES_AT_ONCE, Target
 from distboost.kernels.simd import padded
 from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
@@ -149,7 +149,7 @@ class Tally:
 
         def add_part(part: Part) -> None:
             slots = part.begin()
-            for group in in_tiles(part.features, slots):
+            for group in by_visit(part.features, slots):
                 self._add(blocks, spans, group, slots, fresh=True)
             part.finish()
 
@@ -209,7 +209,7 @@ class Tally:
         spans = self._spans([block])
         for part in self._begun():
             with part.own_copy() as (slots, fresh):
-                for group in in_tiles(part.features, slots):
+                for group in by_visit(part.features, slots):
                     self._add([block], spans, group, slots, fresh)
 
     def finish(self) -> None:
@@ -288,7 +288,9 @@ class SharedPart:
         pool, _, offsets = self.slots
         n_tiles = tiles_of(self.features, offsets, pool.shape[2])
         n_shares = min(-(-n_threads // n_tiles), self.most_copies)
-        groups = feature_groups(self.features, offsets, _round_up(n_tiles, -(-n_threads // n_shares)))
+        groups = feature_groups(
+            self.features, offsets, round_up(n_visits(n_tiles), -(-n_threads // n_shares))
+        )
         copies = [self.slots, *(self._copy() for _ in range(1, n_shares))]
         return [
             Share(group, slots, number, n_shares) for number, slots in enumerate(copies) for group in groups
@@ -333,10 +335,15 @@ class SharedPart:
         self._copies, self._memory = [], []
 
 
-def in_tiles(features: np.ndarray, sums: Slots) -> list[np.ndarray]:
-    """Divide features into groups whose sums fit in a tile."""
+def by_visit(features: np.ndarray, sums: Slots) -> list[np.ndarray]:
+    """Divide features into groups, for each of which the rows are visited once."""
     n_tiles = tiles_of(features, sums.offsets, sums.pool.shape[2])
-    return feature_groups(features, sums.offsets, n_tiles)
+    return feature_groups(features, sums.offsets, n_visits(n_tiles))
+
+
+def n_visits(n_tiles: int) -> int:
+    """Return how often a thread visits the rows to fill so many tiles."""
+    return -(-n_tiles // TILES_AT_ONCE)
 
 
 def tiles_of(features: np.ndarray, offsets: np.ndarray, n_channels: int) -> int:
@@ -358,7 +365,8 @@ def feature_groups(features: np.ndarray, offsets: np.ndarray, n: int) -> list[np
     return [group for group in groups if len(group)]
 
 
-def _round_up(n: int, step: int) -> int:
+def round_up(n: int, step: int) -> int:
+    """Return the smallest multiple of `step` that is at least n."""
     return -(-n // step) * step
 
 

@@ -77,8 +77,12 @@ def test_add_packed(dtype):
     expected = pool.copy()
     expected[slots, :, :5] += sums[:, :, :5]
     _, occupied, out = packed(sums, [0, 1, 2, 3], 5, dtype)
-    exchange.add_packed(occupied, out, slots, pool)
+    fresh = np.array([False, True, False])
+    expected[0] = 0
+    expected[0, :, :5] = sums[1, :, :5]
+    exchange.add_packed(occupied, out, slots, pool, fresh)
     assert_array_equal(pool, expected)
+    assert not fresh.any()
 
 
 @pytest.mark.parametrize("features", FEATURES, ids=str)
@@ -87,8 +91,11 @@ def test_add_features(features):
     pool = np.random.default_rng(0).integers(-(2**50), 2**50, (4, len(bins_of(features)), 8))
     expected = pool.copy()
     expected[slots] += sums[:, bins_of(features)]
-    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool, False)
+    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool, np.zeros(2, bool))
     assert_array_equal(pool, expected)
-    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool, True)
-    expected[slots] = sums[:, bins_of(features)]
+    fresh = np.array([False, True])
+    exchange.add_features(sums, np.array(features), OFFSETS, slots, pool, fresh)
+    expected[3] += sums[0, bins_of(features)]
+    expected[1] = sums[1, bins_of(features)]
     assert_array_equal(pool, expected)
+    assert not fresh.any()

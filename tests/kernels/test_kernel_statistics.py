@@ -204,6 +204,29 @@ def test_narrow_histogram(case, tile_rows, fresh):
     assert not tile.any()
 
 
+@pytest.mark.parametrize("tile_rows", [1000, 2500])
+def test_narrow_histogram_of_several_tiles(tile_rows):
+    """More features than fit in one, and more rows than stay in the cache."""
+    n, n_features, width = 3000, 40, 16
+    assert 4 * width * 256 * n_features > histogram.TILE_BYTES
+    rng = np.random.default_rng(0)
+    bins = rng.integers(0, 256, (n, n_features)).astype(np.uint8)
+    statistics = rng.integers(-(2**18), 2**18, (n, width)).astype(np.int32)
+    features, offsets, one = np.arange(n_features), np.arange(n_features + 1) * 256, np.zeros(1, np.int64)
+    expected = np.zeros((1, 256 * n_features, width), np.int64)
+    for d in features:
+        np.add.at(expected[0], offsets[d] + bins[:, d].astype(np.int64), statistics)
+    target = Target(features, offsets, one, np.zeros_like(expected), True)
+    order = rng.permutation(n).astype(np.int32)
+    rows = Rows.of([bins], [order], [statistics])
+    spans, tile = (np.zeros((1, 1), np.int32), np.full((1, 1), n, np.int32)), tile_for(target)
+    histogram.narrow_histogram(
+        rows, *spans, tile_rows, features, np.zeros(0, np.int64), offsets, True, tile, one, target.pool
+    )
+    np.testing.assert_array_equal(target.pool, expected)
+    assert not tile.any()
+
+
 @pytest.mark.parametrize("weight", [0.9, 1.0, 7.0])
 @pytest.mark.parametrize("bits", [18, 22])
 def test_tiles_do_not_overflow(bits, weight):

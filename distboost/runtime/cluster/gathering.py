@@ -60,7 +60,7 @@ class Gathering:
     def _begin(self, attempt: int, pool: np.ndarray, slots: np.ndarray, n_pieces: int) -> None:
         """Begin with nothing in pool[slots], to which `n_pieces` pieces will be added. The caller has the lock."""
         self._attempt, self._pool, self._slots = attempt, pool, slots
-        self._is_empty = True  # the memory has arbitrary content
+        self._fresh = np.ones(len(slots), bool)  # the slots with arbitrary content
         self._missing, self._received = n_pieces, set()
 
     @property
@@ -73,19 +73,18 @@ class Gathering:
         with self._lock:
             # Compared under the lock: another attempt may begin at any moment, and may count other rows.
             if piece.attempt == self._attempt and self._is_missing(piece.sender, piece.first):
-                if self._is_empty:
-                    self._pool[self._slots], self._is_empty = 0, False
-                slots = self._slots[piece.first :][: len(piece.occupied)]
-                exchange.add_packed(piece.occupied, piece.sums, slots, self._pool)
+                nodes = slice(piece.first, piece.first + len(piece.occupied))
+                exchange.add_packed(
+                    piece.occupied, piece.sums, self._slots[nodes], self._pool, self._fresh[nodes]
+                )
 
     def add_own(self, attempt: int, sender: int, sums: Sums, features: np.ndarray) -> None:
         """Add all nodes' sums of this process, in place of a piece."""
         with self._lock:
             if attempt == self._attempt and self._is_missing(sender, 0):
                 exchange.add_features(
-                    sums.values, features, sums.offsets, self._slots, self._pool, self._is_empty
+                    sums.values, features, sums.offsets, self._slots, self._pool, self._fresh
                 )
-                self._is_empty = False
 
     def _is_missing(self, sender: int, first: int) -> bool:
         """Whether a piece is still to be added; from now on, it is not."""

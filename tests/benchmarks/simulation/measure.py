@@ -171,6 +171,7 @@ def histograms() -> dict[str, float]:
     sums = Sums(values, offsets)
     occupied, packed = sums.packed(features, range(NODES), job.channels)
     wide = values[:, :, : job.channels].copy()
+    no_slots, all_slots = np.zeros(NODES, bool), np.ones(NODES, bool)
 
     def clear() -> None:
         pool[slots] = 0
@@ -181,8 +182,11 @@ def histograms() -> dict[str, float]:
     return {
         "clear_number": seconds_of(clear) / values.size,
         "pack_number": seconds_of(lambda: sums.packed(features, range(NODES), job.channels)) / values.size,
-        "add_number": seconds_of(lambda: exchange.add_packed(occupied, packed, slots, pool)) / packed.size,
-        "own_number": seconds_of(lambda: exchange.add_features(values, features, offsets, slots, pool, True))
+        "add_number": seconds_of(lambda: exchange.add_packed(occupied, packed, slots, pool, no_slots))
+        / packed.size,
+        "own_number": seconds_of(
+            lambda: exchange.add_features(values, features, offsets, slots, pool, all_slots.copy())
+        )
         / values.size,
         "add_star": seconds_of(add_star) / wide.size,
     }
