@@ -358,6 +358,8 @@ def feature_groups(features: np.ndarray, offsets: np.ndarray, n: int) -> list[np
     >>> feature_groups(np.arange(4), np.array([0, 90, 100, 105, 110]), 2)
     [array([0]), array([1, 2, 3])]
     """
+    if n == 1:
+        return [features] if len(features) else []
     n_bins = offsets[features + 1] - offsets[features]
     ends = np.cumsum(n_bins)
     middle = ends - n_bins / 2

@@ -107,8 +107,8 @@ def search(
         return found
 
     n_bins = int((histograms.offsets[features + 1] - histograms.offsets[features]).sum())
-    few = n_bins * (len(own) + len(siblings)) < FEW_BINS
-    groups = [g for g in np.array_split(features, 1 if few else threads.n) if len(g)]
+    alone = threads.n == 1 or n_bins * (len(own) + len(siblings)) < FEW_BINS
+    groups = [features] if alone else [g for g in np.array_split(features, threads.n) if len(g)]
     first, *others = threads.map(search_features, groups)
     for other in others:
         keep_better(first, other)
