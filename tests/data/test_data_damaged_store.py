@@ -116,7 +116,7 @@ def streaming(blobs, tmp_path, monkeypatch):
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
 
     def fitted(callback):
-        found = model(max_bins=16, memory_limit=25_000, callbacks=[callback]).fit(store)
+        found = model(max_bins=16, memory_limit=21_000, callbacks=[callback]).fit(store)
         assert found.memory_plan_.streamed >= 20
         return found
 

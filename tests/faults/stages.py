@@ -17,7 +17,7 @@ WORK = {
     "scan": Stage("distboost.data.scan:scan_labels"),
     "sample": Stage("distboost.data.scan:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
-    "load": Stage("distboost.data.store.store:_read_block"),
+    "load": Stage("distboost.data.store.store:StoredRows._read"),
     "histogram": Stage(f"{_SHARD}.histogram"),
     "split": Stage("distboost.runtime.block:Block.split"),
     "leaf sums": Stage(f"{_SHARD}.sums"),

@@ -284,7 +284,7 @@ STAGES = {
     "scan": Stage("distboost.data.scan:scan_labels"),
     "sample": Stage("distboost.data.scan:scan_features"),
     "bin": Stage("distboost.data.ingest:bin_rows"),
-    "load": Stage("distboost.data.store.store:_read_block"),
+    "load": Stage("distboost.data.store.store:StoredRows._read"),
     "histogram": Stage("distboost.runtime.shard:Shard.histogram"),
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
