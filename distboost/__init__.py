@@ -14,6 +14,7 @@ _PLACES = {
     "Progress": "model.history",
     "bin": "training.binning",
     "classifier": "estimators.factory",
+    "evaluate": "estimators.evaluating",
     "load": "estimators.factory",
     "plan": "estimators.plan",
     **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators.factory"),

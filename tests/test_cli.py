@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -324,14 +325,24 @@ def test_evaluate(data, model, tmp_path, monkeypatch):
     assert report.read_text() == page
 
 
+def test_evaluation_as_json(data, model, tmp_path):
+    options = ("evaluate", "--model", model, "--x", data / "x", "--y", data / "names", "--json")
+    X, y = zarr.open_array(data / "x")[:], texts(zarr.open_array(data / "names"))
+    expected = distboost.evaluate(distboost.load(model), X, y, np.ones(len(y)))
+    assert json.loads(run(*options, "--sample-weight", data / "weights").splitlines()[-1]) == json.loads(
+        expected.to_json()
+    )
+    assert "--json and --report" in fail(*options, "--report", tmp_path / "page.html")
+
+
 def test_metrics_are_those_of_scikit_learn(data, model):
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-    from distboost.prediction.streamed import confusion
+    from distboost.estimators.evaluating import confusion
 
     loaded = distboost.load(model)
     X, y = zarr.open_array(data / "x")[:], texts(zarr.open_array(data / "names"))
-    found = confusion(loaded, f"{data}/x", f"{data}/names", None)
+    found = confusion(loaded, f"{data}/x", f"{data}/names")
     np.testing.assert_array_equal(found.counts.toarray()[:3], confusion_matrix(y, loaded.predict(X)))
     expected = precision_recall_fscore_support(y, loaded.predict(X))
     np.testing.assert_allclose(list(found.per_class().values()), expected)

@@ -8,8 +8,9 @@ import pytest
 import zarr
 
 from distboost import GDMCBoostClassifier
+from distboost.estimators.evaluating import confusion
 from distboost.prediction import lazy
-from distboost.prediction.streamed import confusion, write_predictions
+from distboost.prediction.streamed import write_predictions
 from tests.programs import Program
 
 CHUNKS = [(240, 1), (240, 4), (100, 2), (50, 4), (1, 4), (7, 3)]
@@ -41,7 +42,7 @@ def test_one_prediction_whatever_the_chunks(chunks, model, blobs, small_tasks, t
     for data in (x, da.from_array(X, chunks=chunks)):
         np.testing.assert_array_equal(np.asarray(model.predict(data)), expected)
         np.testing.assert_array_equal(np.asarray(model.predict_proba(data)), model.predict_proba(X))
-    found = confusion(model, str(tmp_path / "x"), str(tmp_path / "y"), None)
+    found = confusion(model, str(tmp_path / "x"), str(tmp_path / "y"))
     assert found.accuracy == (expected == y).mean()
 
 

@@ -250,10 +250,10 @@ def _new_labels(ledger: Any, known: dict[int, Any], place: str) -> dict[int, Any
 def _say_error(log: str, x: str, y: str, cluster: ClusterOptions) -> None:
     from distboost.active import resume
     from distboost.cli.connection import connect
-    from distboost.prediction.streamed import confusion
+    from distboost.estimators.evaluating import confusion
 
     with connect(cluster) as client:
-        found = confusion(resume(log, client=client).estimator_, x, y, client)
+        found = confusion(resume(log, client=client).estimator_, x, y, client=client)
     click.echo(f"error {1 - found.accuracy:.2%} on {int(found.counts.sum())} rows")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -80,28 +81,39 @@ def predict(
 @path_option("--model", "Model file, or checkpoint.")
 @path_option("--x", "Features, (rows, features).")
 @path_option("--y", "True labels, (rows,).")
+@path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
 @path_option("--report", "HTML file to write.", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print all metrics of distboost.evaluate as JSON.")
 @overwrite_option
 @cluster_options
 def evaluate(
     model: str,
     x: str,
     y: str,
+    sample_weight: str | None,
     report: str | None,
+    as_json: bool,
     overwrite: bool,
     cluster: ClusterOptions,
 ) -> None:
     """Compare a model's predictions with true labels."""
     from distboost.cli.connection import connect
     from distboost.cli.show import print_evaluation
+    from distboost.estimators import evaluating
     from distboost.estimators.factory import load
-    from distboost.prediction.streamed import confusion
 
     if report is not None:
+        if as_json:
+            raise click.UsageError("--json and --report are two commands: leave one of them out.")
         check_writable(report, overwrite)
     estimator = load(model)
     with connect(cluster) as client:
-        found = confusion(estimator, x, y, client, verbose=int(sys.stdout.isatty()))
+        estimator.client = client
+        judge = evaluating.evaluate if as_json else evaluating.confusion
+        found: Any = judge(estimator, x, y, sample_weight, verbose=int(sys.stdout.isatty()))
+    if as_json:
+        click.echo(found.to_json())
+        return
     print_evaluation(found)
     if report is not None:
         from distboost.cli.report import write_report

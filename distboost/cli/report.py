@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from distboost.cli.text import visible
+from distboost.evaluation.confusion import Confusion
 from distboost.io.publishing import publish
-from distboost.prediction.streamed import Confusion
 
 MAX_MATRIX_CLASSES = 60  # a larger confusion matrix is not drawn
 WIDTH, HEIGHT, MARGIN = 640, 240, 50

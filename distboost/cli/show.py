@@ -11,10 +11,10 @@ from rich.text import Text
 
 from distboost.cli.text import console, visible
 from distboost.estimators.parameters import RUN_PARAMETERS
+from distboost.evaluation.confusion import Confusion
 from distboost.io.files import read
 from distboost.io.units import megabytes
 from distboost.model.checkpoint import is_checkpoint, manifest_url
-from distboost.prediction.streamed import Confusion
 from distboost.training.memory_parts import Part
 from distboost.training.memory_plan import MemoryPlan
 

@@ -12,11 +12,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from distboost.data.sources import is_lazy
 from distboost.errors import LimitError
-from distboost.estimators import predicting
+from distboost.estimators import evaluating, predicting
 from distboost.estimators.fitting import fit_to
 from distboost.estimators.keeping import file_content, header_of
-from distboost.estimators.parameters import CommonParameters, algorithm_of
+from distboost.estimators.parameters import CommonParameters
 from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
 from distboost.estimators.validation import Given
@@ -85,8 +86,8 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         F : ndarray of shape (n_samples, n_classes), float64
             A lazy dask array if X is a dask array, a zarr array, or the path or URL of one.
         """
-        n_classes = len(self._learned().classes)
-        return predicting.predict(self, X, Answer(_unchanged, (n_classes,), np.float64))
+        self._learned()
+        return predicting.predict(self, X, predicting.scores_answer(self))
 
     def decision_function(self, X: Any) -> Any:
         """Return the scores, (n_samples, n_classes) float64; with two classes, F_1 - F_0, (n_samples,) float64."""
@@ -97,13 +98,20 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities, (n_samples, n_classes) float64: those whose expected loss the scores minimise."""
         n_classes = len(self._learned().classes)
-        probabilities = algorithm_of(self, n_classes).probabilities
+        probabilities = predicting.probabilities_of(self)
         return predicting.predict(self, X, Answer(probabilities, (n_classes,), np.float64))
 
     def predict(self, X: Any) -> Any:
         """Return the class with the largest score, (n_samples,); if several are equal, the first of them."""
         classes = self._learned().classes
         return predicting.predict(self, X, Answer(lambda F: _largest(classes, F), (), classes.dtype))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
+        self._learned()
+        if any(is_lazy(data) for data in (X, y, sample_weight)):
+            return evaluating.confusion(self, X, y, sample_weight).accuracy
+        return float(super().score(X, y, sample_weight))
 
     def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the scores after each round, (n_samples, n_classes) float64. This loads all of X into memory."""
@@ -157,10 +165,6 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _unchanged(F: np.ndarray) -> np.ndarray:
-    return F
 
 
 def _difference(F: np.ndarray) -> np.ndarray:

@@ -50,14 +50,33 @@ class Predictor(NamedTuple):
 
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
     """Return the answer for the rows of X, as a lazy array if X is lazy. Warnings name the caller's caller."""
-    learned = estimator.learned_
-    predictor = Predictor(algorithm_of(estimator, len(learned.classes)), learned.ensemble, answer)
+    predictor = predictor_of(estimator, answer)
     if is_lazy(X):
         X = opened_rows(estimator, X, 5)
         n_features = estimator.n_features_in_
         return lazy.map_rows(X, predict_chunk, n_features, predictor, answer.shape, answer.dtype)
     with Threads(n_threads(estimator)) as threads:
         return predictor(checked_rows(estimator, X, threads), threads)
+
+
+def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function that makes class probabilities, (n, n_classes), of scores F, (n, n_classes)."""
+    return algorithm_of(estimator, len(estimator.learned_.classes)).probabilities
+
+
+def predictor_of(estimator: CommonParameters, answer: Answer) -> Predictor:
+    """Return the part of a fitted estimator that gives this answer."""
+    learned = estimator.learned_
+    return Predictor(algorithm_of(estimator, len(learned.classes)), learned.ensemble, answer)
+
+
+def scores_answer(estimator: CommonParameters) -> Answer:
+    """Return the answer that is the scores themselves."""
+    return Answer(_unchanged, (len(estimator.learned_.classes),), np.float64)
+
+
+def _unchanged(F: np.ndarray) -> np.ndarray:
+    return F
 
 
 def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:

@@ -30,6 +30,7 @@ from distboost.training.loop import Callback
 _FUNCTIONS = """from distboost import baselines as baselines
 from distboost import errors as errors
 from distboost.algorithms.base import Algorithm as Algorithm
+from distboost.estimators.evaluating import evaluate as evaluate
 from distboost.estimators.factory import classifier as classifier
 from distboost.estimators.factory import load as load
 from distboost.estimators.plan import plan as plan

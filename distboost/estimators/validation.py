@@ -15,6 +15,7 @@ from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
 from distboost.model.ensemble import slices
+from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
 
 # Arrays of these types are not copied: they are read a piece at a time. Others become float64.
@@ -91,6 +92,21 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> RawDataset | 
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Omit eval_set, or give it at least 1 row.")
     warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel=5)
+    return data
+
+
+def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> RawDataset:
+    """Return labelled rows to compare predictions with. The `stacklevel` of warnings is counted from `warn_all`."""
+    X, y = given.X, given.y
+    if not is_lazy(X):
+        X = validate_data(estimator, X, reset=False, **_NUMBERS)
+    if not is_lazy(y):
+        y = column_or_1d(y, warn=True)
+    data = RawDataset.of(X, y, given.sample_weight)
+    check_features(data.sources.x, estimator.n_features_in_)
+    if data.n_rows == 0:
+        raise DataError(f"{data.place} has 0 rows. Give at least 1 row to evaluate.")
+    warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel)
     return data
 
 

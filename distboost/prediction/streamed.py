@@ -1,18 +1,15 @@
-"""Streamed prediction and evaluation of zarr arrays of any length: only a few chunks are in memory at a time."""
+"""Streamed prediction of zarr arrays of any length: only a few chunks are in memory at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from distboost.data.axes import spans
-from distboost.data.checks import load_labels
 from distboost.data.fingerprint import changed, fingerprint
-from distboost.data.ingest import Labelled
 from distboost.data.labels import plain
 from distboost.data.missing import warn_of_missing
 from distboost.data.parts import pieces
@@ -36,8 +33,9 @@ def write_predictions(
     The array can be opened once it is complete. Chunks that an interrupted call with the same model and rows wrote are kept.
     """
     _check_apart(x, out)
+    model.set_params(n_jobs=1)
     source = _rows(model, x)
-    step = _rows_per_task(source)
+    step = rows_per_task(source)
     n_classes = len(model.classes_)
     made_from = {"model": model.digest(), "x": fingerprint([source]), "proba": proba}
     result = Result.of(
@@ -55,7 +53,7 @@ def write_predictions(
         if done:
             click.echo(f"{out}: continuing after {done:,} rows that were predicted before", err=True)
         calls = ((source.part(a, b), a, result, proba) for a, b in todo)
-        for _ in _shown("predict", _each(_predict_into, model, calls, client), todo, source.n_rows, verbose):
+        for _ in shown("predict", each(_predict_into, model, calls, client), todo, source.n_rows, verbose):
             pass
         if changed([source]):
             raise DataError(
@@ -77,7 +75,7 @@ def _length(row_spans: Iterable[tuple[int, int]]) -> int:
     return sum(stop - start for start, stop in row_spans)
 
 
-def _shown(
+def shown(
     title: str, answers: Iterable[Any], row_spans: list[tuple[int, int]], n_rows: int, verbose: int
 ) -> Iterator[Any]:
     """Yield the answers for these spans, the last of `n_rows` rows, and show a progress bar of the rows."""
@@ -93,99 +91,38 @@ def _shown(
             yield answer
 
 
-class Confusion(NamedTuple):
-    """The confusion matrix: how often each class was predicted as each class.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    counts : sparse array of shape (n_classes + 1, n_classes)
-        Rows are true classes, the last one for labels that are not classes of the model. Columns are predicted classes.
-    """
-
-    classes: np.ndarray
-    counts: csr_array
-
-    @property
-    def n_unknown(self) -> int:
-        """The number of rows whose label is not a class of the model."""
-        return int(self.counts[[-1]].sum())
-
-    @property
-    def accuracy(self) -> float:
-        """The fraction of correct predictions."""
-        return float(self.counts.diagonal().sum() / self.counts.sum())
-
-    def per_class(self) -> dict[str, np.ndarray]:
-        """Return precision, recall, F1 and the number of rows of each class."""
-        from sklearn.metrics import precision_recall_fscore_support
-
-        cells = self.counts.tocoo()
-        values = precision_recall_fscore_support(
-            cells.row,
-            cells.col,
-            labels=np.arange(len(self.classes)),
-            sample_weight=cells.data,
-            zero_division=0,
-        )
-        return dict(zip(("precision", "recall", "f1", "rows"), values, strict=True))
-
-    def worst(self, most: int) -> list[tuple[str, str, int]]:
-        """Return the most frequent mistakes: true class, predicted class, count."""
-        cells = self.counts.tocoo()
-        wrong = np.flatnonzero((cells.row != cells.col) & (cells.row < len(self.classes)))
-        first = wrong[np.argsort(-cells.data[wrong], kind="stable")[:most]]
-        names = [str(label) for label in self.classes]
-        return [(names[cells.row[i]], names[cells.col[i]], int(cells.data[i])) for i in first]
-
-
-def confusion(model: Any, x: str, y: str, client: Any, verbose: int = 0) -> Confusion:
-    """Compute the confusion matrix of the model on all rows of the zarr arrays of features and labels."""
-    source, labels = _rows(model, x), as_source(y, "y")
-    warn_of_missing(labels, "warn", 2)
-    if labels.n_rows != source.n_rows:
-        raise DataError(
-            f"{source.place} has {source.n_rows} rows but {labels.place} has {labels.n_rows}. Each row needs one label."
-        )
-    if not source.n_rows:
-        raise DataError(f"{source.place} has 0 rows. Give at least 1 row to evaluate.")
-    step = _rows_per_task(source)
-    row_spans, labels = list(spans(0, source.n_rows, step)), Labelled(source, labels, None).near(step).y
-    calls = ((source.part(a, b), labels.part(a, b), labels.place, a) for a, b in row_spans)
-    answers = _each(_count, model, calls, client)
-    counts = csr_array(sum(_shown("evaluate", answers, row_spans, source.n_rows, verbose)))
-    if counts[[-1]].sum() == source.n_rows:
-        raise DataError(
-            f"no label in {labels.place} is among the {len(model.classes_)} classes of the model ({model.classes_[0]}, ...). "
-            "Check that these are the labels of the same task."
-        )
-    return Confusion(model.classes_, counts)
-
-
 def _rows(model: Any, x: str) -> Source:
     source = as_source(x, "X")
-    if len(source.shape) != 2 or source.shape[1] != model.n_features_in_:
-        raise DataError(
-            f"{source.place} has shape {source.shape}, but the model expects rows of {model.n_features_in_} features."
-        )
+    check_features(source, model.n_features_in_)
     warn_of_missing(source, "warn", 2)
     return source
 
 
-def _rows_per_task(source: Source) -> int:
+def check_features(source: Source, n_features: int) -> None:
+    """Raise DataError unless these are rows of so many features."""
+    if len(source.shape) != 2 or source.shape[1] != n_features:
+        raise DataError(
+            f"{source.place} has shape {source.shape}, but the model expects rows of {n_features} features."
+        )
+
+
+def rows_per_task(source: Source) -> int:
     """Return the rows of a task: whole chunks of the source, so that each is read once; fewer rows if chunks are too tall."""
     rows = rows_at_once(source, TASK_BYTES)
     strip = rows * max(source.shape[1], 1) * 8
     return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
 
 
-def _each(
-    function: Callable[..., Any], model: Any, calls: Iterator[tuple[Any, ...]], client: Any
+def each(
+    function: Callable[..., Any],
+    common: Any,
+    calls: Iterable[tuple[Any, ...]],
+    client: Any,
+    n_threads: int | None = None,
 ) -> Generator[Any, None, None]:
-    """Yield function(model, *call) for each call. The model is sent to a cluster once; each task takes one thread."""
-    model.set_params(n_jobs=1)
-    with open_runtime(client, None) as runtime:
-        sent = runtime.share(model)
+    """Yield function(common, *call) for each call. `common` is sent to a cluster once; each task takes one thread."""
+    with open_runtime(client, n_threads) as runtime:
+        sent = runtime.share(common)
         yield from runtime.each(
             function, ((sent, *call) for call in calls), runtime.n_parallel // runtime.n_processes
         )
@@ -194,26 +131,14 @@ def _each(
 @ends_if_unwanted
 def _predict_into(model: Any, part: Any, start: int, result: Result, proba: bool) -> None:
     result.check_seen()
-    X = _loaded(part)
+    X = loaded(part)
     values = np.empty((len(X), *result.array.shape[1:]), result.array.dtype)
     for rows in _pieces(len(X)):
         values[rows] = model.predict_proba(X[rows]) if proba else model.predict(X[rows])
     result.write(start, values)
 
 
-@ends_if_unwanted
-def _count(model: Any, part: Any, labels: Any, place: str, first: int) -> csr_array:
-    """The confusion matrix of one part."""
-    true = _codes(load_labels(labels, place, first), model.classes_, place)
-    X, n_classes = _loaded(part), len(model.classes_)
-    predicted = np.empty(len(X), true.dtype)
-    for rows in _pieces(len(X)):
-        predicted[rows] = _codes(model.predict(X[rows]), model.classes_, place)
-    cells = (np.ones(len(true), np.int64), (true, predicted))
-    return csr_array(coo_array(cells, (n_classes + 1, n_classes)))
-
-
-def _loaded(part: Any) -> np.ndarray:
+def loaded(part: Any) -> np.ndarray:
     """The rows of a part; raises UnwantedError if the caller is gone."""
     X = np.empty(part.shape, part.dtype)
     for position, values in pieces(part):
@@ -228,21 +153,6 @@ def _pieces(n_rows: int) -> Iterator[slice]:
     for start, stop in spans(0, n_rows, PIECE_ROWS):
         check_wanted()
         yield slice(start, stop)
-
-
-def _codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
-    """The class index of each label, (n,); n_classes for a label that the model does not know."""
-    if labels.dtype.kind in "US" and classes.dtype.kind not in "USO":
-        raise DataError(
-            f"{place} has text labels, but the classes of the model are numbers ({classes[0]}, ...). Give numbers."
-        )
-    try:
-        index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    except TypeError as error:
-        raise DataError(
-            f"{place} has labels of another type than the classes of the model: {error}. Give labels of the same type."
-        ) from error
-    return np.where(classes[index] == labels, index, len(classes))
 
 
 def _storable(dtype: np.dtype) -> np.dtype:

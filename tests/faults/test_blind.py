@@ -20,6 +20,7 @@ import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
 from distboost.errors import DistboostError, StoreError
+from distboost.estimators.evaluating import confusion
 from distboost.prediction import streamed as stream
 from tests.faults import blind, traps
 from tests.faults.blind import ApartWorkers, check_mounts
@@ -119,7 +120,7 @@ def predict_into(arrays: Arrays, client: Client | None, folder: Path) -> list:
 
 def evaluate(arrays: Arrays, client: Client | None, folder: Path) -> list:
     found = model().fit(arrays["ex"], arrays["ey"])
-    return stream.confusion(found, arrays["x"], arrays["y"], client).counts.toarray().tolist()
+    return confusion(found, arrays["x"], arrays["y"], client=client).counts.toarray().tolist()
 
 
 def query(arrays: Arrays, client: Client | None, folder: Path) -> list:

@@ -12,6 +12,7 @@ import zarr
 
 import distboost
 from distboost.errors import ClusterError
+from distboost.estimators.evaluating import confusion
 from distboost.prediction import streamed as stream
 from tests.active.sessions import committee, learner
 from tests.faults import traps
@@ -75,7 +76,7 @@ def predict_into(data, client, folder):
 
 
 def evaluate(data, client, folder):
-    stream.confusion(data.model, data.x_url, data.y_url, client)
+    confusion(data.model, data.x_url, data.y_url, client=client)
 
 
 CASES = [

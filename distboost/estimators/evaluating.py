@@ -1,0 +1,149 @@
+"""Compare predictions with labels: one pass over rows of any source, on any runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial, reduce
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from distboost.data.axes import spans
+from distboost.data.dataset import RawDataset
+from distboost.data.sources import ArraySource
+from distboost.errors import DataError
+from distboost.estimators.parameters import CommonParameters, n_threads
+from distboost.estimators.predicting import predict_chunk, predictor_of, probabilities_of, scores_answer
+from distboost.estimators.validation import Given, judged_data
+from distboost.evaluation.confusion import Confusion
+from distboost.evaluation.metrics import Evaluation, Totals, chosen
+from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
+from distboost.prediction.streamed import each, rows_per_task, shown
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    metrics: Iterable[str] | None = None,
+    *,
+    verbose: int = 0,
+) -> Evaluation:
+    """Judge a fitted model on labelled rows of any size, in one pass over them.
+
+    The rows are read block by block, in threads of this process or on the workers of a Dask cluster, chosen as in `fit`. Only
+    sums over rows come back. They are exact, so the result does not depend on blocks, threads or workers, to the last bit.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted estimator of distboost.
+    X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
+        Features, as for `fit`.
+    y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
+        Labels. Each must be one of the model's classes. Some classes may be absent.
+    sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
+        Weights: 0, or between 1e-120 and 1e120. A row of weight 0 is ignored, but its values must be valid.
+    metrics : iterable of str, or None, default=None
+        The names of the metrics to compute; None: all. If none needs probabilities, they are not computed.
+    verbose : int, default=0
+        1: show a progress bar.
+
+    Returns
+    -------
+    Evaluation
+        A mapping of names to values. Printing it shows the numbers. Where scikit-learn has a metric, the value is the same.
+
+        ========================================= ====================================================================
+        ``n_rows``, ``weight``                    the number of rows with a weight above 0, and their total weight
+        ``accuracy``                              the fraction of correct predictions
+        ``majority_baseline``                     the accuracy of always predicting the most frequent class
+        ``balanced_accuracy``                     the mean recall of the classes that occur
+        ``precision_macro``, ``recall_macro``,    means over the classes that occur among labels or predictions
+        ``f1_macro``
+        ``precision_weighted``,                   the same, weighted by the classes' weight in the labels
+        ``recall_weighted``, ``f1_weighted``
+        ``per_class``                             precision, recall, f1, and the rows (their weight), arrays (n_classes,)
+        ``confusion``                             weight of each true (row) and predicted class, (n_classes, n_classes);
+                                                  sparse above 2^24 cells
+        ``log_loss``, ``brier``                   mean losses; the Brier score of two classes is halved
+        ``ece``                                   expected calibration error: the mean distance of the accuracy from the
+                                                  probability of the prediction, in 15 bins of that probability
+        ``calibration``                           weight, mean confidence and accuracy of these bins, arrays (15,)
+        ``top_k_accuracy``                        by k, from 2 to 10: the fraction of rows whose class is among the k most
+                                                  probable; of equal probabilities, later classes rank first
+        ``auc_ovr``, ``auc_per_class``            areas under the one-vs-rest ROC curves: their mean, and of each class;
+                                                  NaN if all rows or none are of the class
+        ``auc_ovr_error``,                        the largest possible error of these areas. They come from histograms of
+        ``auc_per_class_error``                   probabilities, so that the order within a bin is unknown.
+        ``accuracy_interval``,                    95 % confidence intervals, (low, high): Wilson's for the accuracy, else the
+        ``log_loss_interval``,                    normal approximation. Weights count as the importance of rows, not as
+        ``brier_interval``                        repeated rows.
+        ========================================= ====================================================================
+
+    Raises
+    ------
+    distboost.errors.DataError
+        If a label is none of the model's classes, a weight is negative or NaN, or X, y and sample_weight differ in length.
+
+    Examples
+    --------
+    >>> import distboost
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = distboost.GDMCBoostClassifier(n_estimators=5, max_depth=1).fit(X[::2], y[::2])
+    >>> found = distboost.evaluate(model, X[1::2], y[1::2])
+    >>> found["accuracy"] > 0.9, found["confusion"].shape
+    (True, (3, 3))
+    """
+    _check_fitted(model)
+    groups = chosen(metrics)
+    data = judged_data(model, Given(X, y, sample_weight), 4)
+    sums = _judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose)
+    return Evaluation.of(Totals(sums, model.classes_, data.weighted), groups)
+
+
+def confusion(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None, verbose: int = 0
+) -> Confusion:
+    """Return the confusion matrix, in which labels that the model does not know count as mistakes."""
+    _check_fitted(model)
+    data = judged_data(model, Given(X, y, sample_weight), 5)
+    sums = _judged(model, data, {DECISIONS}, False, client or model.client, verbose)
+    found = Confusion.of(model.classes_, sums, data.weighted)
+    if not found.counts[:-1].sum():
+        raise DataError(
+            f"no label in {data.sources.y.place} is among the {len(model.classes_)} classes of the model "
+            f"({model.classes_[0]}, ...). Check that these are the labels of the same task."
+        )
+    return found
+
+
+def _check_fitted(model: Any) -> None:
+    if not isinstance(model, CommonParameters):
+        raise TypeError(f"model is of type {type(model).__name__}, expected a fitted estimator of distboost.")
+    check_is_fitted(model, "classes_")
+
+
+def _judged(
+    model: CommonParameters, data: RawDataset, groups: set[str], strict: bool, client: Any, verbose: int
+) -> Sums:
+    """Return the sums of these groups over all rows. Each row is read once."""
+    step = rows_per_task(data.sources.x)
+    if isinstance(data.sources.x, ArraySource):
+        step = min(step, PIECE_ROWS)  # nothing is decoded: more tasks, so that all threads have some
+    rows = data.sources.near(step)
+    places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
+    judge = Judge(
+        partial(predict_chunk, predictor=predictor_of(model, scores_answer(model))),
+        probabilities_of(model),
+        model.learned_.classes,
+        frozenset(groups),
+        strict,
+        places,
+    )
+    cuts = list(spans(0, data.n_rows, step))
+    calls = ((*rows.parts(a, b), a) for a, b in cuts)
+    answers = each(judge_part, judge, calls, client, n_threads(model))
+    return reduce(merged, shown("evaluate", answers, cuts, data.n_rows, verbose))

@@ -1,0 +1,1 @@
+"""Metrics of a model on any number of rows, from exact sums over them."""

@@ -1,0 +1,221 @@
+"""What a block of rows adds to the sums that the metrics follow from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from distboost.data.axes import spans
+from distboost.data.checks import as_numbers, encode_labels, infinite_value, load_labels, load_weights
+from distboost.errors import DataError
+from distboost.evaluation.exact import exact_sums
+from distboost.prediction.streamed import loaded
+from distboost.prediction.wanted import check_wanted, ends_if_unwanted
+
+# Groups of sums: metrics say which they need.
+DECISIONS, PROBABILITIES, RANKING = "decisions", "probabilities", "ranking"
+
+PIECE_ROWS = 2**16  # the most rows that are judged together
+PIECE_NUMBERS = 2**19  # the most probabilities of these rows
+CALIBRATION_BINS = 15
+MOST_K = 10  # the largest k of the top-k accuracy
+OCTAVES = 64  # of probabilities near 0, and of those near 1: smaller distances count as 2^-65
+RANKING_CELLS = 2**20  # of the histograms of all classes together
+MOST_CELL_BITS = 10
+
+# The squares of weights are added too, and must be neither 0 nor infinite.
+LARGEST_WEIGHT = 2.0**400
+
+Sums = dict[str, csr_array]
+
+
+class Places(NamedTuple):
+    """The names of the arrays in messages."""
+
+    x: str
+    y: str
+    weights: str
+
+
+class Judge(NamedTuple):
+    """What workers need to judge rows.
+
+    Attributes
+    ----------
+    scores : callable
+        scores(X) returns the scores F, (n, K) float64, of raw rows, in this thread.
+    probabilities : callable
+        probabilities(F) returns class probabilities, (n, K) float64.
+    classes : ndarray of shape (K,)
+    groups : frozenset of str
+        The groups of sums that are wanted.
+    strict : bool
+        Whether a label that is none of the classes is an error. Otherwise it is counted as a mistake; then DECISIONS are the only
+        group.
+    places : Places
+    """
+
+    scores: Callable[[np.ndarray], np.ndarray]
+    probabilities: Callable[[np.ndarray], np.ndarray]
+    classes: np.ndarray
+    groups: frozenset[str]
+    strict: bool
+    places: Places
+
+    def codes(self, labels: np.ndarray, weights: np.ndarray, first: int) -> np.ndarray:
+        """Return the class index of each label, (n,) int64; K for a label that the model does not know."""
+        found = class_codes(labels, self.classes, self.places.y)
+        if not self.strict:
+            return found
+        return encode_labels(labels, weights, self.classes, self.places.y, first).astype(np.int64)
+
+    def sums(self, F: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Sums:
+        """Return the sums over rows with the scores F."""
+        predicted = np.argmax(F, axis=1)
+        found = _decisions(codes, predicted, weights, F.shape[1])
+        if self.groups != {DECISIONS}:
+            P = self.probabilities(F)
+            if PROBABILITIES in self.groups:
+                found |= _probabilities(P, codes, predicted, weights)
+            if RANKING in self.groups:
+                found |= _ranking(P, codes, weights)
+        return found
+
+
+@ends_if_unwanted
+def judge_part(judge: Judge, x: Any, y: Any, weights: Any, first: int) -> Sums:
+    """Return the sums over the parts of features, labels and weights (or None) whose first row has the number `first`."""
+    labels = load_labels(y, judge.places.y, first)
+    w = load_weights(weights, len(labels), judge.places.weights, first)
+    _check_size(w, judge.places.weights, first)
+    codes = judge.codes(labels, w, first)
+    X, total = loaded(x), Sums()
+    step = max(min(PIECE_ROWS, PIECE_NUMBERS // len(judge.classes)), 1)
+    for a, b in spans(0, len(X), step):
+        check_wanted()
+        rows = as_numbers(X[a:b], judge.places.x)
+        _check_finite(rows, judge.places.x, first + a)
+        total = merged(total, judge.sums(judge.scores(rows), codes[a:b], w[a:b]))
+    return total
+
+
+def merged(a: Sums, b: Sums) -> Sums:
+    """Return the sums over the rows of both. No rows have no sums."""
+    return {name: a[name] + b[name] for name in b} if a else b
+
+
+def class_codes(labels: np.ndarray, classes: np.ndarray, place: str) -> np.ndarray:
+    """The class index of each label, (n,); n_classes for a label that the model does not know."""
+    if labels.dtype.kind in "US" and classes.dtype.kind not in "USO":
+        raise DataError(
+            f"{place} has text labels, but the classes of the model are numbers ({classes[0]}, ...). Give numbers."
+        )
+    try:
+        index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    except TypeError as error:
+        raise DataError(
+            f"{place} has labels of another type than the classes of the model: {error}. Give labels of the same type."
+        ) from error
+    return np.where(classes[index] == labels, index, len(classes))
+
+
+def _check_size(w: np.ndarray, place: str, first: int) -> None:
+    bad = (w > LARGEST_WEIGHT) | ((w > 0) & (w < 1 / LARGEST_WEIGHT))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"{place} is {w[row]} in row {first + row}. Give weights of 0, or between 1e-120 and 1e120: scale all of them."
+        )
+
+
+def _check_finite(X: np.ndarray, place: str, first: int) -> None:
+    infinite = np.isinf(X)
+    if infinite.any():
+        row, column = (int(i) for i in np.argwhere(infinite)[0])
+        raise infinite_value(place, first + row, column, float(X[row, column]))
+
+
+def _decisions(codes: np.ndarray, predicted: np.ndarray, w: np.ndarray, n_classes: int) -> Sums:
+    one_cell = np.zeros(len(w), np.int64)
+    return {
+        "rows": exact_sums(one_cell, (w > 0).astype(np.float64), 1),
+        "squares": exact_sums(one_cell, w * w, 1),
+        "confusion": exact_sums(codes * n_classes + predicted, w, (n_classes + 1) * n_classes),
+    }
+
+
+def _probabilities(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: np.ndarray) -> Sums:
+    n, n_classes = P.shape
+    rows = np.arange(n)
+    own, confidence = P[rows, codes], P[rows, predicted]
+    eps = np.finfo(P.dtype).eps  # as in scikit-learn's log_loss
+    distances = P.copy()
+    distances[rows, codes] -= 1
+    brier = np.square(distances).sum(axis=1) / (2 if n_classes == 2 else 1)
+    # Of equal probabilities, those of later classes rank first, as in scikit-learn's top_k_accuracy_score.
+    ahead = (own[:, None] < P) | ((own[:, None] == P) & (np.arange(n_classes) > codes[:, None]))
+    rank = np.minimum(np.count_nonzero(ahead, axis=1), MOST_K)
+    bins = np.clip(np.ceil(confidence * CALIBRATION_BINS).astype(np.int64) - 1, 0, CALIBRATION_BINS - 1)
+    calibration = [w, w * confidence, w * (predicted == codes)]
+    return {
+        "log_loss": _moments(-np.log(np.clip(own, eps, 1 - eps)), w),
+        "brier": _moments(brier, w),
+        "ranks": exact_sums(rank, w, MOST_K + 1),
+        "calibration": exact_sums(
+            np.concatenate([kind * CALIBRATION_BINS + bins for kind in range(3)]),
+            np.concatenate(calibration),
+            3 * CALIBRATION_BINS,
+        ),
+    }
+
+
+def _moments(losses: np.ndarray, w: np.ndarray) -> csr_array:
+    """The sums of w l, w^2 l and w^2 l^2: a mean and its standard error follow from them."""
+    weighted = w * losses
+    cells = np.repeat(np.arange(3), len(w))
+    return exact_sums(cells, np.concatenate([weighted, w * weighted, weighted * weighted]), 3)
+
+
+def _ranking(P: np.ndarray, codes: np.ndarray, w: np.ndarray) -> Sums:
+    """Histograms of each class's probability: over all rows, and over those of the class."""
+    n, n_classes = P.shape
+    n_bins = score_bins(n_classes)
+    cells = bins_of(P, cell_bits(n_classes)) + np.arange(n_classes) * n_bins
+    return {
+        "all": exact_sums(cells, w, n_classes * n_bins),
+        "own": exact_sums(cells[np.arange(n), codes], w, n_classes * n_bins),
+    }
+
+
+def cell_bits(n_classes: int) -> int:
+    """Return the b for which each octave of probabilities has 2^b bins.
+
+    >>> cell_bits(2), cell_bits(26), cell_bits(300)
+    (10, 8, 4)
+    """
+    cells = RANKING_CELLS // (2 * OCTAVES * n_classes)
+    return min(max(cells.bit_length() - 1, 0), MOST_CELL_BITS)
+
+
+def score_bins(n_classes: int) -> int:
+    """Return the number of bins of a class."""
+    return 2 * OCTAVES << cell_bits(n_classes)
+
+
+def bins_of(P: np.ndarray, bits: int) -> np.ndarray:
+    """Return the bin of each probability, int64. Bins follow the order of probabilities.
+
+    Boosting pushes probabilities towards 0 and 1, so bins are fine there: they divide each octave of p, or of 1 - p, evenly.
+    """
+    n_half = OCTAVES << bits
+    lowest = (1022 - OCTAVES) << bits  # the exponent of numbers from 1/2 to 1 is stored as 1022
+
+    def nearness(p: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.clip((p.view(np.int64) >> (52 - bits)) - lowest, 0, n_half - 1)
+        return found
+
+    bins: np.ndarray = np.where(P < 0.5, nearness(P), 2 * n_half - 1 - nearness(1 - P))
+    return bins
