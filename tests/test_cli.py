@@ -332,7 +332,9 @@ def test_evaluation_as_json(data, model, tmp_path):
     assert json.loads(run(*options, "--sample-weight", data / "weights").splitlines()[-1]) == json.loads(
         expected.to_json()
     )
-    assert "--json and --report" in fail(*options, "--report", tmp_path / "page.html")
+    result = CliRunner().invoke(main, [str(a) for a in (*options, "--report", tmp_path / "page.html")])
+    assert json.loads(result.stdout)["confusion"] == expected["confusion"].tolist()
+    assert "confusion matrix" in (tmp_path / "page.html").read_text().lower()
 
 
 def test_metrics_are_those_of_scikit_learn(data, model):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 import click
 
@@ -103,23 +102,25 @@ def evaluate(
     from distboost.estimators.factory import load
 
     if report is not None:
-        if as_json:
-            raise click.UsageError("--json and --report are two commands: leave one of them out.")
         check_writable(report, overwrite)
     estimator = load(model)
     with connect(cluster) as client:
         estimator.client = client
-        judge = evaluating.evaluate if as_json else evaluating.confusion
-        found: Any = judge(estimator, x, y, sample_weight, verbose=int(sys.stdout.isatty()))
+        verbose = int(sys.stdout.isatty())
+        if as_json:
+            evaluation = evaluating.evaluate(estimator, x, y, sample_weight, verbose=verbose)
+            found = evaluation.found
+        else:
+            found = evaluating.confusion(estimator, x, y, sample_weight, verbose=verbose)
     if as_json:
-        click.echo(found.to_json())
-        return
-    print_evaluation(found)
+        click.echo(evaluation.to_json())
+    else:
+        print_evaluation(found)
     if report is not None:
         from distboost.cli.report import write_report
 
         write_report(report, estimator, found, f"{os.path.basename(model)} on {os.path.basename(x)}")
-        click.echo(f"report in {report}")
+        click.echo(f"report in {report}", err=as_json)
 
 
 def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:

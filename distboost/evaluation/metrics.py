@@ -183,17 +183,17 @@ class Evaluation(Mapping[str, Any]):
     ----------
     classes : ndarray of shape (n_classes,)
         The classes of the model, in the order of the arrays per class.
+    found : Confusion
+        The confusion matrix as tables and reports need it.
     """
 
-    def __init__(self, values: Mapping[str, Any], classes: np.ndarray):
-        self._values, self.classes = dict(values), classes
+    def __init__(self, values: Mapping[str, Any], found: Confusion):
+        self._values, self.classes, self.found = dict(values), found.classes, found
 
     @classmethod
     def of(cls, totals: Totals, groups: Mapping[str, str]) -> Evaluation:
         """Compute the chosen metrics, in their order."""
-        return cls(
-            {name: METRICS[group][name](totals) for name, group in groups.items()}, totals.found.classes
-        )
+        return cls({name: METRICS[group][name](totals) for name, group in groups.items()}, totals.found)
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
