@@ -131,22 +131,19 @@ def projected_residuals(scores, labels, weights, order, s, link, code, shift, fa
 
 
 @kernel
-def class_pairs(scores, labels, weights, order, spans, leaves, s, link, shift, factor, groups, out):
+def class_pairs(scores, labels, weights, rows, leaf, s, link, shift, factor, groups, out):
     """Add to out[g, y, k] the sum of u[i, k] over the rows i of class y in the leaves l with groups[l] = g."""
-    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; order (r,) int32;
-    #     spans (nodes, 2) int32; leaves, groups (leaves,) int64
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; rows, leaf (r,) int32: row rows[j] is in leaf leaf[j];
+    #     groups (leaves,) int64
     # OUT: out (groups, K, K) int64, in units of 1/factor
-    n_classes = scores.shape[1]
-    u, size = tile_of(n_classes)
+    u, size = tile_of(scores.shape[1])
     unit = unit_of(link, shift, factor)
-    for m in range(leaves.shape[0]):
-        start, stop = spans[leaves[m]]
-        for first in range(start, stop, size):
-            n = min(size, stop - first)
-            weigh(scores, labels, order, first, n, s, link, shift, u)
-            for t in range(n):
-                i = order[first + t]
-                add_times_row(out, groups[m], labels[i], u, t, unit, *parts(weights[i]))
+    for first in range(0, rows.shape[0], size):
+        n = min(size, rows.shape[0] - first)
+        weigh(scores, labels, rows, first, n, s, link, shift, u)
+        for t in range(n):
+            i = rows[first + t]
+            add_times_row(out, groups[leaf[first + t]], labels[i], u, t, unit, *parts(weights[i]))
 
 
 @kernel

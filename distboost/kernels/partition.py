@@ -52,6 +52,17 @@ def split_spans(
 
 
 @kernel
+def number_rows(order, spans, leaves, out):
+    """Set out[i] to l for the rows i of node leaves[l]."""
+    # IN: order (r,) int32; spans (nodes, 2) int32; leaves (leaves,) int64
+    # OUT: out (n,) int32
+    for leaf in range(leaves.shape[0]):
+        start, stop = spans[leaves[leaf]]
+        for j in range(np.uintp(start), np.uintp(stop)):
+            out[np.uintp(order[j])] = leaf
+
+
+@kernel
 def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, rows, out):
     """Set out[j] to the leaf that row rows[j] falls into, from the row's bins. A child below 0 is the leaf ~child."""
     # IN: bins (n, D) uint8; missing_bin (D,) int64; the tree's m inner nodes: feature, split_bin, left, right (m,) int32,

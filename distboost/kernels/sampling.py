@@ -7,9 +7,8 @@ probability p = min(1, m / T), and its statistic is divided by p: its largest en
 import numpy as np
 
 from distboost.kernels._jit import compiled, kernel
-from distboost.kernels.margin import add_risk, parts, times
+from distboost.kernels.margin import add_risk, times
 from distboost.kernels.random import _GOLDEN
-from distboost.kernels.simd_rows import add_times_row
 from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
 
 # Magnitudes are counted by their exponent and this many bits of their mantissa: a bin is at most 1/16 wide.
@@ -57,22 +56,6 @@ def risk_and_totals(scores, labels, weights, rows, s, shift, factor, error_facto
         add_risk(scores, labels, weights, rows, first, n, e, factor, error_factor, judged, out, largest)
         put_totals(rows, first, n, e, totals)
     out[0] += judged[1]
-
-
-@kernel
-def class_pairs_of_rows(scores, labels, weights, rows, leaf, s, link, shift, factor, groups, out):
-    """Do what `margin.class_pairs` does, for row rows[j] in leaf leaf[j], or in none if that is -1."""
-    # IN: rows, leaf (r,) int32; groups (leaves,) int64; the rest as in `margin.class_pairs`
-    # OUT: out (groups, K, K) int64
-    u, size = tile_of(scores.shape[1])
-    unit = unit_of(link, shift, factor)
-    for first in range(0, rows.shape[0], size):
-        n = min(size, rows.shape[0] - first)
-        weigh(scores, labels, rows, first, n, s, link, shift, u)
-        for t in range(n):
-            i, m = rows[first + t], leaf[first + t]
-            if m >= 0:
-                add_times_row(out, groups[m], labels[i], u, t, unit, *parts(weights[i]))
 
 
 @kernel

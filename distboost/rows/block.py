@@ -85,5 +85,5 @@ class BlockRows(Protocol):
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""
 
-    def leaf_numbers(self, leaves: np.ndarray) -> np.ndarray | None:
-        """Return which of the leaves each row in `present` is in, (m,) int32, or -1; None: they lie in `order`, by leaf."""
+    def rows_in(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows in these leaves, (m,) int32 ascending, and the leaf of each, (m,) int32: its place in `leaves`."""

@@ -287,13 +287,21 @@ class Block:
             sampling.sort_by_node(self.present, nodes, order, spans)
         return self.scores, self.labels, self.weights, order, spans, leaves
 
-    def leaf_numbers(self, leaves: np.ndarray) -> np.ndarray | None:
-        """Return which of the leaves each row in `present` is in, (n_present,) int32, or -1; None: `order` has them by leaf."""
+    def rows_in(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows in these leaves, (m,) int32 ascending, and the leaf of each, (m,) int32: its place in `leaves`.
+
+        A visit in this order reads the scores one after another, which takes half the time of a visit leaf by leaf.
+        """
         if self.grown is None:
-            return None
-        numbers = np.full(self.grown.n_nodes, -1, np.int32)
-        numbers[leaves] = np.arange(len(leaves))
-        return np.take(numbers, self._nodes_of_rows(self.grown))
+            by_row = np.full(self.n_rows, -1, np.int32)
+            partition.number_rows(self.order, self.spans, leaves, by_row)
+            numbers = by_row if self.traits.are_present else by_row[self.present]
+        else:
+            by_node = np.full(self.grown.n_nodes, -1, np.int32)
+            by_node[leaves] = np.arange(len(leaves))
+            numbers = by_node[self._nodes_of_rows(self.grown)]
+        counted = numbers >= 0
+        return (self.present, numbers) if counted.all() else (self.present[counted], numbers[counted])
 
     @property
     def n_in_leaves(self) -> int:

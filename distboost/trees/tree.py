@@ -31,12 +31,7 @@ class TreeStep(NamedTuple):
         """Add the leaves' values to the scores of a block's rows."""
         rest = block.present
         if partitioned and self.leaves is not None:
-            numbers = block.leaf_numbers(self.leaves)
-            if numbers is not None:
-                update.add_by_leaf(block.scores, rest, numbers, self.values)
-                return
-            scores, _, _, order, spans, leaves = block.leaf_arrays(self.leaves)
-            update.add_by_span(scores, order, spans, leaves, self.values)
+            update.add_by_leaf(block.scores, *block.rows_in(self.leaves), self.values)
             rest = block.rest
         if len(rest):
             leaf = np.empty(len(rest), np.int32)

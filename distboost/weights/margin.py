@@ -186,13 +186,8 @@ class ClassPairs(Reduction):
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         groups = np.arange(len(leaves)) if self.groups is None else self.groups
         how = self.weighting.s, self.weighting.link, scale.shift, scale.factor
-        numbers = block.leaf_numbers(leaves)
-        if numbers is None:
-            margin.class_pairs(*block.leaf_arrays(leaves), *how, groups, out)
-        else:
-            sampling.class_pairs_of_rows(
-                block.scores, block.labels, block.weights, block.present, numbers, *how, groups, out
-            )
+        rows = block.rows_in(leaves)
+        margin.class_pairs(block.scores, block.labels, block.weights, *rows, *how, groups, out)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from distboost.kernels import margin, random, sampling
+from distboost.kernels import random, sampling
 from distboost.rows.messages import RowCounts, Splits
 from distboost.rows.protocols import Risk
 from distboost.rows.sampling import sample_bits, threshold
@@ -174,22 +174,3 @@ def test_magnitudes_of_residuals(link, weights):
     alone, most = np.zeros(2, np.int64), np.zeros(n_shifts)
     weighting.risk(block, shifts, 2.0**30, UNIT, alone, most)
     assert (out.tolist(), largest.tolist()) == (alone.tolist(), most.tolist())
-
-
-@pytest.mark.parametrize("weights", ["ones", "fractions"])
-def test_class_pairs_of_rows(weights):
-    """As if the rows lay sorted by leaf; rows of leaf -1 count nowhere."""
-    case = case_of(90, 5, "float64", weights)
-    block, rng = case.block, np.random.default_rng(0)
-    rows = rng.permutation(block.present).astype(np.int32)
-    leaf = rng.integers(-1, 4, len(rows)).astype(np.int32)
-    groups = np.array([1, 0, 2, 0])
-    how = 0.5, EXPONENTIAL, case.shift, 2.0**40, groups
-    found, expected = np.zeros((2, 3, 5, 5), np.int64)
-    sampling.class_pairs_of_rows(block.scores, block.labels, block.weights, rows, leaf, *how, found)
-    order = rows[np.argsort(leaf, kind="stable")]
-    ends = np.searchsorted(np.sort(leaf), [0, 1, 2, 3, 4]).astype(np.int32)
-    spans = np.stack([ends[:-1], ends[1:]], axis=1)
-    margin.class_pairs(block.scores, block.labels, block.weights, order, spans, np.arange(4), *how, expected)
-    assert found.any()
-    assert found.tolist() == expected.tolist()

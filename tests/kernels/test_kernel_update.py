@@ -1,4 +1,4 @@
-"""Scores move, while training (by spans, by leaf) and in prediction (by raw values)."""
+"""Scores move, while training (by leaf) and in prediction (by raw values)."""
 
 import numpy as np
 import pytest
@@ -9,27 +9,17 @@ from tests.kernels.cases import read_only
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("n_classes", [2, 3, 26])
-def test_add_by_span_and_by_leaf(dtype, n_classes):
+def test_add_by_leaf(dtype, n_classes):
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(20, n_classes)).astype(dtype)
     values = rng.normal(size=(3, n_classes))
     order = rng.permutation(20)[:16].astype(np.int32)  # four rows are in no leaf
-    spans = np.array([[0, 16], [0, 9], [9, 9], [9, 16]], np.int32)
-    leaves = np.array([3, 1, 2])  # of which node 2 is empty
-
+    leaf = rng.integers(0, 3, 16).astype(np.int32)
     expected = scores.copy()
-    for leaf, node in enumerate(leaves):
-        rows = order[slice(*spans[node])]
-        expected[rows] = (expected[rows].astype(np.float64) + values[leaf]).astype(dtype)
-
-    by_span = scores.copy()
-    update.add_by_span(by_span, order, spans, leaves, values)
-    np.testing.assert_array_equal(by_span, expected)
-
-    by_leaf = scores.copy()
-    leaf = np.repeat([1, 0], [9, 7]).astype(np.int32)
-    update.add_by_leaf(by_leaf, order, leaf, values)
-    np.testing.assert_array_equal(by_leaf, expected)
+    for i, m in zip(order, leaf, strict=True):
+        expected[i] = (expected[i].astype(np.float64) + values[m]).astype(dtype)
+    update.add_by_leaf(scores, order, leaf, values)
+    np.testing.assert_array_equal(scores, expected)
 
 
 # Three trees over two features; the second is a single leaf.
