@@ -70,6 +70,11 @@ class AdaBoostMMClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -147,6 +152,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -181,6 +187,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -246,6 +253,11 @@ class CDMCBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -316,6 +328,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -346,6 +359,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -406,6 +420,11 @@ class GAMBLEClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -476,6 +495,7 @@ class GAMBLEClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -506,6 +526,7 @@ class GAMBLEClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -567,6 +588,11 @@ class GDMCBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -637,6 +663,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -668,6 +695,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -743,6 +771,11 @@ class REBELClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -816,6 +849,7 @@ class REBELClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -849,6 +883,7 @@ class REBELClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -916,6 +951,11 @@ class StagewiseBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -989,6 +1029,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1021,6 +1062,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',

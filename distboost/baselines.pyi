@@ -54,6 +54,11 @@ class AdaBoostECCClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -124,6 +129,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -155,6 +161,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -215,6 +222,11 @@ class AdaBoostM1Classifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -285,6 +297,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -315,6 +328,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -378,6 +392,11 @@ class AdaBoostMHClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -448,6 +467,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -479,6 +499,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -540,6 +561,11 @@ class AdaBoostMOClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -610,6 +636,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -640,6 +667,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -699,6 +727,11 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -769,6 +802,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -799,6 +833,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -857,6 +892,11 @@ class GradBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -927,6 +967,7 @@ class GradBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -956,6 +997,7 @@ class GradBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -1015,6 +1057,11 @@ class MultiBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1087,6 +1134,7 @@ class MultiBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1117,6 +1165,7 @@ class MultiBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -1177,6 +1226,11 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1247,6 +1301,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1277,6 +1332,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',
@@ -1336,6 +1392,11 @@ class SAMMEClassifier(BoostingClassifier):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1406,6 +1467,7 @@ class SAMMEClassifier(BoostingClassifier):
     max_features: float | int
     sketch: int | None
     statistic_bits: int | None
+    on_separation: Literal['continue', 'stop']
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     score_dtype: Literal['float32', 'float64']
@@ -1436,6 +1498,7 @@ class SAMMEClassifier(BoostingClassifier):
         max_features: float | int = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
+        on_separation: Literal['continue', 'stop'] = 'continue',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         score_dtype: Literal['float32', 'float64'] = 'float64',

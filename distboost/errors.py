@@ -1,4 +1,4 @@
-"""All errors that distboost raises on purpose.
+"""All errors that distboost raises on purpose, and its own category of warnings.
 
 Each message names the value found, the limit, the place and the remedy.
 """
@@ -6,6 +6,10 @@ Each message names the value found, the limit, the place and the remedy.
 
 class DistboostError(Exception):
     """The base class of all errors of this library."""
+
+
+class TrainingEndedWarning(UserWarning):
+    """A training ended before its rounds: `outcome_` and the message say why."""
 
 
 class DataError(DistboostError, ValueError):

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost.errors import TrainingEndedWarning
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
 
@@ -170,23 +171,13 @@ def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
         make(n_estimators=23, subsample=0.6, checkpoint=url).fit(X, y, resume=True)
 
 
-def test_perfect_separation_ends_with_a_named_outcome(make):
+def test_perfect_separation_trains_all_rounds(make):
     X = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
     y = np.repeat([0, 1, 2], 20)
     model = make(n_estimators=50).fit(X, y)
     assert model.score(X, y) == 1.0
     assert np.isfinite(model.scores(X)).all()
-    if make is GDMCBoostClassifier:
-        assert model.outcome_ == "separated"
-        assert model.n_iter_ == 1
-
-
-def test_what_has_ended_is_not_gone_on_from(tmp_path):
-    X = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
-    y = np.repeat([0, 1, 2], 20)
-    whole = GDMCBoostClassifier(n_estimators=5).fit(X, y)
-    part = GDMCBoostClassifier(n_estimators=3).fit(X, y).set_params(n_estimators=5).fit(X, y, resume=True)
-    assert saved(part, tmp_path) == saved(whole, tmp_path)
+    assert (model.outcome_, model.n_iter_) == ("rounds", 50)
 
 
 def test_losses_of_any_magnitude_are_exact():
@@ -201,7 +192,10 @@ def test_losses_of_any_magnitude_are_exact():
 
 def test_no_split_ends_with_a_named_outcome():
     X, y = np.zeros((20, 2)), np.arange(20) % 2
-    model = GDMCBoostClassifier().fit(X, y)
+    with pytest.warns(
+        TrainingEndedWarning, match="ended as 'no split' after 0 of 100 rounds: no split lowers the loss"
+    ):
+        model = GDMCBoostClassifier().fit(X, y)
     assert model.outcome_ == "no split"
     assert_array_equal(model.predict(X), 0)
 

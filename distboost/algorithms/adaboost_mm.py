@@ -38,7 +38,7 @@ from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
-from distboost.rows.messages import Losses
+from distboost.rows.messages import Losses, Step
 from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.base import Weighting
@@ -97,7 +97,7 @@ class AdaBoostMM(Algorithm):
         margins = MarginWeights(self.eta if self.strategy == "os-exponential" else 1.0)
         self.weighting: Weighting = Votes() if self.strategy == "os-zero-one" else margins
         self.margins = margins
-        self.bound = self.n_classes - 1.0
+        self.bound = self.following_bound = self.n_classes - 1.0
 
     @property
     def fixed_parameters(self) -> tuple[str, ...]:
@@ -198,12 +198,21 @@ class AdaBoostMM(Algorithm):
 
     def _noted(self, edge: float, factor: float) -> dict[str, float]:
         """The round's notes; its bound is the last one times `factor`."""
-        self.bound *= float(factor)
-        return {"edge": float(edge), "loss_bound": float(self.bound)}
+        self.following_bound = float(self.bound * factor)
+        return {"edge": float(edge), "loss_bound": self.following_bound}
+
+    def smoothed(self, found: Round) -> Round:
+        smaller = super().smoothed(found)
+        # Eq. 7 with δ_t = 1: the bound's factor is e^-a. The vote a is the largest value of any leaf.
+        a = self.learning_rate * smaller.learners[0].values.max()
+        return smaller._replace(notes=self._noted(found.notes["edge"], float(np.exp(-a))))
+
+    def on_steps(self, steps: Sequence[Step]) -> None:
+        self.bound = self.following_bound
 
     def restore_notes(self, notes: Mapping[str, Sequence[float]]) -> None:
         if len(notes["loss_bound"]):
-            self.bound = notes["loss_bound"][-1]
+            self.bound = self.following_bound = notes["loss_bound"][-1]
 
     def loss_of(self, losses: Losses) -> float:
         return losses.mean

@@ -22,11 +22,17 @@ from distboost.weights.base import Statistic, Weighting, vector_bytes
 # integer sums: a step that multiplied a weight by more than 2^40 could turn such a row into the heaviest one unnoticed.
 LARGEST_RATIO = float(np.log(2.0**40))
 
+# The share of the weight that counts as wrong if a weak learner is right about all of it and training continues. It bounds the
+# step, as the smoothing of confidence-rated boosters does (Schapire & Singer 1999): ln((1 - ε) / ε) in place of LARGEST_RATIO. A
+# share, not half a row: weights then mean the same in any unit.
+SMOOTHING = 0.01
+
 # Shrinkage. Above 10, weights would only diverge.
 LEARNING_RATE = Interval(Real, 0, 10, closed="right")
 
 # Why a training may end before its last round.
-# The weak learner makes no error: no finite step is the best one, and the step was cut off.
+# The weak learner makes no error: no finite step is the best one, and the step was cut off at LARGEST_RATIO. The training ends
+# only with on_separation="stop": see `training.separation`.
 SEPARATED = "separated"
 # No weak learner lowers the loss.
 NO_SPLIT = "no split"
@@ -82,6 +88,11 @@ class Round(NamedTuple):
     notes: Mapping[str, float] = {}
     rewritten: Sequence[np.ndarray] | None = None
     growth: np.ndarray | None = None
+
+    @property
+    def changes_scores(self) -> bool:
+        """Whether a learner adds anything to the scores."""
+        return any(np.any(learner.values) for learner in self.learners)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -191,6 +202,11 @@ class Algorithm(ABC):
     @abstractmethod
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         """Find the round's weak learners and their exact steps, before shrinkage."""
+
+    def smoothed(self, found: Round) -> Round:
+        """Return a round without an error, whose steps were cut off at LARGEST_RATIO, with those of the error SMOOTHING."""
+        factor = float(np.log(1 / SMOOTHING - 1)) / LARGEST_RATIO
+        return found._replace(learners=[Learner(weak, factor * values) for weak, values in found.learners])
 
     def on_steps(self, steps: Sequence[Step]) -> None:  # noqa: B027 (most keep no state but the scores)
         """Receive the steps that each round has added to the scores, after shrinkage.

@@ -11,6 +11,7 @@ from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.row_weights import class_weights
 from distboost.errors import DataError
+from distboost.estimators.ending import warn_of_end
 from distboost.estimators.keeping import check_keepable, header_of, set_learned
 from distboost.estimators.parameters import (
     CommonParameters,
@@ -77,6 +78,7 @@ def fit_to(
         set_learned(estimator, learned)
         if keeper is not None:
             keeper.write(learned)
+    warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
 
 def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
@@ -133,5 +135,6 @@ def _schedule(estimator: CommonParameters, resumption: Resumption | None, stack:
         estimator.n_estimators + (0 if resumption is None else resumption.rounds_before),
         estimator.learning_rate,
         estimator.early_stopping_rounds,
+        estimator.on_separation == "stop",
         callbacks,
     )

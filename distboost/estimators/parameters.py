@@ -36,7 +36,7 @@ RUN_PARAMETERS = frozenset(
 )
 
 # Parameters that files store only if they differ from these values: files of earlier versions do not have them.
-LEFT_OUT = {"sampling": "uniform", "sketch": None, "statistic_bits": None}
+LEFT_OUT = {"sampling": "uniform", "sketch": None, "statistic_bits": None, "on_separation": "continue"}
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _COMPRESSED = {
@@ -83,6 +83,11 @@ class CommonParameters(BaseEstimator):
         weight has this many bits, 2 to 16. Leaves and steps remain exact. Rows whose residuals are all rounded to 0 do not take
         part in the choice, and are not among those that `min_samples_leaf` and `min_weight_fraction_leaf` count. Only for
         `GDMCBoostClassifier` with leaf="direction".
+    on_separation : {"continue", "stop"}, default="continue"
+        What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
+        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
+        those of GAMBLE, have no such case.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -129,6 +134,7 @@ class CommonParameters(BaseEstimator):
     max_features: float | int = parameter(1.0, Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE)
     sketch: int | None = parameter(None, _POSITIVE, None)
     statistic_bits: int | None = parameter(None, Interval(Integral, 2, 16, closed="both"), None)
+    on_separation: str = parameter("continue", StrOptions({"continue", "stop"}))
     class_weight: dict[Any, float] | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
     early_stopping_rounds: int | None = parameter(None, _POSITIVE, None)
     score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))

@@ -63,6 +63,11 @@ class Similarity(NamedTuple):
     tau: float
     sign: bool
 
+    @property
+    def depth(self) -> int:
+        """0: there is no smaller weak learner of this kind."""
+        return 0
+
     @classmethod
     def constant(cls, n_features: int, sign: bool) -> Similarity:
         return cls(CONSTANT, np.zeros((2, n_features)), 0.0, sign)

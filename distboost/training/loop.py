@@ -15,6 +15,7 @@ from distboost.model.ensemble import Ensemble
 from distboost.model.history import History, Progress
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
+from distboost.training.separation import Continued
 from distboost.trees.grower import GrowthLimits, TreeGrower
 
 # The logarithm of the largest loss allowed. A round may multiply weights by e^(10 LARGEST_RATIO); float64 overflows at e^709.
@@ -37,6 +38,8 @@ class Schedule:
         Factor of each step.
     patience : int or None
         Training stops after this many rounds without a smaller evaluation error. None: it never stops early.
+    stops_when_separated : bool
+        Whether training ends with a weak learner that makes no error.
     callbacks : sequence of callables
         Each is called with a `Progress` after each round; training stops if one returns True.
     """
@@ -45,6 +48,7 @@ class Schedule:
     n_rounds: int
     learning_rate: float = 1.0
     patience: int | None = None
+    stops_when_separated: bool = False
     callbacks: Sequence[Callback] = ()
 
 
@@ -100,12 +104,13 @@ def train(
         rows.continue_from(start.scores, len(ensemble))
         history = copy.deepcopy(start.history) or History()
     grow = TreeGrower(rows, limits)
+    learn = algorithm.learn if schedule.stops_when_separated else Continued(algorithm)
     # An earlier training may have been interrupted after its last round, before it recorded that this was the last.
     history.outcome = start.outcome or ("early stopping" if history.has_stalled(patience) else "rounds")
     best = ensemble.copy(history.best_round()) if start.best is None else start.best
     while len(ensemble) < schedule.n_rounds and history.outcome == "rounds":
-        found = algorithm.learn(rows, grow)
-        changes = any(np.any(learner.values) for learner in found.learners)
+        found = learn(rows, grow)
+        changes = found.changes_scores
         same = algorithm.same_every_round and limits.same_every_round
         if not found.learners or (not changes and same):
             history.outcome = found.outcome or NO_SPLIT

@@ -90,6 +90,11 @@ class Tree(NamedTuple):
         """The number of leaves."""
         return len(self.leaves)
 
+    @property
+    def depth(self) -> int:
+        """The largest number of splits between the root and a leaf."""
+        return self.binned.depth
+
     def step(self, values: np.ndarray, partitioned: bool = True) -> TreeStep:
         """Return the tree with its leaves' values as a step; `partitioned`: whether no other tree was grown after it."""
         return TreeStep(self.binned, values, self.leaves if partitioned else None)

@@ -19,6 +19,16 @@ class BinnedTree(NamedTuple):
     left: np.ndarray
     right: np.ndarray
 
+    @property
+    def depth(self) -> int:
+        """The largest number of splits between the root and a leaf."""
+        depths = [1] * len(self.left)
+        for node, children in enumerate(zip(self.left, self.right, strict=True)):
+            for child in children:
+                if child >= 0:
+                    depths[child] = depths[node] + 1  # children come after their parents
+        return max(depths, default=0)
+
 
 class TreeStep(NamedTuple):
     """A tree whose leaves add `values` to the scores."""

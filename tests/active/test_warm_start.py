@@ -55,7 +55,7 @@ def test_rounds_are_kept_and_more_are_learned(name, problem, scratch):
     now = found.estimator_
     assert now is not first
     assert now.n_iter_ == now.n_estimators == len(now.learned_.ensemble)
-    assert first.n_iter_ == 3 < now.n_iter_ <= 9  # fewer where few rows were separated
+    assert (first.n_iter_, now.n_iter_) == (3, 9)
     np.testing.assert_array_equal(list(now.staged_scores(X))[:3], before)
     rows = found.labelled_
     assert now.train_error_[-1] == (now.predict(X[rows]) != y[rows]).mean()

@@ -233,7 +233,7 @@ def test_two_rows():
     model = classifier(n_estimators=3).fit(X, y)
     assert model.n_iter_ == 3
     assert model.score(X, y) == 1.0
-    by_sign = classifier(output="sign").fit(X, y)
+    by_sign = classifier(output="sign", on_separation="stop").fit(X, y)
     assert by_sign.outcome_ == "separated"
     assert by_sign.n_iter_ == 1
 
