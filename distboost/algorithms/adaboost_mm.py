@@ -198,7 +198,7 @@ class AdaBoostMM(Algorithm):
 
     def _noted(self, edge: float, factor: float) -> dict[str, float]:
         """The round's notes; its bound is the last one times `factor`."""
-        self.following_bound = float(self.bound * factor)
+        self.following_bound = float(self.bound) * float(factor)
         return {"edge": float(edge), "loss_bound": self.following_bound}
 
     def smoothed(self, found: Round) -> Round:

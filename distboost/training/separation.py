@@ -41,4 +41,5 @@ class Continued:
 
 def _depth(found: Round) -> int:
     """The depth of the round's deepest tree."""
-    return max(learner.weak.depth for learner in found.learners)
+    depths: list[int] = [learner.weak.depth for learner in found.learners]
+    return max(depths)
