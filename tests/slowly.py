@@ -9,11 +9,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from distboost.estimators import evaluating
+from distboost.evaluation import sums
 from distboost.prediction import streamed
 
 PIECE_ROWS, PIECE_SECONDS = 100, 0.3  # of 10,000 rows: half a minute
 _this = threading.local()
-_pieces, _predict_into, _count = streamed._pieces, streamed._predict_into, streamed._count
+_pieces, _predict_into = streamed._pieces, streamed._predict_into
+_judge_part, _sums = evaluating.judge_part, sums.Judge.sums
 
 
 def _slowly(n_rows: int) -> Iterator[slice]:
@@ -22,8 +25,14 @@ def _slowly(n_rows: int) -> Iterator[slice]:
         time.sleep(PIECE_SECONDS * _this.is_slow)
 
 
-streamed.PIECE_ROWS = PIECE_ROWS
+def _sums_slowly(judge: sums.Judge, *rows: Any) -> sums.Sums:
+    time.sleep(PIECE_SECONDS * _this.is_slow)
+    return _sums(judge, *rows)
+
+
+streamed.PIECE_ROWS = sums.PIECE_ROWS = PIECE_ROWS
 streamed._pieces = _slowly
+sums.Judge.sums = _sums_slowly
 
 
 def predict_into(model: Any, part: Any, start: int, *more: Any) -> None:
@@ -38,10 +47,10 @@ def predict_into_and_interrupt(model: Any, part: Any, start: int, *more: Any) ->
         os.killpg(os.getpgid(0), signal.SIGINT)
 
 
-def count_and_interrupt(model: Any, part: Any, labels: Any, place: str, first: int) -> Any:
-    """When the first chunk is counted, Ctrl-C for this process."""
+def judge_and_interrupt(judge: sums.Judge, x: Any, y: Any, weights: Any, first: int) -> Any:
+    """When the first chunk is judged, Ctrl-C for this process."""
     _this.is_slow = first > 0
-    counts = _count(model, part, labels, place, first)
+    found = _judge_part(judge, x, y, weights, first)
     if first == 0:
         os.kill(os.getpid(), signal.SIGINT)
-    return counts
+    return found

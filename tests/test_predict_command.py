@@ -50,7 +50,7 @@ SLOW = "from tests import slowly; streamed._predict_into = slowly.predict_into"
 A_SECOND_PER_CHUNK = f"{SLOW}; slowly.PIECE_SECONDS = 0.01"
 INTERRUPTED = """
 from tests import slowly
-streamed._predict_into, streamed._count = slowly.predict_into_and_interrupt, slowly.count_and_interrupt
+streamed._predict_into, slowly.evaluating.judge_part = slowly.predict_into_and_interrupt, slowly.judge_and_interrupt
 """
 
 

@@ -19,25 +19,20 @@ LOWEST = -36  # the position of the smallest float64, 2^-1074, and of the digits
 POSITIONS = 34 - LOWEST  # the largest float64 is below 2^(31 * 34)
 DIGITS = 3  # of a number of 53 bits, wherever it begins
 
-# Up to so many cells are counted in an array, more in a table of those that occur.
-MOST_DENSE = 2**21
+# Within a range of so many cells, sums are collected in an array, else only for the cells that occur.
+MOST_DENSE = 2**22
 
 
-def digits(values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield positions and the digits of the values there, (n,) float64, for finite values >= 0, (n,) float64."""
-    positions = (np.frexp(values)[1] - 1) // DIGIT_BITS
-    found, rest = [], values
+def digits(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the positions, (n,) int64, and the digits there, (n,) float64, of finite values >= 0, (n,) float64."""
+    position = (np.frexp(values)[1].astype(np.int64) - 1) // DIGIT_BITS
     for _ in range(DIGITS):
-        digit = np.floor(np.ldexp(rest, -DIGIT_BITS * positions))
-        rest = rest - np.ldexp(digit, DIGIT_BITS * positions)  # without rounding: only leading bits go
-        found.append((positions, digit))
-        positions = positions - 1
-    for position in np.unique(np.concatenate([where[digit > 0] for where, digit in found])):
-        # At most one of a number's digits is at this position.
-        yield (
-            int(position),
-            np.sum([np.where(where == position, digit, 0.0) for where, digit in found], axis=0),
-        )
+        digit = np.floor(np.ldexp(values, -DIGIT_BITS * position))
+        yield position, digit
+        values = values - np.ldexp(digit, DIGIT_BITS * position)  # exact: only leading bits go
+        if not values.any():  # most weights are small whole numbers: one digit
+            return
+        position = position - 1
 
 
 def exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> csr_array:
@@ -55,19 +50,28 @@ def exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> csr_array
     -------
     sums : csr_array of shape (POSITIONS, n_cells), int64
     """
-    flat, used = cells.ravel(), None
-    if n_cells > MOST_DENSE:
-        used, flat = np.unique(flat, return_inverse=True)
-    rows, columns, data = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    cells = cells.reshape(len(values), -1)
+    keys, numbers = [], []
     for position, digit in digits(values):
-        # Sums of fewer than 2^22 numbers below 2^31 are exact in float64.
-        sums = np.bincount(flat, np.repeat(digit, flat.size // len(digit)))
+        filled = np.flatnonzero(digit)
+        keys.append((((position[filled] - LOWEST) * n_cells)[:, None] + cells[filled]).ravel())
+        numbers.append(np.repeat(digit[filled], cells.shape[1]))
+    found, sums = _added(np.concatenate(keys), np.concatenate(numbers))
+    return csr_array(coo_array((sums, divmod(found, n_cells)), (POSITIONS, n_cells)))
+
+
+def _added(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct keys, ascending, and the sum of the numbers of each, (n_keys,) int64."""
+    first = keys.min(initial=np.iinfo(np.int64).max)
+    if len(keys) and keys.max() - first >= MOST_DENSE:
+        found, keys = np.unique(keys, return_inverse=True)
+        sums = np.bincount(keys, numbers)
+    else:
+        sums = np.bincount(keys - first, numbers)
         filled = np.flatnonzero(sums)
-        rows.append(np.full(len(filled), position - LOWEST))
-        columns.append(filled if used is None else used[filled])
-        data.append(sums[filled].astype(np.int64))
-    cells_of_sums = (np.concatenate(rows), np.concatenate(columns))
-    return csr_array(coo_array((np.concatenate(data), cells_of_sums), (POSITIONS, n_cells)))
+        found, sums = filled + first, sums[filled]
+    # Sums of fewer than 2^22 numbers below 2^31 are exact in float64.
+    return found, sums.astype(np.int64)
 
 
 def real(sums: csr_array) -> coo_array:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers, encode_labels, infinite_value, load_labels, load_weights
+from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
 from distboost.evaluation.exact import exact_sums
 from distboost.prediction.streamed import loaded
@@ -19,11 +20,11 @@ from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 DECISIONS, PROBABILITIES, RANKING = "decisions", "probabilities", "ranking"
 
 PIECE_ROWS = 2**16  # the most rows that are judged together
-PIECE_NUMBERS = 2**19  # the most probabilities of these rows
+PIECE_NUMBERS = 2**18  # the most probabilities of these rows
 CALIBRATION_BINS = 15
 MOST_K = 10  # the largest k of the top-k accuracy
 OCTAVES = 64  # of probabilities near 0, and of those near 1: smaller distances count as 2^-65
-RANKING_CELLS = 2**20  # of the histograms of all classes together
+RANKING_CELLS = 2**19  # of the histograms of all classes together
 MOST_CELL_BITS = 10
 
 # The squares of weights are added too, and must be neither 0 nor infinite.
@@ -86,6 +87,7 @@ class Judge(NamedTuple):
 
 
 @ends_if_unwanted
+@returned_when_freed()
 def judge_part(judge: Judge, x: Any, y: Any, weights: Any, first: int) -> Sums:
     """Return the sums over the parts of features, labels and weights (or None) whose first row has the number `first`."""
     labels = load_labels(y, judge.places.y, first)
@@ -194,7 +196,7 @@ def cell_bits(n_classes: int) -> int:
     """Return the b for which each octave of probabilities has 2^b bins.
 
     >>> cell_bits(2), cell_bits(26), cell_bits(300)
-    (10, 8, 4)
+    (10, 7, 3)
     """
     cells = RANKING_CELLS // (2 * OCTAVES * n_classes)
     return min(max(cells.bit_length() - 1, 0), MOST_CELL_BITS)
