@@ -179,6 +179,14 @@ def test_intervals(model, blobs):
     )
 
 
+def test_intervals_do_not_depend_on_the_unit_of_weights(model, blobs):
+    X, y = blobs
+    once, thrice = (distboost.evaluate(model, X, y, w * np.ones(len(y))) for w in (1, 3))
+    for name in ("accuracy_interval", "log_loss_interval", "brier_interval"):
+        np.testing.assert_allclose(once[name], thrice[name], rtol=1e-12)
+    assert thrice["weight"] == 3 * once["weight"]
+
+
 # Sums are exact
 
 

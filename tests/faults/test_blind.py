@@ -292,7 +292,7 @@ STAGES = {
     "score": Stage("distboost.active.scoring:best_of_block"),
     "predict": Stage("distboost.estimators.predicting:predict_chunk"),
     "predict into": Stage("distboost.prediction.streamed:_predict_into"),
-    "count": Stage("distboost.prediction.streamed:_count"),
+    "count": Stage("distboost.evaluation.sums:judge_part"),
 }
 MET = {
     "fit": ["scan", "sample", "bin", "histogram"],

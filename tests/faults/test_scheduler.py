@@ -37,7 +37,7 @@ STAGES = {
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "query": Stage("distboost.active.scoring:best_of_block"),
     "predict into": Stage("distboost.prediction.streamed:_predict_into"),
-    "evaluate": Stage("distboost.prediction.streamed:_count"),
+    "evaluate": Stage("distboost.evaluation.sums:judge_part"),
 }
 
 
