@@ -102,7 +102,6 @@ def test_classes_that_a_tree_tells_apart(model):
     assert model.score(X, y) == 1.0
     model.set_params(on_separation="continue").fit(X, y)
     assert model.score(X, y) == 1.0
-    # Half of AdaBoost.M1's smaller trees are no better than chance: it keeps those without an error.
     assert (model.outcome_, model.n_iter_) == ("rounds", 20)
 
 
@@ -119,6 +118,14 @@ def test_smaller_trees_take_the_place_of_those_without_an_error(wine):
     assert model.train_error_[-1] == 0
     # Rounds differ: each leaves other rows to the next.
     assert len({tuple(F.argmax(axis=1)) for F in np.diff(list(model.staged_scores(X)), axis=0)}) > 5
+
+
+def test_a_smaller_tree_that_the_algorithm_refuses_is_not_used():
+    """A stump is wrong about half of the rows, which is too many for AdaBoost.M1."""
+    X, y = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (10, 1)), np.tile(np.arange(4), 10)
+    model = AdaBoostM1Classifier(n_estimators=20).fit(X, y)
+    assert (model.outcome_, model.n_iter_) == ("rounds", 20)
+    assert model.score(X, y) == 1.0
 
 
 def test_rounds_help_on_few_rows(wine):
