@@ -123,9 +123,8 @@ class Tally:
         self._has_few_parts = len(parts) < threads.n
         self._shared: list[SharedPart] = []
         self._shares: list[Share] = []
-        self._free: list[
-            SimpleQueue[Share]
-        ] = []  # for each group of features: the sums to which no thread adds
+        # For each group of features: the sums to which no thread adds.
+        self._free: list[SimpleQueue[Share]] = []
         self._turns = count()
         self._counts: list[int] = []  # of rows; threads append to it
 
