@@ -169,6 +169,21 @@ class Threads:
         self.close()
 
 
+def batches(items: list[Item], n: int) -> Iterator[list[Item]]:
+    """Divide items into batches for `n` threads: large ones first, so that there are few; then smaller ones for who is free.
+
+    >>> [len(batch) for batch in batches(list(range(16)), 2)]
+    [4, 4, 2, 2, 1, 1, 1, 1]
+    """
+    first = 0
+    while first < len(items):
+        size = max((len(items) - first) // (2 * n), 1)
+        for _ in range(n):
+            if first < len(items):
+                yield items[first : first + size]
+            first += size
+
+
 def _wait_for_running(helpers: list[Future[Any]]) -> None:
     """Cancel the helpers that have not started, as no items are left for them, and wait for the others.
 

@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from distboost import threads as threads_module
-from distboost.threads import Threads
+from distboost.threads import Threads, batches
 
 DEADLINE = 20.0
 
@@ -120,6 +120,16 @@ def test_nothing_is_begun_after_a_failure_and_what_runs_is_waited_for():
         threads.map(work, range(n))
     assert len(begun) < n
     assert set(ended) == set(begun) - {1}
+
+
+@pytest.mark.parametrize("n_items", [0, 1, 5, 16, 97])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_batches_have_all_items_and_become_smaller(n_items, n):
+    found = list(batches(list(range(n_items)), n))
+    assert [item for batch in found for item in batch] == list(range(n_items))
+    sizes = [len(batch) for batch in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-n:] == [1] * min(n, n_items)
 
 
 def test_functions_may_map_too(threads):

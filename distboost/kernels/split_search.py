@@ -86,7 +86,7 @@ def _best_splits(
     # IN: children (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their row weights if
     #     `weighted`; slots (m,) int64; parents (m,) or (0,) int64; features (f,) int64: those to search;
     #     offsets (D + 1,) int64; context (2, k) float64
-    # OUT: pool: as children; out: Candidates
+    # OUT: pool: as children; out: BestSplits
     gain, value, feature, split_bin, missing_left, n_left, n_right, left_sums = out
     n_built = slots.shape[0]
     # If row weights are not summed, each row has weight 1.

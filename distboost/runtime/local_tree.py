@@ -25,10 +25,9 @@ class LocalPart:
 
     def ask(self, expansion: Expansion, features: np.ndarray) -> None:
         """Accept a change of the nodes that have histograms, and the tree's features in this part."""
-        root = expansion.root
-        if root is not None:
-            root = root._replace(features=features)
-        self.features, self._expansion = features, replace(expansion, root=root)
+        if expansion.root is not None:
+            expansion = replace(expansion, root=expansion.root._replace(features=features))
+        self.features, self._expansion = features, expansion
 
     def begin(self) -> Slots:
         if self._expansion.keeps:
@@ -75,8 +74,10 @@ class LocalTree:
     def expansions(self, expansion: Expansion, may_drop: bool) -> Iterator[Expansion]:
         """Yield the expansion; if the histograms need not be kept, and if it `may_drop` them, for a few nodes at a time."""
         siblings = expansion.siblings
-        if expansion.keeps or not may_drop or len(self._growing) < self._threads.n:
-            yield replace(expansion, keeps=True)
+        if not expansion.keeps and (not may_drop or len(self._growing) < self._threads.n):
+            expansion = replace(expansion, keeps=True)
+        if expansion.keeps:
+            yield expansion
             return
         part_bytes = max(part.tree.histograms.pool[0].nbytes for part in self._growing)
         most = max(SEARCHED_BYTES // (part_bytes * self._threads.n), 1)

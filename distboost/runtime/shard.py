@@ -24,6 +24,7 @@ from distboost.rows.messages import (
 )
 from distboost.rows.protocols import Risk, Statistic
 from distboost.rows.reduced import Reduced
+from distboost.rows.row_metrics import N_SUMS, add_rows
 from distboost.rows.scales import ERROR_FACTOR, Scale
 from distboost.runtime.block import Block, Key, located
 from distboost.runtime.cluster.placement import count_rows, total
@@ -32,7 +33,7 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.sample import Samples
 from distboost.runtime.tally import SHARED_BYTES, Part, Spare, Tally
-from distboost.threads import Threads
+from distboost.threads import Threads, batches
 from distboost.weights.sampled import MAGNITUDES, drawn
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
@@ -49,7 +50,7 @@ class Shard:
     Parameters
     ----------
     sets : list of lists of AnyRows or Readings
-        The training rows and, if there are any, the evaluation rows. Readings that fit in memory are read at once.
+        The training rows and each set of evaluation rows. Readings that fit in memory are read at once.
     layout : Layout
     threads : Threads
         Shared by all questions.
@@ -192,7 +193,7 @@ class Shard:
             finally:
                 accumulators.put(total)
 
-        self._visit(add, [0], ["sums", *_kinds(question.root)], only=only)
+        self._visit(add, [question.number], ["sums", *_kinds(question.root)], only=only)
         parts = [part for part in (accumulators.get() for _ in range(self.threads.n)) if part is not None]
         return reduce(Reduced.add, parts) if parts else self._initial(question)
 
@@ -213,13 +214,15 @@ class Shard:
         Returns
         -------
         losses : Reduced
-            Errors and sums of weights, (n_sets, 1 + n_sums) int64, and the largest weights, (n_sets, n_shifts) float64.
+            Errors, sums of weights and sums of the evaluation rows' metrics, (n_sets, n) int64, and the largest weights,
+            (n_sets, n_shifts) float64.
         totals : ndarray of shape (n_totals,), int64
             The totals of the next tree's statistic.
         """
         root, weighting = question.root, question.weighting
-        shape = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
-        nothing = Reduced(np.zeros(shape, np.int64), np.full((shape[0], len(question.shifts[0])), -np.inf))
+        n_sets, n_risk = len(question.shifts), 1 + weighting.n_sums(self.n_classes)
+        sums = np.zeros((n_sets, n_risk + N_SUMS * len(question.metrics)), np.int64)
+        nothing = Reduced(sums, np.full((n_sets, len(question.shifts[0])), -np.inf))
 
         def step(key: Key, block: Block) -> tuple[Reduced, np.ndarray]:
             number = key.number
@@ -227,13 +230,15 @@ class Shard:
                 self._add(question, key, block)
             sums, largest, _ = nothing.copied()
             shifts, factor = question.shifts[number], question.factors[number]
-            risk = Risk(weighting, shifts, factor, ERROR_FACTOR, sums[number], largest[number])
+            risk = Risk(weighting, shifts, factor, ERROR_FACTOR, sums[number, :n_risk], largest[number])
             totals = self._prepare(root, NO_SPLITS, key, block, risk)
+            for m, metric in enumerate(question.metrics if number > 0 else ()):
+                add_rows(metric, block, sums[number, n_risk + N_SUMS * m :][:N_SUMS])
             return Reduced(sums, largest), totals
 
         self._begin(root)
         tally = None if parts is None else self._tally(ROOT, parts)
-        answers = self._visit(step, range(shape[0]), ["update", *_kinds(root)], tally, only)
+        answers = self._visit(step, range(n_sets), ["update", *_kinds(root)], tally, only)
         totals = sum((totals for _, totals in answers), _no_totals(root))
         return reduce(Reduced.combined, (found for found, _ in answers), nothing), totals
 
@@ -293,7 +298,7 @@ class Shard:
         only: Collection[Key] | None = None,
         left_out: Collection[Key] = (),
     ) -> list[Answer]:
-        """Return the answers of work(key, block) for all blocks of some sets; add each block to the `tally` after its work.
+        """Return the answers of work(key, block) for all blocks of some sets; add the blocks to the `tally` after their work.
 
         Resident blocks are processed in parallel, then the others while the next ones are read. `kinds` are the keys of
         `passes` that count this work. Streamed blocks that are `left_out` are not visited.
@@ -312,18 +317,21 @@ class Shard:
         whole_blocks = not streamed and not self.samples.are_drawn
         by_block = tally if tally is not None and whole_blocks and tally.takes_blocks(len(training)) else None
 
-        def visit(item: tuple[Key, Block]) -> Answer:
-            key, block = item
-            with located(key):
-                answer = work(key, block)
-                if by_block is not None and key.number == 0:
-                    by_block.add_block(block)
-                return answer
+        def visit(batch: list[tuple[Key, Block]]) -> list[Answer]:
+            answers = []
+            for key, block in batch:
+                with located(key):
+                    answers.append(work(key, block))
+            summed = [block for key, block in batch if key.number == 0]
+            if by_block is not None and summed:
+                by_block.add_blocks(summed)
+            return answers
 
         if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
-            answers = [visit(item) for item in resident]
+            answers = visit(resident)
         else:
-            answers = self.threads.map(visit, resident)
+            of_batches = self.threads.map(visit, batches(resident, self.threads.n))
+            answers = [answer for some in of_batches for answer in some]
         for block in training:
             self.passes.update(_visited(kinds, block))
         if tally is not None and tally is not by_block:

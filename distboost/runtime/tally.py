@@ -82,8 +82,8 @@ class Tally:
     """Adds the rows of blocks to the histograms of nodes.
 
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
-    beginning to end, so that its sums are used while they are in the cache. Else, if there are many blocks, a thread adds each
-    block that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node. Threads
+    beginning to end, so that its sums are used while they are in the cache. Else, if there are many blocks, a thread adds those
+    that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node. Threads
     that stream add a block each, to some features at a time.
 
     Parameters
@@ -198,18 +198,18 @@ class Tally:
         self._threads.map(add_share, self._shares)
 
     def takes_blocks(self, n_blocks: int) -> bool:
-        """Whether threads that visit so many blocks, which are all there are, do best to add each by `add_block`."""
+        """Whether threads that visit so many blocks, which are all there are, do best to add them by `add_blocks`."""
         n = self._threads.n
         many = self._has_few_parts and n_blocks >= BLOCKS_PER_THREAD * n
         return many and all(part.most_copies >= n for part in self._begun())
 
-    def add_block(self, block: Block) -> None:
-        """Add the rows of a block. All threads may do this at the same time. `finish` follows the last block."""
-        spans = self._spans([block])
+    def add_blocks(self, blocks: list[Block]) -> None:
+        """Add the rows of some blocks. All threads may do this at the same time. `finish` follows the last blocks."""
+        spans = self._spans(blocks)
         for part in self._begun():
             with part.own_copy() as (slots, fresh):
                 for group in by_visit(part.features, slots):
-                    self._add([block], spans, group, slots, fresh)
+                    self._add(blocks, spans, group, slots, fresh)
 
     def finish(self) -> None:
         """Finish all parts."""

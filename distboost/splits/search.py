@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from distboost.kernels.gains import NO_CONTEXT
 from distboost.kernels.split_search import best_splits_by
+from distboost.rows.messages import BestSplits
 from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
@@ -15,29 +14,7 @@ from distboost.threads import Threads
 FEW_BINS = 2**14  # to search them takes less time than to share them out
 
 
-class Candidates(NamedTuple):
-    """The best split of each of m nodes; the gain is 0 if a node has none."""
-
-    gain: np.ndarray  # (m,) float64
-    value: np.ndarray  # (m,) float64: the value of both children together
-    feature: np.ndarray  # (m,) int64
-    bin: np.ndarray  # (m,) int64: this bin and those below go left
-    missing_left: np.ndarray  # (m,) bool
-    n_left: np.ndarray  # (m,) int64 rows
-    n_right: np.ndarray  # (m,) int64 rows
-    left: np.ndarray  # (m, channels in use) int64: the sums on the left
-
-    @classmethod
-    def none(cls, m: int, n_channels: int) -> Candidates:
-        """Return the candidates of m nodes that have no split yet."""
-        gain, value = np.zeros((2, m))
-        feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
-        return cls(
-            gain, value, feature, bin, np.zeros(m, bool), n_left, n_right, np.zeros((m, n_channels), np.int64)
-        )
-
-
-def keep_better(splits: Candidates, others: Candidates) -> None:
+def keep_better(splits: BestSplits, others: BestSplits) -> None:
     """Replace the splits for which `others`, of later features, have a larger value. Ties keep the earlier feature."""
     better = (others.gain > 0) & ((splits.gain == 0) | (others.value > splits.value))
     for mine, theirs in zip(splits, others, strict=True):
@@ -57,7 +34,7 @@ def search(
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
     children: np.ndarray | None = None,
-) -> Candidates:
+) -> BestSplits:
     """Return the best splits of the nodes in the slots `built`, then those of their siblings.
 
     Parameters
@@ -88,8 +65,8 @@ def search(
     pool = histograms.pool
     best_splits = best_splits_by(gain)
 
-    def search_features(group: np.ndarray) -> Candidates:
-        found = Candidates.none(len(own) + len(siblings), histograms.n_used)
+    def search_features(group: np.ndarray) -> BestSplits:
+        found = BestSplits.none(len(own) + len(siblings), histograms.n_used)
         best_splits(
             pool if children is None else children,
             own,
@@ -106,9 +83,12 @@ def search(
         )
         return found
 
+    if threads.n == 1:
+        return search_features(features)
     n_bins = int((histograms.offsets[features + 1] - histograms.offsets[features]).sum())
-    alone = threads.n == 1 or n_bins * (len(own) + len(siblings)) < FEW_BINS
-    groups = [features] if alone else [g for g in np.array_split(features, threads.n) if len(g)]
+    if n_bins * (len(own) + len(siblings)) < FEW_BINS:
+        return search_features(features)
+    groups = [group for group in np.array_split(features, threads.n) if len(group)]
     first, *others = threads.map(search_features, groups)
     for other in others:
         keep_better(first, other)

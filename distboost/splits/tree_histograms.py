@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from distboost.kernels.gains import NO_CONTEXT
+from distboost.kernels.gains import NO_CONTEXT, context_of
 from distboost.kernels.split_search import subtract_features
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
 from distboost.rows.protocols import Gain
@@ -83,7 +83,7 @@ class TreeHistograms:
         smaller = [self.slots[pair.smaller] for pair in expansion.siblings]
         larger = [self.slots[pair.larger] for pair in expansion.siblings]
         if expansion.search:
-            return Expanded(None, self._search(smaller, larger, NO_CONTEXT))
+            return Expanded(None, self._search(smaller, larger, self._context))
         pool, offsets = self.histograms.pool, self.histograms.offsets
         for _, one, other in expansion.siblings:
             subtract_features(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
@@ -97,6 +97,9 @@ class TreeHistograms:
         self._weighted = root.weight_factor > 0
         self._features, self._rules = root.features, root.rules
         n_channels = self._n_sums + 1 + self._weighted
+        # The last channel of a histogram is the mass of its rows: their weight, or their number.
+        constants, unit = root.rules.constants, 1 / root.weight_factor if self._weighted else 1.0
+        self._context = context_of(constants, n_channels - 1, unit) if constants else NO_CONTEXT
         self._forget(list(self.slots))
         if root.is_window:
             self._histograms = None  # frees the memory of other features
@@ -123,13 +126,14 @@ class TreeHistograms:
         """
         parents = [pair.parent for pair in expansion.siblings]
         best = self._search(
-            list(range(len(parents))), [self.slots[node] for node in parents], NO_CONTEXT, children
+            list(range(len(parents))), [self.slots[node] for node in parents], self._context, children
         )
         self._forget([*expansion.forgotten, *parents])
         return Expanded(None, best)
 
-    def search(self, nodes: list[int], context: np.ndarray = NO_CONTEXT) -> BestSplits:
-        """Find the best splits of nodes that have histograms."""
+    def search(self, nodes: list[int], context: np.ndarray | None = None) -> BestSplits:
+        """Find the best splits of nodes that have histograms. `context`: of the gain; None: that of the tree's rules."""
+        context = self._context if context is None else context
         return self._search([self.slots[node] for node in nodes], [], context)
 
     def _search(
@@ -140,7 +144,7 @@ class TreeHistograms:
         children: np.ndarray | None = None,
     ) -> BestSplits:
         """Search the nodes in the slots `summed`, and their siblings, in the slots `subtracted` of their parents."""
-        found = search(
+        return search(
             self.histograms,
             summed,
             subtracted,
@@ -154,7 +158,6 @@ class TreeHistograms:
             context,
             children,
         )
-        return BestSplits(*found)
 
     def _forget(self, nodes: Sequence[int]) -> None:
         """Free the slots of nodes that will not be split. After a loss, not all of them were restored."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import heapq
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.trees.tree import BinnedTree, TreeStep
 from distboost.weights.base import Statistic
 from distboost.weights.sketch import compressed
+
+ROOT, NO_NODES = np.zeros(1, np.int64), np.zeros(0, np.int64)
+FEW_NODES = 128  # for which a tree has memory from the start
 
 
 @dataclass(frozen=True)
@@ -100,33 +105,45 @@ class Tree(NamedTuple):
         return TreeStep(self.binned, values, self.leaves if partitioned else None)
 
 
-@dataclass(slots=True)
-class Node:
-    """A node of a growing tree with the best split found for it."""
+class Nodes:
+    """The nodes of a growing tree, by number. Their memory grows with the tree.
 
-    id: int
-    depth: int
-    is_summed: bool = False  # whether `Rows` has its histogram
-    gain: float = 0.0
-    feature: int = 0
-    bin: int = 0
-    missing_left: bool = False
-    n_left: int = 0
-    n_right: int = 0
-    left: np.ndarray | None = None  # (n,) int64: sums over the rows that the split sends left
+    Attributes
+    ----------
+    depth : ndarray of shape (n,), int64
+    is_summed : ndarray of shape (n,), bool
+        Whether `Rows` has the node's histogram.
+    child : ndarray of shape (n,), int64
+        The left child of a node that was split. The right one has the next number.
+    sums : ndarray of shape (n, n_channels), int64
+        As those of `Rows.init_root`.
+    best : BestSplits
+        The best split found for each node; its gain is 0 if there is none.
+    """
 
-
-class Split(NamedTuple):
-    """A node that was split, and its children."""
-
-    node: Node
-    smaller: Node
-    larger: Node
+    def __init__(self, n: int, n_channels: int):
+        self.depth, self.child = np.zeros((2, n), np.int64)
+        self.is_summed = np.zeros(n, bool)
+        self.sums = np.zeros((n, n_channels), np.int64)
+        self.best = BestSplits.none(n, n_channels)
 
     @property
-    def ids(self) -> Siblings:
-        """The numbers of the three nodes."""
-        return Siblings(self.node.id, self.smaller.id, self.larger.id)
+    def _columns(self) -> tuple[np.ndarray, ...]:
+        return self.depth, self.child, self.is_summed, self.sums, *self.best
+
+    def with_room(self, n: int) -> Nodes:
+        """Return these nodes in memory for n nodes or more."""
+        if n <= len(self.depth):
+            return self
+        larger = Nodes(2 * n, self.sums.shape[1])
+        for column, known in zip(larger._columns, self._columns, strict=True):
+            column[: len(known)] = known
+        return larger
+
+    def note(self, nodes: Sequence[int] | np.ndarray, best: BestSplits) -> None:
+        """Store the best splits of some nodes."""
+        for column, found in zip(self.best, best, strict=True):
+            column[nodes] = found
 
 
 class TreeGrower:
@@ -143,19 +160,25 @@ class TreeGrower:
         self._search = True
 
     def __call__(
-        self, statistic: Statistic, gain: Gain, max_depth: int | None = None, sums: bool = True
+        self,
+        statistic: Statistic,
+        gain: Gain,
+        max_depth: int | None = None,
+        sums: bool = True,
+        constants: tuple[float, ...] = (),
     ) -> Tree:
         """Grow a tree, with splits chosen by the gain of the sums of `statistic`, no deeper than `max_depth`.
 
         `sums`: whether the algorithm reads the tree's sums. If rows are drawn by weight, these take one more question.
+        `constants`: of the gain, if it has any.
         """
-        root = self.init_root(statistic, gain, max_depth)
-        if not root.gain > 0:
-            self.rows.forget([root.id])
+        self.init_root(statistic, gain, max_depth, constants=constants)
+        if not self.nodes.best.gain[0] > 0:
+            self.rows.forget([0])
         if self.limits.max_leaf_nodes is None:
-            self._grow_by_level(root)
+            self._grow_by_level()
         else:
-            self._grow_best_first(root, self.limits.max_leaf_nodes)
+            self._grow_best_first(self.limits.max_leaf_nodes)
         return self.finished(sums)
 
     def start(self) -> None:
@@ -176,156 +199,150 @@ class TreeGrower:
         return Root(features, statistic, drawn, factor, self._most_histograms, rules, search)
 
     def init_root(
-        self, statistic: Statistic, gain: Gain, max_depth: int | None = None, search: bool = True
-    ) -> Node:
-        """Begin a tree; return its root, with the best split if `search` and it may be split."""
+        self,
+        statistic: Statistic,
+        gain: Gain,
+        max_depth: int | None = None,
+        search: bool = True,
+        constants: tuple[float, ...] = (),
+    ) -> None:
+        """Begin a tree with node 0. If `search` and it may be split, its best split is found."""
         depths = [depth for depth in (self.limits.max_depth, max_depth) if depth is not None]
-        self.max_depth = min(depths, default=None)
+        self.max_depth: float = min(depths, default=math.inf)
         statistic = self.limits.compressed(statistic, self.rows.round)
         self.n_sums, self.stretch = statistic.n_sums(self.rows.n_classes), statistic.stretch
-        self.split_nodes: list[Node] = []
-        self.children: dict[int, tuple[int, int]] = {}
-        self.n_nodes = 1
-        node = Node(0, 0, is_summed=True)
-        rules = SplitRules(gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf)
-        search = search and self.may_split(node)
+        rules = SplitRules(
+            gain, self.limits.min_samples_leaf, self.limits.min_weight_fraction_leaf, constants
+        )
+        self.degree = gain.degree
+        search = search and bool(self.may_split(0))
         if self._round != self.rows.round:
             self._round, self._rules, self._search = self.rows.round, rules, search
         root = self._root(statistic, self.rows.round, rules, search)
         self.features = root.features
         sums, best = self.rows.init_root(root)
         assert sums is not None
+        self.n_nodes = 1
+        self.nodes = Nodes(FEW_NODES, len(sums))
+        self.nodes.sums[0], self.nodes.is_summed[0] = sums, True
         if best is not None:
-            note_best_splits([node], best)
-        self.sums = {node.id: sums}
+            self.nodes.note(ROOT, best)
+        self._split_nodes = [NO_NODES]
         self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_FACTOR if self.weighted else 1.0)
         if self.limits.by_weight:
             self.weight = self.rows.counts[0].weight
         self._root_node = root
-        return node
 
     # Orders of growth.
 
-    def _grow_by_level(self, root: Node) -> None:
-        level = [root]
-        while level := [node for node in level if node.gain > 0]:
+    def _grow_by_level(self) -> None:
+        level = ROOT
+        while len(level := level[self.nodes.best.gain[level] > 0]):
             level = self._expand(level)
 
-    def _grow_best_first(self, root: Node, max_leaf_nodes: int) -> None:
-        heap = [(-root.gain, root.id, root)] if root.gain > 0 else []
+    def _grow_best_first(self, max_leaf_nodes: int) -> None:
+        heap: list[tuple[float, int]] = []
+
+        def push(nodes: np.ndarray) -> None:
+            for node, gain in zip(nodes.tolist(), self.nodes.best.gain[nodes].tolist(), strict=True):
+                if gain > 0:
+                    heapq.heappush(heap, (-gain, node))
+
+        push(ROOT)
         n_leaves = 1
         while heap and n_leaves < max_leaf_nodes:
-            node = heapq.heappop(heap)[2]
+            _, node = heapq.heappop(heap)
             n_leaves += 1
-            for child in self._expand([node], last=n_leaves == max_leaf_nodes):
-                if child.gain > 0:
-                    heapq.heappush(heap, (-child.gain, child.id, child))
-        self.rows.forget([node.id for _, _, node in heap])
+            push(self._expand(np.array([node]), last=n_leaves == max_leaf_nodes))
+        self.rows.forget([node for _, node in heap])
 
     # Steps.
 
-    def may_split(self, node: Node) -> bool:
-        """Whether the limits of depth and leaves allow the node to be split."""
-        deep = self.max_depth is not None and node.depth >= self.max_depth
-        return not deep and (self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1)
+    def may_split(self, depth: Any) -> Any:
+        """Whether the limits of depth and leaves allow nodes of this depth, a number or an array, to be split."""
+        return (depth < self.max_depth) & (
+            self.limits.max_leaf_nodes is None or self.limits.max_leaf_nodes > 1
+        )
 
-    def needs_histograms(self, node: Node) -> bool:
-        """Whether the histograms of a node's children are needed for those of their own children, which may be split."""
-        return self.max_depth is None or node.depth + 2 < self.max_depth
+    def _needs_histograms(self, nodes: np.ndarray) -> bool:
+        """Whether the histograms of children of some nodes are needed for those of their own children, which may be split."""
+        return bool((self.nodes.depth[nodes] + 2 < self.max_depth).any())
 
-    def _expand(self, nodes: list[Node], last: bool = False) -> list[Node]:
-        """Split the nodes; return the children with their own best splits, without a search if these are the `last`."""
+    def _expand(self, nodes: np.ndarray, last: bool = False) -> np.ndarray:
+        """Split the nodes; return their children that were searched for best splits: none, if these splits are the `last`."""
         siblings, _ = self.split(nodes, last)
-        if siblings:
-            keep = any(self.needs_histograms(node) for node in nodes)
-            best = self.rows.best_splits([pair.ids for pair in siblings], keep=keep)
-            assert best is not None
-            note_best_splits([*(f.smaller for f in siblings), *(f.larger for f in siblings)], best)
-        frontier = [child for pair in siblings for child in (pair.smaller, pair.larger)]
-        return sorted(frontier, key=lambda node: node.id)
+        if not siblings:
+            return NO_NODES
+        best = self.rows.best_splits(siblings, keep=self._needs_histograms(nodes))
+        assert best is not None
+        children = np.array([pair.smaller for pair in siblings] + [pair.larger for pair in siblings])
+        self.nodes.note(children, best)
+        return np.sort(children)
 
     def child_ids(self, position: int) -> tuple[int, int]:
         """Return the numbers of the children of the node that is split after `position` others."""
         first = self.n_nodes + 2 * position
         return first, first + 1
 
-    def has_rows(self, node: Node) -> bool:
-        """Whether the node has enough rows to be split."""
-        return int(self.sums[node.id][self.n_sums]) >= 2 * self.limits.min_samples_leaf
-
-    def split(self, nodes: list[Node], last: bool = False) -> tuple[list[Split], list[Node]]:
-        """Split the nodes; return the splits whose children must be summed, and the children of the others, which become leaves.
+    def split(self, nodes: np.ndarray, last: bool = False) -> tuple[list[Siblings], list[int]]:
+        """Split the nodes; return those whose children must be summed, and the children of the others, which become leaves.
 
         The others are the last splits of the tree, or neither of their children has enough rows to be split.
         """
-        applied, siblings, bare, done = [], [], [], []
-        for node in nodes:
-            left, right = (Node(id, node.depth + 1) for id in self.child_ids(0))
-            self.n_nodes += 2
-            self.children[node.id] = (left.id, right.id)
-            self.split_nodes.append(node)
-            assert node.left is not None
-            self.sums[left.id] = node.left
-            self.sums[right.id] = self.sums.pop(node.id) - node.left
-            applied.append((node.id, node.feature, node.bin, node.missing_left, left.id, right.id))
-            if last or not self.may_split(left):
-                done.append(node.id)
-            elif not (self.has_rows(left) or self.has_rows(right)):
-                done.append(node.id)
-                bare += [left, right]
-            else:
-                left.is_summed = right.is_summed = True
-                smaller, larger = (left, right) if node.n_left <= node.n_right else (right, left)
-                siblings.append(Split(node, smaller, larger))
-        self.rows.forget(done)
-        self.rows.split(Splits.of(applied))
-        return siblings, bare
+        left = self.n_nodes + 2 * np.arange(len(nodes))
+        right = left + 1
+        self.n_nodes += 2 * len(nodes)
+        self._split_nodes.append(nodes)
+        self.nodes = tree = self.nodes.with_room(self.n_nodes)
+        _, _, feature, bin, missing_left, n_left, n_right, sums = (column[nodes] for column in tree.best)
+        tree.child[nodes] = left
+        tree.depth[left] = tree.depth[right] = tree.depth[nodes] + 1
+        tree.sums[left], tree.sums[right] = sums, tree.sums[nodes] - sums
+        self.rows.split(Splits(nodes, feature, bin, missing_left, left, right))
+
+        n_rows = tree.sums[:, self.n_sums]
+        has_rows = np.maximum(n_rows[left], n_rows[right]) >= 2 * self.limits.min_samples_leaf
+        may_split = self.may_split(tree.depth[left]) & (not last)
+        is_summed = may_split & has_rows
+        tree.is_summed[left] = tree.is_summed[right] = is_summed
+        self.rows.forget(nodes[~is_summed].tolist())
+        smaller, larger = np.where(n_left <= n_right, (left, right), (right, left))
+        columns = (column[is_summed].tolist() for column in (nodes, smaller, larger))
+        bare = may_split & ~has_rows
+        return [*map(Siblings, *columns)], [*left[bare].tolist(), *right[bare].tolist()]
 
     def finished(self, exact: bool = True) -> Tree:
         """Return the tree: the split nodes numbered in order, all other nodes as leaves. `exact`: with the sums over all rows."""
-        inner = {node.id: number for number, node in enumerate(self.split_nodes)}
-        leaves: list[int] = [] if inner else [0]
-        left: list[int] = []
-        right: list[int] = []
-        for node in self.split_nodes:
-            for child, side in zip(self.children[node.id], (left, right), strict=True):
-                if child in inner:
-                    side.append(inner[child])
-                else:
-                    side.append(~len(leaves))
-                    leaves.append(child)
-        nodes = self.split_nodes
+        tree, inner = self.nodes, np.concatenate(self._split_nodes)
+        number = np.full(self.n_nodes, -1)
+        number[inner] = np.arange(len(inner))
+        children = (tree.child[inner, None] + [0, 1]).ravel()
+        is_leaf = number[children] < 0
+        leaves = children[is_leaf] if len(inner) else ROOT
+        numbers = np.where(is_leaf, -np.cumsum(is_leaf), number[children]).astype(np.int32)
+        _, _, feature, bin, missing_left, *_ = (column[inner] for column in tree.best)
         binned = BinnedTree(
-            np.array([node.feature for node in nodes], np.int32),
-            np.array([node.bin for node in nodes], np.int32),
-            np.array([node.missing_left for node in nodes], bool),
-            np.array(left, np.int32),
-            np.array(right, np.int32),
+            feature.astype(np.int32),
+            bin.astype(np.int32),
+            missing_left,
+            numbers[::2].copy(),
+            numbers[1::2].copy(),
         )
         scale = self.rows.histogram_scale
+        gain = tree.best.gain[inner]
         with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
-            gain = scale.real(np.array([node.gain for node in nodes], np.float64)) * np.exp(scale.shift)
-            gain /= self.stretch
+            for _ in range(self.degree):
+                gain = scale.real(gain) * np.exp(scale.shift) / self.stretch
         gain = np.minimum(gain, np.finfo(np.float64).max)
         if exact and self.limits.by_weight:
-            sums = self.rows.leaf_sums(self._root_node, np.array(leaves, np.int64))
+            sums = self.rows.leaf_sums(self._root_node, leaves.astype(np.int32))
         else:
-            sums = np.stack([self.sums[leaf] for leaf in leaves])
+            sums = tree.sums[leaves]
         n = self.n_sums
         mass = sums[:, n]
         if self.weighted:
             mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_FACTOR).astype(np.int64))
-        return Tree(binned, gain, np.array(leaves, np.int64), self.weight, sums[:, :n], mass)
-
-
-def note_best_splits(nodes: list[Node], best: BestSplits) -> None:
-    """Store the best split of each node."""
-    *columns, left = best
-    for node, split, sums in zip(
-        nodes, zip(*(column.tolist() for column in columns), strict=True), left, strict=True
-    ):
-        node.gain, _, node.feature, node.bin, node.missing_left, node.n_left, node.n_right = split
-        node.left = sums
+        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass)
 
 
 def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from distboost.kernels import gains
-from distboost.trees.grower import Node, Tree, TreeGrower, note_best_splits
+from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.base import Statistic
 
 
 class WholeTree:
     """The weights that a growing tree gets right and wrong, by class: a leaf of sign + gets P right and N wrong."""
 
-    def __init__(self, grow: TreeGrower, root: Node):
+    def __init__(self, grow: TreeGrower):
         self.grow = grow
-        self.sums = {root.id: self._sides(grow.sums[root.id])}  # (N, P) of each leaf
-        self.signs = {root.id: 0}  # none yet
+        self.sums = {0: self._sides(grow.nodes.sums[0])}  # (N, P) of each leaf
+        self.signs = {0: 0}  # none yet
 
     def _sides(self, sums: np.ndarray) -> np.ndarray:
         return sums[: self.grow.n_sums].reshape(2, -1)  # integers: what is left of a node is exact
 
-    def right_and_wrong(self, without: Node) -> np.ndarray:
+    def right_and_wrong(self, without: int) -> np.ndarray:
         """Return the weights that all leaves except `without` get right and wrong, (2, K) int64."""
-        total = np.zeros(self.sums[without.id].shape)
+        total = np.zeros(self.sums[without].shape)
         for leaf, sign in self.signs.items():
-            if leaf != without.id:
+            if leaf != without:
                 total += self.sums[leaf][::-sign]  # (P, N) right and wrong where + , (N, P) where -
         return total
 
@@ -33,27 +33,26 @@ class WholeTree:
         """Whether all leaves have the same sign."""
         return len(self.signs) > 1 and len(set(self.signs.values())) == 1
 
-    def improve(self, node: Node) -> str:
+    def improve(self, node: int) -> str:
         """Return the best change of a leaf: "split" it, "flip" its sign, or "keep" it.
 
         After "split", `children` has the sums of the two sides and `polarity` the sign of the right one.
         """
         others = self.right_and_wrong(node)
-        sums, sign = self.sums[node.id], self.signs[node.id]
+        nodes, sums, sign = self.grow.nodes, self.sums[node], self.signs[node]
         if sign:
             worth, flipped = _worth(others + sums[::-sign]), _worth(others + sums[::sign])
         else:
             worth, flipped = -sums.sum(dtype=np.float64), -np.inf  # the loss before the tree
-        if node.is_summed:
+        if nodes.is_summed[node]:
             context = np.concatenate([others, np.full((2, 1), worth)], axis=1)
-            note_best_splits([node], self.grow.rows.best_split(node.id, context))
-        if flipped >= worth + max(node.gain, 0.0) and flipped > worth:
-            node.gain = 0.0
+            nodes.note([node], self.grow.rows.best_split(node, context))
+        if flipped >= worth + max(nodes.best.gain[node], 0.0) and flipped > worth:
+            nodes.best.gain[node] = 0.0
             return "flip"
-        if not node.gain > 0:
+        if not nodes.best.gain[node] > 0:
             return "keep"
-        assert node.left is not None
-        left = self._sides(node.left)
+        left = self._sides(nodes.best.left[node])
         right = sums - left
         self.children = left, right
         rising = _worth(others + left + right[::-1])
@@ -61,9 +60,9 @@ class WholeTree:
         self.polarity = 1 if not sign or rising >= falling else -1
         return "split"
 
-    def replace(self, node: Node, left: int, right: int) -> None:
+    def replace(self, node: int, left: int, right: int) -> None:
         """Apply the split of `node` that `improve` found: its children become leaves of opposite signs."""
-        del self.sums[node.id], self.signs[node.id]
+        del self.sums[node], self.signs[node]
         for leaf, sums, sign in zip(
             (left, right), self.children, (-self.polarity, self.polarity), strict=True
         ):
@@ -82,28 +81,29 @@ def grow_whole_tree(grow: TreeGrower, statistic: Statistic) -> tuple[Tree, np.nd
     the loss of the whole tree most, given the other leaves. A split that leaves all rows on one side only flips the leaf's sign.
     If all leaves have the same sign in the end, the learner is a constant. A leaf stays as it is if nothing lowers the loss.
     """
-    root = grow.init_root(statistic, gains.WHOLE_TREE, search=False)
-    tree = WholeTree(grow, root)
-    level = [root]
+    grow.init_root(statistic, gains.WHOLE_TREE, search=False)
+    tree = WholeTree(grow)
+    level = [0]
     while level:
         split, again = [], []
         for node in level:
-            change = tree.improve(node) if grow.may_split(node) and not tree.is_constant else "keep"
+            may_change = grow.may_split(grow.nodes.depth[node]) and not tree.is_constant
+            change = tree.improve(node) if may_change else "keep"
             if change == "split":
                 split.append(node)
                 tree.replace(node, *grow.child_ids(len(split) - 1))
                 continue
-            node.depth += 1
+            grow.nodes.depth[node] += 1
             if change == "flip":
-                tree.signs[node.id] *= -1
-            if change == "flip" and grow.may_split(node):
+                tree.signs[node] *= -1
+            if change == "flip" and grow.may_split(grow.nodes.depth[node]):
                 again.append(node)
-            elif node.is_summed:
-                grow.rows.forget([node.id])
-        siblings, bare = grow.split(split)
+            elif grow.nodes.is_summed[node]:
+                grow.rows.forget([node])
+        siblings, bare = grow.split(np.array(split, np.int64))
         if siblings:
-            grow.rows.best_splits([pair.ids for pair in siblings], search=False)
+            grow.rows.best_splits(siblings, search=False)
         children = [child for pair in siblings for child in (pair.smaller, pair.larger)]
-        level = sorted([*children, *bare, *again], key=lambda node: node.id)
+        level = sorted([*children, *bare, *again])
     found = grow.finished()
     return found, np.array([tree.signs[leaf] or 1 for leaf in found.leaves.tolist()], np.float64)

@@ -54,7 +54,7 @@ def test_the_successor_of_a_worker_is_not_taken_for_it(client, blobs, saved, cap
     X, y = blobs
 
     def model(**parameters):
-        return AdaBoostMMClassifier(n_estimators=6, max_depth=1, **parameters)
+        return AdaBoostMMClassifier(calibration=None, n_estimators=6, max_depth=1, **parameters)
 
     before, monitors = [], []
     members = WorkerMonitor.members
@@ -169,7 +169,7 @@ def test_a_chunk_that_cannot_be_computed_is_no_loss(clients, blobs, monkeypatch,
         return place(*arguments)
 
     monkeypatch.setattr(ClusterRuntime, "place", placed)
-    model = AdaBoostMMClassifier(n_estimators=2, max_depth=1)
+    model = AdaBoostMMClassifier(calibration=None, n_estimators=2, max_depth=1)
     model.client = clients[2]
     lazy = da.from_array(X, chunks=(40, 4)).map_blocks(chunk, dtype=X.dtype, meta=X[:0])
     with (
@@ -206,10 +206,14 @@ def test_the_client_reaches_workers_without_the_scheduler(allowed, clients, blob
     client = clients[2]
     monkeypatch.setattr(client, "direct_to_workers", allowed)
     blind, seen = client.scheduler_info()["workers"]
-    model = AdaBoostMMClassifier(n_estimators=12, max_depth=1, callbacks=[lambda _: found.wait(10) and None])
+    model = AdaBoostMMClassifier(
+        calibration=None, n_estimators=12, max_depth=1, callbacks=[lambda _: found.wait(10) and None]
+    )
     model.client = client
     model.fit(da.from_array(X, chunks=(40, 4)), y)
     assert {(worker, direct) for worker, direct in sent[len(sent) // 2 :]} == {
         (blind, False), (seen, allowed is None),
     }  # fmt: skip
-    assert saved(model) == saved(AdaBoostMMClassifier(n_estimators=12, max_depth=1, n_jobs=1).fit(X, y))
+    assert saved(model) == saved(
+        AdaBoostMMClassifier(calibration=None, n_estimators=12, max_depth=1, n_jobs=1).fit(X, y)
+    )

@@ -13,7 +13,7 @@ from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.tally import Given, Slots, Spare, Tally, feature_groups
 from distboost.splits.histograms import offsets_of
-from distboost.threads import Threads
+from distboost.threads import Threads, batches
 from distboost.weights.margin import MarginWeights, Residuals
 
 N_CLASSES = 3
@@ -72,7 +72,7 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
             if not tally.takes_blocks(len(blocks)):
                 assert room == 0 or len(parts) >= n_threads
                 return
-            threads.map(tally.add_block, blocks)
+            threads.map(tally.add_blocks, batches(blocks, threads.n))
             tally.finish()
         elif how == "together":
             tally.add_all(blocks)

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
+from distboost.rows.messages import BestSplits
 from distboost.splits import histograms as histograms_module
 from distboost.splits import search as search_module
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import Candidates, search
+from distboost.splits.search import search
 from distboost.threads import Threads
 
 
@@ -103,6 +104,15 @@ def whole_tree(L, R, context):
     return -2.0 * min(rising, falling)
 
 
+def newton(S, context):
+    """The sums are followed by the mass, the number of rows or their weight, whose unit is in the context beside l2."""
+    *S, mass = S
+    total = 0.0
+    for x in S:
+        total += float(x) * float(x)
+    return total / (max(mass, 1) * float(context[1, 1]) + float(context[0, 0]))
+
+
 PAIR = {
     gains.CODEWORD: lambda L, R, _: on_grid(codeword(L) + codeword(R)),
     gains.DIRECTION: lambda L, R, _: direction(L) + direction(R),
@@ -113,6 +123,7 @@ PAIR = {
     gains.VOTES_STUMP: lambda L, R, _: on_grid(votes_stump(L, R)),
     gains.REAL_VOTES: lambda L, R, _: real_votes(L) + real_votes(R),
     gains.WHOLE_TREE: whole_tree,
+    gains.NEWTON: lambda L, R, context: newton(L, context) + newton(R, context),
 }
 # What a node is worth unsplit, and what a split must add to it to be more than rounding.
 OWN = {
@@ -125,6 +136,7 @@ OWN = {
     gains.VOTES_STUMP: lambda S, _: (0.0, 0.0),
     gains.REAL_VOTES: lambda S, _: (real_votes(S), -real_votes(S) * 2.0**-40),
     gains.WHOLE_TREE: lambda S, context: (float(context[0, -1]), -float(context[0, -1]) * 2.0**-40),
+    gains.NEWTON: lambda S, context: (newton(S, context), newton(S, context) * 2.0**-40),
 }
 NAMES = {
     "codeword": gains.CODEWORD,
@@ -136,6 +148,7 @@ NAMES = {
     "votes stump": gains.VOTES_STUMP,
     "real votes": gains.REAL_VOTES,
     "whole tree": gains.WHOLE_TREE,
+    "newton": gains.NEWTON,
 }
 KINDS = pytest.mark.parametrize("kind", NAMES.values(), ids=NAMES)
 ON_GRID = {gains.CODEWORD, gains.CLASS_STUMP, gains.VOTES, gains.VOTES_STUMP}
@@ -150,9 +163,14 @@ def naive_best_split(
     The first of the largest value wins, if that is larger than the node's own. `nodes`: (total bins, channels) sums.
     """
     total = [int(x) for x in nodes[offsets[features[0]] : offsets[features[0] + 1]].sum(axis=0)]
-    own, noise = OWN[kind](total[:n_sums], context)
-    best, found = own + noise, Split(0.0, 0.0, 0, 0, False, 0, 0)
     weight = n_sums + weighted
+
+    def read(S):
+        """What the gain reads of a side."""
+        return [*S[:n_sums], S[weight]] if kind == gains.NEWTON else S[:n_sums]
+
+    own, noise = OWN[kind](read(total), context)
+    best, found = own + noise, Split(0.0, 0.0, 0, 0, False, 0, 0)
     for d in features:
         bins, missing = nodes[offsets[d] : offsets[d + 1] - 1], nodes[offsets[d + 1] - 1]
         for b in np.flatnonzero(bins[:, n_sums]):
@@ -161,7 +179,7 @@ def naive_best_split(
                 R = [p - x for p, x in zip(total, L, strict=True)]
                 if min(L[n_sums], R[n_sums]) < min_rows or min(L[weight], R[weight]) < min_weight:
                     continue
-                value = PAIR[kind](L[:n_sums], R[:n_sums], context)
+                value = PAIR[kind](read(L), read(R), context)
                 if value > best:
                     best = value
                     side = L[weight] >= R[weight] if missing_left is None else missing_left
@@ -199,8 +217,12 @@ def statistics_of(rng, n, n_classes, kind, weighted, largest):
     return out
 
 
-def context_of(rng, kind, n_sums, largest):
+def context_of(rng, kind, n_sums, largest, weighted=False):
     """What the other leaves of a tree are right and wrong about, and what the tree is worth: of random sums."""
+    if kind == gains.NEWTON:
+        return gains.context_of(
+            (rng.choice([0.0, 0.5, 30.0]),), n_sums + weighted, 2.0**-20 if weighted else 1.0
+        )
     if kind != gains.WHOLE_TREE:
         return gains.NO_CONTEXT
     others = rng.integers(0, 20 * largest, (2, n_sums // 2)).astype(float)
@@ -218,7 +240,7 @@ def in_slots(nodes, n_bins):
     return histograms, slots
 
 
-def split_of(found: Candidates, m: int) -> Split:
+def split_of(found: BestSplits, m: int) -> Split:
     return Split(*(column[m].item() for column in found[:-1]))
 
 
@@ -269,7 +291,7 @@ def test_best_split(kind, weighted, seed, n, n_classes, min_rows, largest, unit)
     nodes = [histogram_of(statistics[rows], bins[rows], n_bins) for rows in (half, ~half, slice(None))]
     features = np.sort(rng.choice(5, rng.integers(1, 6), replace=False))
     min_weight = int(rng.integers(0, 12)) if weighted else 0
-    context = context_of(rng, kind, n_sums, largest * unit)
+    context = context_of(rng, kind, n_sums, largest * unit, weighted)
     assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context)
 
 
@@ -311,6 +333,8 @@ def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1, n_threads=1):
     # A root: no other leaves; the tree is worth what no tree is.
     sums = statistics[:, :n_sums].sum()
     context = np.array([[0.0] * (n_sums // 2) + [-sums]] * 2)
+    if kind == gains.NEWTON:
+        context = gains.context_of((1.0,), n_sums, 1.0)
     histograms, slots = in_slots([histogram_of(statistics, bins, np.array(n_bins))], np.array(n_bins))
     with Threads(n_threads) as threads:
         found = search(
@@ -393,15 +417,15 @@ def test_the_right_side_has_enough_rows(min_rows, bin):
     assert found_of([*((0, b) for b in range(5)), (1, 5)], [6], min_rows=min_rows).bin == bin
 
 
-def parted_alike(S, share, kind):
+def parted_alike(S, share, kind, masses=(1, 1), context=gains.NO_CONTEXT):
     """The split of a node with sums 10 S, of which `share` S are left of the only threshold."""
     n = len(S)
     nodes = np.zeros((3, n + 1), np.int64)
     nodes[0, :n], nodes[1, :n] = share * S, (10 - share) * S
-    nodes[:2, n] = 1
+    nodes[:2, n] = masses
     histograms, slots = in_slots([nodes], np.array([2]))
     with Threads(1) as threads:
-        found = search(histograms, slots, [], np.array([0]), n, kind, 1, 0, False, threads)
+        found = search(histograms, slots, [], np.array([0]), n, kind, 1, 0, False, threads, context)
     return split_of(found, 0)
 
 
@@ -412,6 +436,17 @@ def test_proportional_sides_are_not_parted_by_rounding(kind):
     for S in rng.integers(1, 2**30, (200, 6)):
         for share in (1, 2, 3, 7):
             assert parted_alike(S, share, kind).gain == 0
+
+
+def test_sides_of_one_mean_are_not_parted_by_rounding_or_by_a_penalty():
+    """Without l2, |L|^2 / n_L + |R|^2 / n_R is |S|^2 / n up to the last digit; with it, less."""
+    rng = np.random.default_rng(0)
+    for S in rng.integers(1, 2**30, (200, 6)):
+        for share in (1, 2, 3, 7):
+            for l2 in (0.0, 1.0):
+                context = gains.context_of((l2,), 6, 1.0)
+                split = parted_alike(S, share, gains.NEWTON, (share, 10 - share), context)
+                assert split.gain == 0
 
 
 def test_a_whole_tree_is_not_changed_by_rounding():

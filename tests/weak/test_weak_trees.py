@@ -13,6 +13,7 @@ from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.threads import Threads
+from distboost.trees import grower
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.trees.whole_tree import grow_whole_tree
 from distboost.weights.codes import (
@@ -253,6 +254,14 @@ WEIGHTED = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted",
 @pytest.mark.parametrize(("kind", "statistic"), KINDS.values(), ids=KINDS)
 def test_trees_are_those_of_a_naive_grower(kind, statistic, limits, weighted):
     assert_grows(kind, statistic, limits, weighted)
+
+
+@pytest.mark.parametrize(
+    "limits", [GrowthLimits(max_depth=4), GrowthLimits(max_leaf_nodes=9)], ids=["level", "best"]
+)
+def test_a_tree_that_outgrows_its_memory_keeps_its_nodes(limits, monkeypatch):
+    monkeypatch.setattr(grower, "FEW_NODES", 1)
+    assert_grows(*next(iter(KINDS.values())), limits, weighted=True)
 
 
 @WEIGHTED
