@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -32,9 +33,10 @@ from distboost.algorithms.base import (
     softmax,
     tree_signs,
 )
-from distboost.algorithms.constraints import StrOptions
-from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
+from distboost.algorithms.constraints import Interval, StrOptions
+from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, softmax_step
 from distboost.algorithms.tables import LARGEST_TABLE, side_table, table_size
+from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -47,6 +49,7 @@ from distboost.weights.margin import (
     ProjectedResiduals,
     Residuals,
 )
+from distboost.weights.softmax import Curvatures, SoftmaxResiduals, SoftmaxWeights
 
 
 def simplex(K: int) -> np.ndarray:
@@ -145,71 +148,141 @@ class GDMCBoost(MCBoost):
 
     Parameters
     ----------
-    leaf : {"direction", "codeword"}, default="direction"
+    loss : {"exponential", "softmax"}, default="exponential"
+        The paper's risk, or the multinomial logistic one, the mean of ln sum_k exp(F[i, k] - F[i, y_i]). Its scores are
+        logarithms of the odds, so that `predict_proba` is good without calibration, and rows with wrong labels weigh less. The
+        exponential's classes are mostly better.
+    leaf : {"direction", "codeword", "newton"}, default="direction"
         Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
-        paper (use `max_depth=2`).
+        paper (use `max_depth=2`). "newton", only with loss="softmax": for each class k Newton's step for its score alone,
+        (K - 1) / K S_k / (H_k + l2) (Friedman 2001, algorithm 6, with a penalty): S_k and H_k are the sums of [k = y_i] - p_k and
+        of p_k (1 - p_k) over the leaf's rows, and p is softmax(F). Then splits are chosen by |S|^2 / (n + l2), summed over the
+        two sides, where n is the number of rows of a side, or their weight. Newton's values are taken as they are, or multiplied
+        by the step below 1 that minimises the risk; the other leaves are multiplied by the step that minimises it.
+    l2 : float, default=1.0
+        Penalty on the curvature, for leaf="newton".
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """
 
-    leaf: str = parameter("direction", StrOptions({"direction", "codeword"}))
+    loss: str = parameter("exponential", StrOptions({"exponential", "softmax"}), is_new=True)
+    leaf: str = parameter("direction", StrOptions({"direction", "codeword", "newton"}))
+    l2: float = parameter(1.0, Interval(Real, 0, None, closed="left"), is_new=True)
     max_depth: int | None = size(6)
     max_leaf_nodes: int | None = size(None, 2)
 
     name: ClassVar[str] = "gd-mcboost"
 
+    def __post_init__(self) -> None:
+        if self.loss == "exponential":
+            super().__post_init__()
+        else:
+            self.weighting = SoftmaxWeights()
+
     @property
     def gain(self) -> Gain:
-        return gains.CODEWORD if self.leaf == "codeword" else gains.DIRECTION
+        return {"direction": gains.DIRECTION, "codeword": gains.CODEWORD, "newton": gains.NEWTON}[self.leaf]
 
     @property
     def compressions(self) -> frozenset[str]:
-        return frozenset() if self.leaf == "codeword" else frozenset({"sketch", "statistic_bits"})
+        # Newton's gain needs the number of all rows of a side; a histogram of rounded residuals leaves some out.
+        return frozenset({"direction": {"sketch", "statistic_bits"}, "newton": {"sketch"}}.get(self.leaf, ()))
+
+    def check(self) -> None:
+        """Raise DataError for parameters that contradict each other."""
+        if self.leaf == "newton" and self.loss != "softmax":
+            raise DataError(
+                f"leaf is 'newton', but loss is {self.loss!r}, whose curvature changes by orders of magnitude, so that l2 has no "
+                "meaning beside it. Set loss='softmax', or leaf='direction'."
+            )
+        if self.leaf != "newton" and self.l2 != 1.0:
+            raise DataError(
+                f"l2 is {self.l2}, but leaf is {self.leaf!r}, which has no curvature. Leave out l2, or set leaf='newton' and "
+                "loss='softmax'."
+            )
 
     def statistic(self, round: int) -> Residuals:
-        return Residuals(self.weighting, wide=self.leaf == "codeword")
+        make = Residuals if self.loss == "exponential" else SoftmaxResiduals
+        return make(self.weighting, wide=self.leaf == "codeword")
 
     def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
-        if self.leaf == "codeword":
+        if self.leaf == "newton":
+            return Curvatures().size(n_leaves, self.n_classes)
+        if self.leaf == "codeword" or self.loss == "softmax":
             return HitsAndMisses(self.weighting).size(n_leaves, self.n_classes)
         return table_size(n_leaves, self.n_classes)
 
+    def loss_of(self, losses: Losses) -> float:
+        return losses.mean if self.loss == "softmax" else super().loss_of(losses)
+
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
+        constants = (self.l2 * rows.weight_scale,) if self.leaf == "newton" else ()
         # Eq. 32: f*, the tree of steepest descent.
-        tree = grow(self.statistic(rows.round), self.gain, sums=False)
+        tree = grow(self.statistic(rows.round), self.gain, sums=False, constants=constants)
+        if self.loss == "softmax":
+            return self._softmax_round(rows, tree)
         if self.leaf == "codeword":
             return self._codeword_round(rows, tree)
         return self._direction_round(rows, tree)
 
     def _codeword_round(self, rows: Rows, tree: Tree) -> Round:
-        K = rows.n_classes
-        δ = K / (K - 1)
-        hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.weighting), tree.leaves), 1, 0)
-        # c* = argmax_c S[c], the class of each leaf
-        c = np.argmax(hits - misses, axis=1)
+        hits, misses = self._hits_and_misses(rows, tree)
+        c, V = _codewords(hits - misses)
         leaf = np.arange(len(c))
         A, B = hits[leaf, c].sum(), misses[leaf, c].sum()
         # Eq. 33: α*, the step that minimises the risk. The exponents are only +α δ/2 and -α δ/2, so α* = ln(A/B) / δ.
-        α = bounded_log_ratio(A, B, LARGEST_RATIO) / δ
-        # <y_c, y_k> = -1/(K-1) for k != c, and <y_c, y_c> = 1
-        value = np.full((len(c), K), -1 / (K - 1))
-        value[leaf, c] = 1.0
-        return Round([Learner(tree, α * value)], SEPARATED if B == 0 else "")
+        α = bounded_log_ratio(A, B, LARGEST_RATIO) / self.δ
+        return Round([Learner(tree, α * V)], SEPARATED if B == 0 else "")
 
     def _direction_round(self, rows: Rows, tree: Tree) -> Round:
-        K = rows.n_classes
-        δ = K / (K - 1)
-        if tree.n_leaves * K * K <= LARGEST_TABLE:
+        if tree.n_leaves * rows.n_classes**2 <= LARGEST_TABLE:
             T = rows.sums(ClassPairs(self.weighting), tree.leaves)
             S = T.sum(axis=2) - T.sum(axis=1)
-            V = _directions(S, δ)
+            V = _directions(S, self.δ)
             α = exact_step(T, V, self.s, LARGEST_RATIO)
         else:
-            hits, misses = np.moveaxis(rows.sums(HitsAndMisses(self.weighting), tree.leaves), 1, 0)
-            V = _directions(hits - misses, δ)
+            hits, misses = self._hits_and_misses(rows, tree)
+            V = _directions(hits - misses, self.δ)
             α = exact_step_over_rows(rows, tree.leaves, V, self.weighting, LARGEST_RATIO)
         return Round([Learner(tree, α.step * V)], SEPARATED if α.unbounded else "")
+
+    def _softmax_round(self, rows: Rows, tree: Tree) -> Round:
+        if self.leaf == "newton":
+            V = self._newton_values(rows, tree)
+        else:
+            hits, misses = self._hits_and_misses(rows, tree)
+            S = hits - misses
+            V = _codewords(S)[1] if self.leaf == "codeword" else _directions(S, self.δ)
+        # A step beyond Newton's own would undo the penalty on his values.
+        longest = 1.0 if self.leaf == "newton" else np.inf
+        α = softmax_step(rows, tree.leaves, V, LARGEST_RATIO, longest)
+        return Round([Learner(tree, α.step * V)], SEPARATED if α.unbounded else "")
+
+    def _newton_values(self, rows: Rows, tree: Tree) -> np.ndarray:
+        """(K - 1) / K S_k / (H_k + l2), (leaves, K)."""
+        reduction = Curvatures()
+        hits, misses, H = np.moveaxis(rows.sums(reduction, tree.leaves), 1, 0)
+        # In the units of the sums.
+        H = H + self.l2 * rows.weight_scale * np.exp(-rows.shift_of(reduction))
+        V: np.ndarray = np.divide(hits - misses, self.δ * H, out=np.zeros_like(H), where=H > 0)
+        return V
+
+    def _hits_and_misses(self, rows: Rows, tree: Tree) -> np.ndarray:
+        return np.moveaxis(rows.sums(HitsAndMisses(self.weighting), tree.leaves), 1, 0)
+
+    @property
+    def δ(self) -> float:
+        return self.n_classes / (self.n_classes - 1)
+
+
+def _codewords(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """c* = argmax_c S[c], (leaves,): the class of each leaf; and <y_c*, y_k>, (leaves, K), the scores of its codeword."""
+    K = S.shape[1]
+    c = np.argmax(S, axis=1)
+    V = np.full(S.shape, -1 / (K - 1))
+    V[np.arange(len(c)), c] = 1.0
+    return c, V
 
 
 def _directions(S: np.ndarray, δ: float) -> np.ndarray:

@@ -18,6 +18,7 @@ LOWEST = -700.0  # smaller exponents are raised to it: e^-700 ~ 1e-304 is still 
 
 # Taylor coefficients 1/j!, from j = 13 to 2. For |r| <= ln(2)/2, the first omitted term is below 2^-57.
 TAYLOR = tuple(1 / factorial(j) for j in range(13, 1, -1))
+SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 C13, C12, C11, C10, C9, C8, C7, C6, C5, C4, C3, C2 = TAYLOR
 
 
@@ -52,7 +53,7 @@ def log1p(x):
     lost = (x - (u - 1.0)) / u  # what rounding removed from 1 + x, as a first-order change of ln u
     # Split u into 2^n m, sqrt(1/2) <= m < sqrt(2), by its bits. Then ln u = n ln 2 + ln m, ln m = 2 artanh((m - 1) / (m + 1)).
     bits = np.float64(u).view(np.int64)
-    n = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52
+    n = (bits - np.int64(SQRT_HALF)) >> 52
     m = np.int64(bits - (n << 52)).view(np.float64)
     f = m - 1.0
     t = f / (2.0 + f)

@@ -21,6 +21,14 @@ _LANES = np.uintp(LANES)
 
 NO_CONTEXT = np.zeros((2, 1))
 
+
+def context_of(constants: tuple[float, ...], mass_channel: int, unit: float) -> np.ndarray:
+    """Return the context of a gain with constants, (2, k) float64: these, then the channel of the rows' mass and its unit."""
+    context = np.zeros((2, max(len(constants), 2)))
+    context[0, : len(constants)], context[1, :2] = constants, (mass_channel, unit)
+    return context
+
+
 # If rows have only a few different weights, the sums of many splits differ only by the rounding of each weight. So values that
 # are linear in the sums are rounded to multiples of GRID before they are compared. For wide statistics, whose sums reach 2^61,
 # the grid is coarser than the rounding errors, and finer than other differences.
@@ -43,20 +51,32 @@ class Gain:
     pair_values : compiled function
         pair_values(L, R, m, n, context, out) sets out[t] to the value of the split with sums L[t] and R[t], for t < m. L and R,
         (candidates, channels) float64, hold n sums of the statistic in their first channels, and may be overwritten. `context`,
-        (2, k) float64, is the argument of `Rows.best_split`. `out` is (candidates,) float64.
+        (2, k) float64, is the argument of `Rows.best_split`, or `context_of` the constants in the tree's `SplitRules`. `out` is
+        (candidates,) float64.
     own_value : compiled function
         own_value(S, n, context) returns the value of an unsplit node with sums S, (channels,) int64, and the largest improvement
         that counts as rounding noise: two floats.
     source : function
         The Python function that the gain is compiled from. If its file or another one in the same folder changes, the search is
         compiled again.
+    degree : int, default=1
+        A common factor c of all sums multiplies the gain by c^degree.
     """
 
-    def __init__(self, name: str, module: str, pair_values: Any, own_value: Any, source: Callable[..., Any]):
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        pair_values: Any,
+        own_value: Any,
+        source: Callable[..., Any],
+        degree: int = 1,
+    ):
         self.__name__: str = name
         self.__module__ = module
         self.__doc__ = source.__doc__
         self.pair_values, self.own_value, self.source = pair_values, own_value, source
+        self.degree = degree
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.__name__}"
@@ -191,24 +211,37 @@ def CODEWORD(S, n):
 
 
 @inlined
-def direction_value(S, n):
-    """|S|, the Euclidean norm: the value of the best leaf among all unit vectors."""
+def square(S, n):
+    """|S|^2."""
     total = 0.0
     for k in range(n):
         x = np.float64(S[k])
         total += x * x
-    return np.sqrt(total)
+    return total
+
+
+@inlined
+def squares(L, R, m, n, left, right):
+    """Set left[t] = |L[t]|^2 and right[t] = |R[t]|^2, for eight thresholds at a time."""
+    left[:] = 0.0
+    right[:] = 0.0
+    for t in range(np.uintp(0), np.uintp(m), _LANES):
+        for c in range(np.uintp(0), np.uintp(n), _LANES):
+            add_squares(L, t, c, np.uintp(n), left)
+            add_squares(R, t, c, np.uintp(n), right)
+
+
+@inlined
+def direction_value(S, n):
+    """|S|, the Euclidean norm: the value of the best leaf among all unit vectors."""
+    return np.sqrt(square(S, n))
 
 
 @compiled
 def direction_pairs(L, R, m, n, context, out):
-    """Set out[t] = |L[t]| + |R[t]|, for eight thresholds at a time."""
-    right = np.zeros(out.shape[0])
-    out[:] = 0.0
-    for t in range(np.uintp(0), np.uintp(m), _LANES):
-        for c in range(np.uintp(0), np.uintp(n), _LANES):
-            add_squares(L, t, c, np.uintp(n), out)
-            add_squares(R, t, c, np.uintp(n), right)
+    """Set out[t] = |L[t]| + |R[t]|."""
+    right = np.empty(out.shape[0])
+    squares(L, R, m, n, out, right)
     for t in range(m):
         out[t] = np.sqrt(out[t]) + np.sqrt(right[t])
 
@@ -220,6 +253,36 @@ def direction_unsplit(S, n, context):
 
 
 DIRECTION = Gain("DIRECTION", __name__, direction_pairs, direction_unsplit, direction_value.py_func)
+
+
+@inlined
+def newton_value(total, S, context):
+    """|S|^2 / (mass + l2), where total = |S|^2: what the best leaf lowers the loss by, if its curvature is that of its mass.
+
+    The mass is the number of rows, or their weight.
+    """
+    # IN: context (2, k) float64: of the constant l2
+    mass = np.float64(S[np.intp(context[1, 0])])
+    # The weight of light rows may be rounded to 0.
+    return total / (max(mass, 1.0) * context[1, 1] + context[0, 0])
+
+
+@compiled
+def newton_pairs(L, R, m, n, context, out):
+    """Set out[t] to the sum of `newton_value` over the two sides."""
+    right = np.empty(out.shape[0])
+    squares(L, R, m, n, out, right)
+    for t in range(m):
+        out[t] = newton_value(out[t], L[t], context) + newton_value(right[t], R[t], context)
+
+
+@compiled
+def newton_unsplit(S, n, context):
+    worth = newton_value(square(S, n), S, context)
+    return worth, worth * NOISE
+
+
+NEWTON = Gain("NEWTON", __name__, newton_pairs, newton_unsplit, newton_value.py_func, degree=2)
 
 
 @of_split()

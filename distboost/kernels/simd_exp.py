@@ -98,6 +98,37 @@ def _logistic_rows(typingctx, u, n):
 logistic_rows: Any = intrinsic(_logistic_rows)
 
 
+def _log1p(builder, x):
+    """Emit the operations of `exponential.log1p`."""
+    c, count = exponential, x.type.count
+    one, two = constant(1.0, count), constant(2.0, count)
+    u = builder.fadd(one, x)
+    lost = builder.fdiv(builder.fsub(x, builder.fsub(u, one)), u)
+    bits = builder.bitcast(u, ir.VectorType(I64, count))
+    exponent = builder.ashr(builder.sub(bits, constant(c.SQRT_HALF, count)), constant(52, count))
+    m = builder.bitcast(builder.sub(bits, builder.shl(exponent, constant(52, count))), x.type)
+    n = builder.sitofp(exponent, x.type)
+    f = builder.fsub(m, one)
+    t = builder.fdiv(f, builder.fadd(two, f))
+    z = builder.fmul(t, t)
+    p = constant(1 / 21, count)
+    for odd in range(19, 1, -2):
+        p = builder.fadd(builder.fmul(p, z), constant(1 / odd, count))
+    twice = builder.fmul(two, t)
+    low = builder.fadd(builder.fmul(n, constant(c.LN2_LOW, count)), lost)
+    small = builder.fadd(builder.fmul(builder.fmul(twice, z), p), low)
+    return builder.fadd(builder.fmul(n, constant(c.LN2_HIGH, count)), builder.fadd(small, twice))
+
+
+def _log1p_rows(typingctx, u, n):
+    """Set u[t, k] = ln(1 + u[t, k]), where `exp_rows` would set exp(u[t, k])."""
+    require_contiguous(u)
+    return types.void(u, INDEX), _change_all(_log1p)
+
+
+log1p_rows: Any = intrinsic(_log1p_rows)
+
+
 def _subtract_row(typingctx, scores, i, other, s, shift, u, t):
     """Set u[t, k] = s (scores[i, k] - other) - shift, and overwrite up to seven numbers behind the row.
 

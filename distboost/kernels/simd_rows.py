@@ -126,6 +126,44 @@ def _add_value_row(typingctx, scores, i, values, leaf):
 add_value_row: Any = intrinsic(_add_value_row)
 
 
+def _add_slopes(typingctx, out, e, t, own, z, zv, y, v, units, multiple, fraction):
+    """Add a row's slopes after eight steps, one in each lane c, to out[c]: int(rint(fraction rint(slope units[c]))) multiple.
+
+    The slope is (sum_k e[t, k] zv[k, c] - v sum_k e[t, k] z[k, c]) / (own z[y, c] + sum_k e[t, k] z[k, c]). out (8 or more,) is
+    int64; e (m, K), z and zv (K or more, 8), units (8,) are float64; all are C-contiguous.
+    """
+    require_contiguous(out, e, z, zv, units)
+    f64 = types.float64
+    signature = types.void(out, e, INDEX, f64, z, zv, INDEX, f64, units, types.int64, f64)
+
+    def codegen(context, builder, signature, args):
+        def lanes(position, *index):
+            return row_of(context, builder, signature.args[position], args[position], *index)[0]
+
+        row, _, n_classes = row_of(context, builder, signature.args[1], *args[1:3])
+        places = lanes(4, i64(0)), lanes(5, i64(0))
+        sums = [cgutils.alloca_once_value(builder, constant(0.0)) for _ in places]
+        with cgutils.for_range(builder, n_classes) as loop:
+            e = spread(builder, builder.load(builder.gep(row, [loop.index])))
+            first = builder.mul(loop.index, i64(LANES))
+            for place, total in zip(places, sums, strict=True):
+                term = builder.fmul(e, load(builder, builder.gep(place, [first])))
+                builder.store(builder.fadd(builder.load(total), term), total)
+        others, moved = (builder.load(total) for total in sums)
+        mean = builder.fsub(moved, builder.fmul(spread(builder, args[7]), others))
+        own = builder.fmul(spread(builder, args[3]), load(builder, lanes(4, args[6])))
+        slope = builder.fdiv(mean, builder.fadd(own, others))
+        factors = load(builder, lanes(8)), *(spread(builder, number) for number in args[9:])
+        target = lanes(0)
+        store(builder, builder.add(load(builder, target), _times(builder, slope, *factors)), target)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+add_slopes: Any = intrinsic(_add_slopes)
+
+
 def _project_row(typingctx, out, i, V, signs):
     """Set out[i, c] to the sum of V[k] signs[k, c] for all c of a row of signs, a multiple of eight; all are int32."""
     require_contiguous(out, V, signs)

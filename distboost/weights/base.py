@@ -266,7 +266,7 @@ class Statistic(ABC):
         features, constant = _constant_apart(blocks, target.features)
         _, offsets, slots, pool, fresh = target
         arrays = [(block.bins, block.order, block.kept("statistics")) for block in blocks]
-        start, stop = np.ascontiguousarray(np.stack(spans).transpose(2, 0, 1))
+        start, stop = (np.array([own[:, side] for own in spans]) for side in (0, 1))
         tile = tile_for(target._replace(features=features))
         narrow_histogram(
             Rows.of(*map(list, zip(*arrays, strict=True))), start, stop, tile_rows, features, constant, offsets, fresh,
@@ -276,6 +276,9 @@ class Statistic(ABC):
 
 def _constant_apart(blocks: Sequence[BlockRows], features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Divide features into those to visit, at least one, and those of which all rows of all blocks have the same bin."""
+    varies = blocks[0].varying[features]
+    if varies.all():  # nearly always
+        return features, features[:0]
     varies = np.any([block.varying[features] for block in blocks], axis=0)
     filled = [block for block in blocks if block.n_rows]
     for block in filled[1:]:

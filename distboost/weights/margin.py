@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.kernels import margin, sampling
+from distboost.kernels import margin, sampling, softmax
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
 from distboost.rows.protocols import Risk
@@ -65,9 +65,13 @@ class MarginWeights(Weighting):
             margin.risk(
                 block.scores, block.labels, block.weights, block.present, self.s, shifts[0], factor, error_factor, out, largest
             )  # fmt: skip
-        else:
+        elif self.link == LOGISTIC:
             margin.link_risk(
                 block.scores, block.labels, block.weights, self.s, self.link, shifts, factor, error_factor, out, largest
+            )  # fmt: skip
+        else:
+            softmax.risk(
+                block.scores, block.labels, block.weights, block.present, self.s, shifts, factor, error_factor, out, largest
             )  # fmt: skip
 
     def log_totals(self, sums: np.ndarray, shifts: np.ndarray) -> np.ndarray:
@@ -104,12 +108,12 @@ class Residuals(Statistic):
     ) -> Sequence[int] | None:
         if not self._shares_exponentials(risk, block, rows, scale):
             return super().prepare_with_risk(risk, block, rows, scale, weight_factor)
-        total = margin.risk_and_residuals(
-            block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift,
-            risk.factor, risk.error_factor, risk.out, risk.largest, self.own, scale.factor, weight_factor,
-            self.buffer(block, weight_factor),
-        )  # fmt: skip
-        return [total]
+        given = block.scores, block.labels, block.weights, rows, self.weighting.s
+        sums = risk.factor, risk.error_factor, risk.out, risk.largest, self.own
+        own = scale.factor, weight_factor, self.buffer(block, weight_factor)
+        if self.weighting.link == EXPONENTIAL:
+            return [margin.risk_and_residuals(*given, scale.shift, *sums, *own)]
+        return [softmax.risk_and_residuals(*given, risk.shifts, *sums, scale.shift, *own)]
 
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
@@ -128,7 +132,7 @@ class Residuals(Statistic):
         weight_factor: float,
         out: np.ndarray,
     ) -> None:
-        if not self._shares_exponentials(risk, block, rows, scale):
+        if self.weighting.link != EXPONENTIAL or not self._shares_exponentials(risk, block, rows, scale):
             super().magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
             return
         sampling.risk_and_totals(
@@ -143,8 +147,11 @@ class Residuals(Statistic):
 
     def _shares_exponentials(self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale) -> bool:
         """Whether the risk has the same exponentials: it has all rows of positive weight."""
-        same = risk.weighting == self.weighting and risk.shifts[0] == scale.shift
-        return same and self.weighting.link == EXPONENTIAL and len(rows) == len(block.present)
+        # An exponential link's are divided by e^shift.
+        same = {EXPONENTIAL: risk.shifts[0] == scale.shift, LOGISTIC: False, SOFTMAX: True}[
+            self.weighting.link
+        ]
+        return same and risk.weighting == self.weighting and len(rows) == len(block.present)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ The draws depend on the seed, the round and the class, or the row's number: the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,9 @@ class CompressedResiduals(Statistic):
     @property
     def stretch(self) -> float:
         return 1.0 if self.components is None else math.sqrt(self.components)
+
+    def shift(self, shifts: Sequence[float]) -> float:
+        return self.residuals.shift(shifts)
 
     def bits_to_lose(self, bits: int) -> int:
         if self.few_bits is not None:

@@ -6,7 +6,7 @@ import pytest
 from distboost.rows.protocols import Risk
 from distboost.rows.scales import Scale
 from distboost.weights.base import Statistic
-from distboost.weights.margin import EXPONENTIAL, LOGISTIC, MarginWeights, Residuals
+from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of
 
 WEIGHTING = MarginWeights(0.5)
@@ -43,6 +43,17 @@ def both(case, statistic, bits=22, unit=UNIT, weighting=WEIGHTING, rows=None, ab
 @pytest.mark.parametrize("unit", [0.0, UNIT])
 def test_one_visit_gives_what_two_give(shape, wide, bits, own, unit):
     found, expected = both(case_of(*shape), Residuals(WEIGHTING, own, wide), bits, unit)
+    assert found == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=case_name)
+@pytest.mark.parametrize(("above", "wide", "own"), [(0.0, False, 1.0), (-2.0, True, 0.3)])
+def test_one_visit_for_the_softmax(shape, above, wide, own):
+    """Its exponentials are the same for all scales."""
+    weighting = MarginWeights(0.7, SOFTMAX)
+    case = case_of(*shape)
+    statistic = Residuals(weighting, own, wide)
+    found, expected = both(case, statistic, weighting=weighting, above=above)
     assert found == expected
 
 

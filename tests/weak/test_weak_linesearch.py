@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
-from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows
+from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, softmax_step
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.kernels import gains
 from distboost.runtime.layout import Layout
 from distboost.runtime.local import LocalRuntime
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
+from distboost.weights.softmax import SoftmaxWeights
 
 LIMIT = np.log(2.0**40)
 WEIGHTING = MarginWeights(0.5)
@@ -159,3 +161,62 @@ def test_a_step_that_leaves_two_classes_as_they_are_is_cut_off_but_no_end():
     assert expected.step == LIMIT / (0.5 * (V.max(axis=1) - V.min(axis=1)).max())
     assert not expected.unbounded
     assert exact_step_over_rows(rows, leaves, V, WEIGHTING, LIMIT) == expected
+
+
+# The multinomial logistic risk.
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+@pytest.mark.parametrize("spread", [0.1, 3.0, 60.0])
+def test_the_softmax_step_is_the_minimiser(seed, n_classes, spread):
+    """All rows are in one leaf, so that they are moved alike."""
+    rng = np.random.default_rng([seed, n_classes])
+    n = 300
+    labels = rng.choice(n_classes, n, p=rng.dirichlet(np.ones(n_classes))).astype(np.int32)
+    weights = rng.choice([0.0, 0.7, 3.0], n)
+    F = spread * rng.normal(size=(n, n_classes))
+    rows, leaves = in_one_leaf(F, labels, weights)
+    P = np.exp(F - logsumexp(F, axis=1, keepdims=True))
+    V = (weights[:, None] * (np.eye(n_classes)[labels] - P)).sum(axis=0)[None] / weights.sum()
+    step = softmax_step(rows, leaves, V, LIMIT)
+
+    def risk(α):
+        moved = F + α * V
+        return (weights * (logsumexp(moved, axis=1) - moved[np.arange(n), labels])).sum()
+
+    bound = LIMIT / np.ptp(V)
+    if spread > 10 and step.step == bound:
+        assert risk(bound) < risk(0.999 * bound)
+        return
+    oracle = minimize_scalar(risk, bounds=(0, bound), method="bounded", options={"xatol": 1e-12})
+    assert 0 < step.step <= bound
+    assert not step.unbounded
+    assert risk(step.step) <= oracle.fun * (1 + 1e-14)
+    assert step.step == pytest.approx(oracle.x, rel=1e-5)
+    assert rows.calls["sums"] <= 4
+    assert softmax_step(rows, leaves, -V, LIMIT) == (0.0, False)
+    assert softmax_step(rows, leaves, 0 * V, LIMIT) == (0.0, False)
+
+
+def in_one_leaf(F, labels, weights):
+    n, K = F.shape
+    parts = (0, np.zeros((n, 1), np.uint8), labels, weights)
+    rows = LocalRuntime(1).place(
+        [BinnedSet(BinnedRows, [parts], [n])], Layout(np.array([1]), K, K, "float64")
+    )
+    rows.begin(SoftmaxWeights())
+    rows.continue_from(F, 1)
+    tree = TreeGrower(rows, GrowthLimits())(Residuals(SoftmaxWeights()), gains.DIRECTION)
+    return rows, tree.leaves
+
+
+def test_the_softmax_step_without_errors_is_cut_off():
+    labels = np.zeros(20, np.int32)
+    rows, leaves = in_one_leaf(np.zeros((20, 3)), labels, np.ones(20))
+    V = np.array([[2.0, -1.0, -1.0]])
+    step = softmax_step(rows, leaves, V, LIMIT)
+    assert step == (LIMIT / 3.0, True)
+    # Where another class moves along, no step parts it from the rows' own.
+    step = softmax_step(rows, leaves, np.array([[1.0, 1.0, -2.0]]), LIMIT)
+    assert step == (LIMIT / 3.0, False)

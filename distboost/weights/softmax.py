@@ -1,0 +1,76 @@
+"""The multinomial logistic loss: weights, and sums for Newton's method and for line searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from distboost.kernels import softmax
+from distboost.kernels.simd import LANES
+from distboost.rows.block import BlockRows
+from distboost.rows.scales import Scale
+from distboost.weights.base import Reduction, spread
+from distboost.weights.margin import SOFTMAX, MarginWeights, Residuals
+
+
+@dataclass(frozen=True)
+class SoftmaxWeights(MarginWeights):
+    """Weights p[i, k], k != y_i: the softmax of a row's scores. The loss of a row is log sum_k exp(F[i, k] - F[i, y_i])."""
+
+    s: float = field(default=1.0, init=False)
+    link: int = field(default=SOFTMAX, init=False)
+
+
+@dataclass(frozen=True)
+class SoftmaxResiduals(Residuals):
+    """V[i, k] = [k = y_i] - p[i, k]: minus the slope of the loss."""
+
+    def shift(self, shifts: Sequence[float]) -> float:
+        """The shift of the weights. However much the scores change, a row's weights sum to at most 1."""
+        return min(shifts[0], 0.0)
+
+
+@dataclass(frozen=True)
+class Curvatures(Reduction):
+    """The sums of `HitsAndMisses`, [l, :2, c], and the curvatures of the loss, [l, 2, c]: p[i, c] (1 - p[i, c])."""
+
+    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
+        return n_leaves, 3, n_classes
+
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+        softmax.curvatures(*block.leaf_arrays(leaves), scale.shift, scale.factor, out)
+
+
+@dataclass(frozen=True)
+class SoftmaxSlopes(Reduction):
+    """The slope of the loss along `values`, after each of eight steps: see `kernels.softmax.softmax_slopes`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_leaves, K), float64
+        The direction: a tree's leaf values.
+    steps : ndarray of shape (8,), float64
+        The steps along the direction.
+    """
+
+    values: np.ndarray
+    steps: np.ndarray
+
+    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
+        return (LANES + 1,)
+
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+        softmax.softmax_slopes(
+            *block.leaf_arrays(leaves), self.logs(scale.shift), scale.factor, self.values, self.steps, out
+        )
+
+    def shift(self, shifts: Sequence[float]) -> float:
+        """The shift of the weights before a step; a row's weights sum to at most 1."""
+        return min(shifts[0], 0.0)
+
+    def logs(self, shift: float) -> np.ndarray:
+        """The shift of each slope: that of the weights, raised by the largest fall of a margin."""
+        raised: np.ndarray = np.minimum(shift + self.steps * spread(self.values), 0.0)
+        return raised
