@@ -31,8 +31,8 @@ SMOOTHING = 0.01
 LEARNING_RATE = Interval(Real, 0, 10, closed="right")
 
 # Why a training may end before its last round.
-# The weak learner makes no error: no finite step is the best one, and the step was cut off at LARGEST_RATIO. The training ends
-# only with on_separation="stop": see `training.separation`.
+# The weak learner makes no error: unless votes are `bounded`, no finite step is the best one, and the step was cut off at
+# LARGEST_RATIO. The training ends only with on_separation="stop": see `training.separation`.
 SEPARATED = "separated"
 # No weak learner lowers the loss.
 NO_SPLIT = "no split"
@@ -42,9 +42,12 @@ CONVERGED = "converged"
 NO_BETTER_THAN_CHANCE = "no better than chance"
 
 
-def parameter(default: Any, *allowed: Any) -> Any:
-    """Define a parameter of an algorithm: its default, and the constraints that scikit-learn's parameter validation checks."""
-    return field(default=default, metadata={"allowed": list(allowed)})
+def parameter(default: Any, *allowed: Any, is_new: bool = False) -> Any:
+    """Define a parameter of an algorithm: its default, and the constraints that scikit-learn's parameter validation checks.
+
+    `is_new`: model files store it only if it differs from its default, because files of earlier versions do not have it.
+    """
+    return field(default=default, metadata={"allowed": list(allowed), "is_new": is_new})
 
 
 def size(default: int | None, least: int = 1) -> Any:
@@ -110,6 +113,8 @@ class Algorithm(ABC):
         Whether every round rewrites the values of all learners.
     same_every_round : bool
         Whether all rounds after one without improvement would find none either.
+    bounded : bool
+        Whether the step of a weak learner without an error is finite.
     notes : tuple of str
         The names of a round's notes.
     weighting : Weighting
@@ -120,6 +125,7 @@ class Algorithm(ABC):
     name: ClassVar[str]
     corrective: ClassVar[bool] = False
     same_every_round: ClassVar[bool] = True
+    bounded: ClassVar[bool] = False
     notes: ClassVar[tuple[str, ...]] = ()
     weighting: Weighting = field(init=False)
 

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import Algorithm, Learner, Round, size, softmax
+from distboost.algorithms.base import SEPARATED, Algorithm, Learner, Round, size, softmax
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -38,15 +38,17 @@ class GAMBLE(Algorithm):
 
     Parameters
     ----------
-    max_leaf_nodes : int or None, default=15
-        None: trees grow level by level down to `max_depth`.
+    max_leaf_nodes : int or None, default=31
+        None: trees grow level by level down to `max_depth`. On many classes with
+        thousands of rows, give 127 or 255. The thesis mostly has 15.
     max_depth : int or None, default=None
     """
 
-    max_leaf_nodes: int | None = size(15, 2)
+    max_leaf_nodes: int | None = size(31, 2)
     max_depth: int | None = size(None)
 
     name: ClassVar[str] = "gamble"
+    bounded: ClassVar[bool] = True
     gain: ClassVar[Gain] = gains.LEAST_SQUARES
     weighting: ResponseWeights = field(init=False)
 
@@ -76,7 +78,8 @@ class GAMBLE(Algorithm):
         # r_k, and f_k centred so that the scores of a row sum to 0
         r = K * (K - 1) * g / ((K - 2) * g + 1)
         f = r - r.mean(axis=1, keepdims=True)
-        return Round([Learner(tree, f)])
+        pure = np.count_nonzero(C, axis=1) <= 1  # leaves of one class
+        return Round([Learner(tree, f)], SEPARATED if pure.all() else "")
 
     def loss_of(self, losses: Losses) -> float:
         return losses.mean

@@ -52,27 +52,29 @@ def similarity(**parameters):
 
 METHODS = {
     "one-vs-all": Method(
-        lambda K: baselines.OneVsAllAdaBoostClassifier(n_estimators=ROUNDS // K, n_jobs=1),
+        lambda K: baselines.OneVsAllAdaBoostClassifier(calibration=None, n_estimators=ROUNDS // K, n_jobs=1),
         reference=(32.1, 33.3, 5.8, 25.2, None),
     ),
     "AdaBoost.MH": Method(
-        lambda K: baselines.AdaBoostMHClassifier(n_estimators=ROUNDS, n_jobs=1),
+        lambda K: baselines.AdaBoostMHClassifier(calibration=None, n_estimators=ROUNDS, n_jobs=1),
         reference=(31.0, 34.6, 4.4, 28.1, None),
     ),
     "AdaBoost.ECC": Method(
-        lambda K: baselines.AdaBoostECCClassifier(n_estimators=ROUNDS, n_jobs=1),
+        lambda K: baselines.AdaBoostECCClassifier(calibration=None, n_estimators=ROUNDS, n_jobs=1),
         reference=(31.0, 34.6, 3.9, 25.3, None),
     ),
     "REBEL, stumps": Method(
-        lambda K: distboost.REBELClassifier(n_estimators=ROUNDS, max_depth=1, n_jobs=1),
+        lambda K: distboost.REBELClassifier(calibration=None, n_estimators=ROUNDS, max_depth=1, n_jobs=1),
         reference=(26.9, 36.4, 4.8, 25.8, None),
     ),
     "REBEL, 66 trees of depth 2": Method(
-        lambda K: distboost.REBELClassifier(n_estimators=ROUNDS // 3, max_depth=2, n_jobs=1),
+        lambda K: distboost.REBELClassifier(
+            calibration=None, n_estimators=ROUNDS // 3, max_depth=2, n_jobs=1
+        ),
         reference=(22.6, 31.5, 3.3, 25.6, None),
     ),
     "REBEL, 200 trees of depth 2": Method(
-        lambda K: distboost.REBELClassifier(n_estimators=ROUNDS, max_depth=2, n_jobs=1)
+        lambda K: distboost.REBELClassifier(calibration=None, n_estimators=ROUNDS, max_depth=2, n_jobs=1)
     ),
     "REBEL, two-point": Method(lambda K: similarity(), reference=(6.0, 27.8, 6.7, 37.3, 1.5)),
     "REBEL, two-point, standardised": Method(

@@ -22,11 +22,16 @@ LEAVES = 15
 
 
 def gamble(n_rounds: int, leaves: int = LEAVES):
-    return distboost.GAMBLEClassifier(n_estimators=n_rounds, max_leaf_nodes=leaves, n_jobs=1)
+    """The thesis repeats a tree without an error."""
+    return distboost.GAMBLEClassifier(
+        n_estimators=n_rounds, max_leaf_nodes=leaves, on_separation="stop", calibration=None, n_jobs=1
+    )
 
 
 def samme(n_rounds: int, leaves: int = LEAVES):
-    return baselines.SAMMEClassifier(n_estimators=n_rounds, max_depth=None, max_leaf_nodes=leaves, n_jobs=1)
+    return baselines.SAMMEClassifier(
+        calibration=None, n_estimators=n_rounds, max_depth=None, max_leaf_nodes=leaves, n_jobs=1
+    )
 
 
 def at_rounds(*rounds: int) -> Callable[..., list[float]]:

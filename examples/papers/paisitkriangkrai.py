@@ -139,32 +139,34 @@ METHODS = {
         reference=(None, 23.6, 29.3, 11.9, 2.4, 6.4, 6.1, 26.2, 10.7),
     ),
     "SAMME": Method(
-        lambda K: baselines.SAMMEClassifier(n_estimators=1000, max_depth=1, n_jobs=1),
+        lambda K: baselines.SAMMEClassifier(calibration=None, n_estimators=1000, max_depth=1, n_jobs=1),
         paper=(4.5, 31.4, 31.2, 40.5, 10.3, 15.8, 6.1, 52.6, 18.0),
         reference=(None, 35.8, 46.7, 48.4, 13.8, 25.3, 8.4, 68.5, 32.5),
     ),
     "AdaBoost.MH": Method(
-        lambda K: baselines.AdaBoostMHClassifier(n_estimators=1000, n_jobs=1),
+        lambda K: baselines.AdaBoostMHClassifier(calibration=None, n_estimators=1000, n_jobs=1),
         paper=(2.9, 22.8, 27.6, 10.5, 2.9, 4.9, 5.4, 26.5, 10.9),
         reference=(None, 22.0, 28.9, 18.7, 3.2, 7.1, 6.3, 28.1, 10.5),
     ),
     "AdaBoost.ECC": Method(
-        lambda K: baselines.AdaBoostECCClassifier(n_estimators=1000, n_jobs=1),
+        lambda K: baselines.AdaBoostECCClassifier(calibration=None, n_estimators=1000, n_jobs=1),
         paper=(3.6, 22.4, 27.2, 8.1, 2.1, 4.5, 7.0, 28.2, 10.9),
         reference=(None, 22.9, 32.6, 15.1, 2.3, 5.8, 7.3, 30.1, 10.9),
     ),
     "AdaBoost.MO": Method(
-        lambda K: baselines.AdaBoostMOClassifier(n_estimators=1000, n_jobs=1),
+        lambda K: baselines.AdaBoostMOClassifier(calibration=None, n_estimators=1000, n_jobs=1),
         only=("wine", "vehicle", "splice"),
         paper=(3.1, 21.8, 27.4, 12.1, 2.4, 5.5, 6.4, None, 10.6),
         reference=(None, 21.9, None, None, None, None, None, None, None),
     ),
     "GradBoost": Method(
-        lambda K: baselines.GradBoostClassifier(n_estimators=1000, penalty=1e-4, n_jobs=1),
+        lambda K: baselines.GradBoostClassifier(calibration=None, n_estimators=1000, penalty=1e-4, n_jobs=1),
         paper=(3.0, 44.0, 40.5, 38.7, 2.8, 5.2, 10.3, 44.0, 19.2),
     ),
     "MultiBoost": Method(
-        lambda K: baselines.MultiBoostClassifier(n_estimators=40, loss="logistic", nu=1e-2, n_jobs=1),
+        lambda K: baselines.MultiBoostClassifier(
+            calibration=None, n_estimators=40, loss="logistic", nu=1e-2, n_jobs=1
+        ),
         only=("wine", "vehicle", "glass"),
         paper=(3.3, 23.6, 28.5, 7.5, 2.5, 4.8, 5.7, 24.6, 10.8),
         reference=(None, 29.8, 32.2, 24.8, 3.3, None, None, None, None),

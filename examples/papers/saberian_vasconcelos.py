@@ -18,21 +18,21 @@ DATASETS = ("satimage", "letter", "pendigits", "optdigits", "shuttle")
 
 STUMPS = {
     "one-vs-all": Method(
-        lambda K: baselines.OneVsAllAdaBoostClassifier(n_estimators=20, n_jobs=1),
+        lambda K: baselines.OneVsAllAdaBoostClassifier(calibration=None, n_estimators=20, n_jobs=1),
         paper=(84.80, 50.92, 86.56, 89.93, 87.11),
         reference=(84.75, 70.38, 88.36, 89.43, 99.93),
     ),
     "AdaBoost.MH": Method(
-        lambda K: baselines.AdaBoostMHClassifier(n_estimators=20 * K, n_jobs=1),
+        lambda K: baselines.AdaBoostMHClassifier(calibration=None, n_estimators=20 * K, n_jobs=1),
         paper=(47.70, 15.73, 24.41, 73.62, 79.16),
         reference=(86.05, 78.72, 91.28, 92.43, 99.93),
     ),
     "CD-MCBoost, 20 (K - 1)": Method(
-        lambda K: distboost.CDMCBoostClassifier(n_estimators=20 * (K - 1), n_jobs=1),
+        lambda K: distboost.CDMCBoostClassifier(calibration=None, n_estimators=20 * (K - 1), n_jobs=1),
         paper=(85.70, 49.60, 89.51, 92.82, 88.01),
     ),
     "CD-MCBoost, 20 K": Method(
-        lambda K: distboost.CDMCBoostClassifier(n_estimators=20 * K, n_jobs=1),
+        lambda K: distboost.CDMCBoostClassifier(calibration=None, n_estimators=20 * K, n_jobs=1),
         paper=(85.70, 49.60, 89.51, 92.82, 88.01),
         reference=(84.65, 71.88, 91.17, 92.60, 99.99),
     ),
@@ -40,17 +40,17 @@ STUMPS = {
 
 TREES = {
     "AdaBoost.M1": Method(
-        lambda K: baselines.AdaBoostM1Classifier(n_estimators=50, max_depth=2, n_jobs=1),
+        lambda K: baselines.AdaBoostM1Classifier(calibration=None, n_estimators=50, max_depth=2, n_jobs=1),
         paper=(72.85, None, None, None, 96.45),
         reference=(62.15, 3.90, 10.38, 9.91, 99.59),
     ),
     "SAMME": Method(
-        lambda K: baselines.SAMMEClassifier(n_estimators=50, max_depth=2, n_jobs=1),
+        lambda K: baselines.SAMMEClassifier(calibration=None, n_estimators=50, max_depth=2, n_jobs=1),
         paper=(79.80, 45.65, 83.82, 87.53, 99.70),
         reference=(80.45, 42.90, 85.73, 85.31, 99.96),
     ),
     "AdaBoost.MM, adaptive": Method(
-        lambda K: distboost.AdaBoostMMClassifier(n_estimators=50, max_depth=2, n_jobs=1),
+        lambda K: distboost.AdaBoostMMClassifier(calibration=None, n_estimators=50, max_depth=2, n_jobs=1),
         paper=(83.95, 42.00, 80.53, 86.20, 99.55),
         reference=(85.85, 50.78, 86.19, 90.09, 99.98),
     ),

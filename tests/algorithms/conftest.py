@@ -19,6 +19,7 @@ OF_THE_LEARNER = {
 }
 OF_EACH_KIND = {
     "gd-mcboost best first",
+    "gd-mcboost newton",
     "adaboost-mm fixed steps",
     "rebel similarity",
     "rebel depth 2",

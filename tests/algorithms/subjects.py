@@ -23,6 +23,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "gd-mcboost": {
         "codeword": {"leaf": "codeword", "max_depth": 2},
         "best first": {"max_depth": None, "max_leaf_nodes": 4},
+        "softmax": {"loss": "softmax", "max_depth": 3},
+        "softmax codeword": {"loss": "softmax", "leaf": "codeword", "max_depth": 2},
+        "newton": {"loss": "softmax", "leaf": "newton", "max_depth": 3},
     },
     "adaboost-mm": {
         "stumps": {"max_depth": 1},

@@ -29,7 +29,7 @@ def test_the_largest_steps(name, learning_rate, subsample, noise):
     X, y = noise
     losses = []
     model = getattr(distboost, f"{name}Classifier")(
-        n_estimators=60, learning_rate=learning_rate, subsample=subsample, n_jobs=1,
+        n_estimators=60, learning_rate=learning_rate, subsample=subsample, calibration=None, n_jobs=1,
         callbacks=[lambda progress: losses.append(progress.train_loss)],
     )  # fmt: skip
     found = [losses]
@@ -61,3 +61,14 @@ def test_what_came_before_an_overshoot_is_kept(noise, tmp_path):
 def test_a_rate_that_enlarges_steps_without_end_is_refused(name, learning_rate, noise):
     with pytest.raises(ValueError, match=r"'learning_rate' parameter .* in the range"):
         getattr(distboost, f"{name}Classifier")(learning_rate=learning_rate).fit(*noise)
+
+
+def test_a_second_training_that_diverges_leaves_the_model_without_a_calibration(noise):
+    model = distboost.CDMCBoostClassifier(n_estimators=60, learning_rate=10.0, subsample=0.3, n_jobs=1)
+    with pytest.warns(UserWarning, match=r"not calibrated: in the second training, after round \d+ the loss"):
+        model.fit(*noise)
+    assert model.calibration_ is None
+    model.set_params(calibration="temperature")
+    with pytest.raises(LimitError, match="after round"):
+        model.fit(*noise)
+    assert model.n_iter_ == 60  # the training itself is kept

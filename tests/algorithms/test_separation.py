@@ -73,7 +73,7 @@ def wine():
 @pytest.mark.parametrize("model", BY_STUMPS, ids=name_of)
 def test_two_classes_that_a_stump_tells_apart(model):
     X, y = LADDER[0], LADDER[1] // 2
-    model.set_params(n_estimators=20, on_separation="stop")
+    model.set_params(n_estimators=20, on_separation="stop", calibration=None)
     with pytest.warns(
         TrainingEndedWarning, match=r"'separated' after 1 of 20 rounds.*on_separation='continue'"
     ):
@@ -94,7 +94,7 @@ def test_two_classes_that_a_stump_tells_apart(model):
 @pytest.mark.parametrize("model", BY_TREES, ids=name_of)
 def test_classes_that_a_tree_tells_apart(model):
     X, y = LADDER
-    model.set_params(n_estimators=20, on_separation="stop")
+    model.set_params(n_estimators=20, on_separation="stop", calibration=None)
     with pytest.warns(TrainingEndedWarning, match="'separated'"):
         model.fit(X, y)
     assert model.outcome_ == "separated"
@@ -171,6 +171,17 @@ def test_adaboost_mm_keeps_its_bound(wine, learning_rate, n_classes):
     X, y = LADDER[0], LADDER[1] // 2
     model.fit(X, y)  # each step is smoothed, and right about all rows
     assert_allclose(model.train_loss_, model.loss_bound_, rtol=1e-7)
+
+
+def test_bounded_votes_are_repeated_as_published_or_smaller_trees_take_their_place(wine):
+    model = GAMBLEClassifier(n_estimators=8, on_separation="stop").fit(*wine)
+    published = np.diff(list(model.staged_scores(wine[0])), axis=0)
+    assert model.outcome_ == "rounds"
+    assert_allclose(published[1:], np.broadcast_to(published[0], published[1:].shape), atol=1e-12)
+    continued = model.set_params(on_separation="continue").fit(*wine)
+    rounds = np.diff(list(continued.staged_scores(wine[0])), axis=0)
+    assert len({tuple(F.argmax(axis=1)) for F in rounds}) > 4
+    assert continued.train_error_[-1] == 0
 
 
 def test_what_has_ended_does_not_continue(saved):

@@ -543,7 +543,7 @@ def test_votes_are_counted_again_if_the_weights_of_a_leaf_or_of_the_mistakes_hav
     monkeypatch.setattr(
         class_votes, "is_precise", lambda sums, mass: np.array(leaves if np.ndim(sums) else wrong) > 0
     )
-    SAMMEClassifier(n_estimators=1, max_depth=1).fit(*PROBLEMS["overlap"]())
+    SAMMEClassifier(n_estimators=1, max_depth=1, calibration=None).fit(*PROBLEMS["overlap"]())
     assert len(counted) == times
 
 
