@@ -48,6 +48,39 @@ def add_rows(bins, values, labels, weights, first, factors, out):
     out[1] += exact
 
 
+@kernel
+def hash_bins(bins, factors, out):
+    """Compute a hash of the bins of each row."""
+    # IN: bins (n, D) uint8; factors (D,) uint64: odd random multipliers
+    # OUT: out (n,) uint64
+    for i in range(len(out)):
+        h = np.uint64(0)
+        for d in range(bins.shape[1]):
+            h += factors[d] * np.uint64(bins[i, d] + 1)
+        out[i] = _mixed(h)
+
+
+def hashes_of(bins: np.ndarray) -> np.ndarray:
+    """Return a hash of each row, (n,) uint64, that depends on nothing but its bins, (n, D) uint8."""
+    hashes = np.empty(len(bins), np.uint64)
+    hash_bins(np.ascontiguousarray(bins), _factors(bins.shape[1]), hashes)
+    return hashes
+
+
+def uniforms_of(bins: np.ndarray) -> np.ndarray:
+    """Return a number in [0, 1) of each row, (n,) float64, that depends on nothing but its bins, (n, D) uint8."""
+    found: np.ndarray = (hashes_of(bins) >> np.uint64(11)) * 2.0**-53
+    return found
+
+
+def _factors(n: int) -> np.ndarray:
+    """Return odd random multipliers, (n,) uint64."""
+    with np.errstate(over="ignore"):
+        factors = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed: np.ndarray = (factors ^ (factors >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        return mixed | np.uint64(1)
+
+
 def digest_of(bins, values, labels, weights, first: int) -> tuple[int, int]:
     """Return two digests of some rows: of their content, and of their global numbers and content.
 
@@ -65,9 +98,7 @@ def digest_of(bins, values, labels, weights, first: int) -> tuple[int, int]:
         The global number of the first row.
     """
     n_features = bins.shape[1]
-    with np.errstate(over="ignore"):
-        factors = np.arange(1, 2 * n_features + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        factors = (factors ^ (factors >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) | np.uint64(1)
+    factors = _factors(2 * n_features)
     out = np.zeros(2, np.uint64)
     if values is None:
         values = np.empty((0, n_features))

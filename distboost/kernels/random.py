@@ -9,7 +9,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 # Each purpose has its own stream, so that its draws are independent of those for other purposes.
 BIN_SAMPLE, ROW_SUBSAMPLE, FEATURE_SUBSAMPLE, COLORING, QUERY, QUERIED_PART, STOP_SET = range(1, 8)
-SKETCH_SIGNS, STATISTIC_ROUNDING = 8, 9
+SKETCH_SIGNS, STATISTIC_ROUNDING, FOLDS = 8, 9, 10
 
 
 def _mix(z: int) -> int:

@@ -25,7 +25,7 @@ import numpy as np
 from dask.utils import parse_timedelta
 
 from distboost.errors import CheckpointError, DataError, ModelFormatError
-from distboost.io.files import FORMAT_VERSION, check_version, decoded, encoded, read
+from distboost.io.files import check_version, decoded, encoded, read, version_of
 from distboost.io.publishing import PARTIAL, publish
 from distboost.io.storage import local_path, only_writer
 from distboost.model.learned import Learned
@@ -73,7 +73,7 @@ class Manifest(NamedTuple):
         listed = [{"name": segment.name, **segment._asdict()} for segment in self.segments]
         content = {
             "format": "distboost-checkpoint",
-            "version": FORMAT_VERSION,
+            "version": version_of(self.header),
             "header": self.header,
             "segments": listed,
         }

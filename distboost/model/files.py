@@ -15,11 +15,12 @@ from distboost.algorithms.base import Algorithm
 from distboost.data.labels import restored
 from distboost.errors import DataError, ModelFormatError
 from distboost.io.files import read_file
+from distboost.model.calibration import Calibration
 from distboost.model.checkpoint import Segment, read_checkpoint
 from distboost.model.create import new_ensemble, read_ensemble
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import History
-from distboost.model.learned import BEST, HISTORIES, NOTE, Learned
+from distboost.model.history import ERROR, LOSS, UNNAMED, History, Watch
+from distboost.model.learned import BEST, NOTE, Learned
 
 MOST_FEATURES = 2**31 - 1  # trees number them in 32 bits
 
@@ -125,7 +126,8 @@ def read_learned(stored: Stored, algorithm: Callable[[int], Algorithm]) -> Learn
     best = _best(ensemble, history, last_part) if BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
         ensemble = ensemble.copy(_integer(header["rounds"], "its number of rounds", 0, len(ensemble)))
-    return Learned(classes, ensemble, history, best, data)
+    calibration = Calibration.of_header(header.get("calibration"))
+    return Learned(classes, ensemble, history, best, data, calibration=calibration)
 
 
 def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ensemble, History]:
@@ -134,7 +136,7 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
     if type(header["outcome"]) is not str:
         raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}, not a text.")
     ensemble = new_ensemble(algorithm, n_features)
-    history = History(notes={name: [] for name in algorithm.notes}, outcome=header["outcome"])
+    history = History.of(algorithm.notes, _watch(stored), header["outcome"])
     for segment, arrays in parts:
         part = read_ensemble(algorithm, arrays, n_features)
         n_rounds = _add_histories(history, arrays)
@@ -142,19 +144,51 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
         if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:
             raise ModelFormatError(f"its histories have {n_rounds} entries for {len(part)} rounds.")
         ensemble.extend(part)
-    if len(history.eval_loss) not in (0, len(history.train_loss)):
-        raise ModelFormatError("its histories have evaluation losses for some rounds only.")
     return ensemble, history
+
+
+def watch_entry(watch: Watch) -> dict[str, Any]:
+    """Return the header's entry about evaluation sets. Files whose only set has no name, as in earlier versions, have none."""
+    plain = not watch.sets or watch == Watch((UNNAMED,))
+    return (
+        {}
+        if plain
+        else {"evaluation": {**watch._asdict(), "sets": [*watch.sets], "metrics": [*watch.metrics]}}
+    )
+
+
+def _watch(stored: Stored) -> Watch:
+    """Return which evaluation sets and metrics the histories have."""
+    header, parts = stored
+    if "evaluation" not in header:
+        evaluated = any(name in arrays for _, arrays in parts for name in ("eval_loss", "eval_error"))
+        return Watch((UNNAMED,) if evaluated else ())
+    found = Watch(**header["evaluation"])
+    for names in (found.sets, found.metrics):
+        if not isinstance(names, list) or set(map(type, names)) - {str} or len(set(names)) < len(names):
+            raise ModelFormatError(
+                f"the names of its evaluation are {names!r:.100}, not a list of different texts."
+            )
+    if not found.sets or found.metric not in (LOSS, ERROR, *found.metrics):
+        raise ModelFormatError(
+            f"the metric of its evaluation is {found.metric!r:.100}, which it does not have."
+        )
+    if type(found.min_delta) is not float or not 0 <= found.min_delta < np.inf:
+        raise ModelFormatError(
+            f"the min_delta of its evaluation is {found.min_delta!r:.100}, not a number >= 0."
+        )
+    return found._replace(sets=tuple(found.sets), metrics=tuple(found.metrics))
 
 
 def _add_histories(history: History, arrays: dict[str, np.ndarray]) -> int:
     """Append the entries of the arrays to the history; return the number of rounds that they have."""
-    entries = {name: getattr(history, name) for name in HISTORIES if name in arrays}
+    series = history.series()
+    missing = [name for name in series if name not in arrays]
+    if missing and len(missing) < len(series):
+        raise ModelFormatError(f"its histories have no {missing[0]}.")
+    entries = {} if missing else series
     notes = {NOTE + name: values for name, values in history.notes.items()}
     n_rounds = len(arrays.get("train_loss", ()))
-    for loss, error in (("train_loss", "train_error"), ("eval_loss", "eval_error")):
-        if (loss in arrays) != (error in arrays):
-            raise ModelFormatError(f"its histories have no {error if loss in arrays else loss}.")
     for name, values in (entries | notes).items():
         if arrays[name].ndim != 1 or arrays[name].dtype != np.float64 or len(arrays[name]) != n_rounds:
             raise ModelFormatError(

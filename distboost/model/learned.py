@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import History
 
-# Names of arrays in files, in addition to those of the ensemble.
-HISTORIES = ("train_loss", "train_error", "eval_loss", "eval_error")
+# Names of arrays in files, in addition to those of the ensemble and of the histories.
 NOTE = "note "  # followed by the note's name
 BEST = "best values"
 
@@ -32,6 +32,8 @@ class Learned(NamedTuple):
         The digest of the training rows. None: it is not known, as in files of earlier versions.
     parameters : mapping or None
         The estimator's parameters that determine the model, as JSON values.
+    calibration : Calibration or None
+        How the scores become probabilities; None: as the algorithm's paper implies.
     """
 
     classes: np.ndarray
@@ -40,6 +42,7 @@ class Learned(NamedTuple):
     best: Ensemble | None = None
     data: str | None = None
     parameters: Mapping[str, Any] | None = None
+    calibration: Calibration | None = None
 
     @property
     def n_rounds(self) -> int:
@@ -49,9 +52,9 @@ class Learned(NamedTuple):
     def arrays(self, first: int, last: int) -> dict[str, np.ndarray]:
         """Return the arrays of rounds first .. last - 1."""
         arrays = dict(self.ensemble.part(first, last).arrays())
-        for name in HISTORIES:
-            if getattr(self.history, name):
-                arrays[name] = np.array(getattr(self.history, name)[first:last])
+        for name, values in self.history.series().items():
+            if values:
+                arrays[name] = np.array(values[first:last])
         for name, values in self.history.notes.items():
             arrays[NOTE + name] = np.array(values[first:last], np.float64)
         if self.best is not None:

@@ -1,0 +1,128 @@
+"""A sample of the distinct rows of a set, with the rows that each stands for.
+
+The *content* of a row is its bins. The sample has the contents of the smallest hashes, so it depends neither on blocks nor on the
+order of rows, and the samples of blocks merge to that of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+
+from distboost.data.blocks import AnyRows, BinnedSet
+from distboost.data.work import TaskRunner
+from distboost.kernels.digest import hashes_of
+from distboost.rows.scales import ERROR_FACTOR
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Contents with their labels: rows of equal bins and label are one entry. Entries are sorted by hash, then by label.
+
+    Attributes
+    ----------
+    hashes : ndarray of shape (n,), uint64
+    labels : ndarray of shape (n,), int32
+    bins : ndarray of shape (n, D), uint8
+    n_rows : ndarray of shape (n,), int64
+        The rows of each entry, without those of weight 0.
+    units : ndarray of shape (n,), int64
+        Their weight, in units of 1/ERROR_FACTOR.
+    values : ndarray of shape (n, D), float64, or None
+        Raw values, if the rows have them: the smallest of the entry.
+    """
+
+    hashes: np.ndarray
+    labels: np.ndarray
+    bins: np.ndarray
+    n_rows: np.ndarray
+    units: np.ndarray
+    values: np.ndarray | None
+
+    @cached_property
+    def is_first(self) -> np.ndarray:
+        """Whether an entry is the first one of its content, (n,) bool."""
+        return _differs(self.hashes)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of each entry, (n,) float64."""
+        return self.units / ERROR_FACTOR
+
+    @property
+    def mixed(self) -> float:
+        """The share of the contents that have several labels."""
+        first = self.is_first
+        several = first[:-1] & ~first[1:]
+        return float(several.sum() / first.sum())
+
+    def merged(self, other: Contents, most: int) -> Contents:
+        """Return the `most` contents of the smallest hashes of both."""
+        joined = Contents(
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.bins, other.bins]),
+            np.concatenate([self.n_rows, other.n_rows]),
+            np.concatenate([self.units, other.units]),
+            None
+            if self.values is None or other.values is None
+            else np.concatenate([self.values, other.values]),
+        )
+        return joined._compact(most)
+
+    def _compact(self, most: int) -> Contents:
+        """Sort the entries, unite those of equal content and label, and keep `most` contents."""
+        order = np.lexsort((self.labels, self.hashes))
+        hashes, labels = self.hashes[order], self.labels[order]
+        is_first = _differs(hashes)
+        begins = np.flatnonzero(is_first | _differs(labels))
+        kept = np.cumsum(is_first)[begins] <= most
+        return Contents(
+            hashes[begins][kept],
+            labels[begins][kept],
+            self.bins[order[begins[kept]]],
+            np.add.reduceat(self.n_rows[order], begins)[kept],
+            np.add.reduceat(self.units[order], begins)[kept],
+            None if self.values is None else np.minimum.reduceat(self.values[order], begins)[kept],
+        )
+
+
+def _differs(values: np.ndarray) -> np.ndarray:
+    """Whether each value differs from the one before it; the first does."""
+    return np.append(True, values[1:] != values[:-1])[: len(values)]
+
+
+def contents_of(part: BinnedSet, most: int, work: TaskRunner) -> Contents:
+    """Return `most` contents of a set, or all if there are fewer. This reads the rows once."""
+    calls = [(most, part.function, *call) for call in part.calls]
+    return reduce(lambda a, b: a.merged(b, most), work.each(_contents, calls))
+
+
+def _contents(most: int, function: Callable[..., AnyRows], *call: Any) -> Contents:
+    """Return the contents of a block."""
+    rows = function(*call)
+    hashes = hashes_of(rows.bins)
+    chosen = rows.weights > 0
+    distinct = np.unique(hashes[chosen])
+    if len(distinct) > most:
+        chosen &= hashes <= distinct[most - 1]
+    return Contents(
+        hashes[chosen],
+        rows.labels[chosen],
+        rows.bins[chosen],
+        np.ones(np.count_nonzero(chosen), np.int64),
+        np.rint(rows.weights[chosen] * ERROR_FACTOR).astype(np.int64),
+        None if rows.values is None else rows.values[chosen],
+    )._compact(most)
+
+
+def representatives(bins: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
+    """Return rows of these bins, (n, D) float64."""
+    columns = [
+        np.append(cuts, [np.nextafter(cuts[-1], np.inf) if len(cuts) else 0.0, np.nan]) for cuts in edges
+    ]
+    return np.stack([column[bins[:, d]] for d, column in enumerate(columns)], axis=1)

@@ -1,0 +1,267 @@
+"""The temperature of a training: from its evaluation rows, from rows that a second training leaves out, or from its own rows.
+
+The second training learns from some of the rows, chosen by a hash of their content, and the temperature is fitted on others. With
+fewer rows, scores grow faster. But the *relative* temperature hardly depends on the number of rows: T divided by the mean
+distance of a row's scores from its largest. So T is the relative temperature times that distance in the whole ensemble.
+
+Equal rows are left out together, so the second training is judged by rows of which it has seen none. Where rows repeat, the
+model has seen most rows that it will predict, and its own rows tell part of the temperature (`Repetition`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.axes import spans
+from distboost.data.contents import Contents, representatives
+from distboost.data.profile import Profile
+from distboost.evaluation.exact import POSITIONS, real_numbers
+from distboost.evaluation.temperature import (
+    HIGHEST,
+    LOWEST,
+    MEAN,
+    N_CELLS,
+    WEIGHT,
+    fit_temperature,
+    temperature_sums,
+)
+from distboost.model.calibration import Calibration
+from distboost.model.ensemble import Ensemble
+from distboost.model.learned import Learned
+from distboost.rows.block import BlockRows
+from distboost.rows.interface import Rows
+from distboost.rows.messages import Step
+from distboost.rows.reduced import Reduced
+from distboost.rows.scales import Scale
+from distboost.threads import Threads
+
+# From so many rows on, a second training has fewer rows and rounds.
+MANY_ROWS = 100_000
+FEW_ROWS = 10_000
+FEWEST_ROUNDS = 10
+MOST_JUDGED = 4_000  # contents, of many rows
+FEWEST_JUDGED = 12  # contents; with fewer, rows that repeat often are not left out
+OFTEN = 8
+
+# A content repeated so many times more tells as much by its own rows as by those left out.
+EQUAL_REPEATS = 20
+LEAST_MIXED = 0.01  # of the contents have several labels, if repeated rows tell anything
+
+MOST_CONTENTS = 2_000
+MOST_LOGITS = 2**22  # of the contents with all of their labels
+
+PIECE_NUMBERS = 2**15  # scores of the rows that are judged together
+
+# Each doubling of the rounds changes the logarithm of the relative temperature by this factor of the last change.
+DECAY = 0.75
+
+
+class Extent(NamedTuple):
+    """The extent of a second training: shares of the rows to learn from and to leave out, and the number of rounds."""
+
+    learn: float
+    judge: float
+    n_rounds: int
+
+    @classmethod
+    def of(cls, weight: float, n_rounds: int, multiplicity: float = 1.0) -> Extent:
+        """Return the extent for rows of this total weight, and an ensemble of so many rounds.
+
+        >>> Extent.of(1000, 100), Extent.of(20_000, 100)
+        (Extent(learn=0.8, judge=0.2, n_rounds=100), Extent(learn=0.9, judge=0.1, n_rounds=100))
+        >>> Extent.of(10**6, 100), Extent.of(10**6, 100, multiplicity=5)
+        (Extent(learn=0.3, judge=0.004, n_rounds=17), Extent(learn=0.3, judge=0.02, n_rounds=17))
+        """
+        if weight < MANY_ROWS:
+            left_out = 0.2 if weight < FEW_ROWS else 0.1
+            return cls(1 - left_out, left_out, n_rounds)
+        fewer = min(max(-(-n_rounds // 6), FEWEST_ROUNDS), n_rounds)
+        return cls(0.3, min(0.1, MOST_JUDGED * multiplicity / weight), fewer)
+
+
+class Repetition(NamedTuple):
+    """How often rows repeat: their total weight, the mean weight of a content, and the share of contents with several labels."""
+
+    weight: float
+    multiplicity: float
+    mixed: float
+
+    @classmethod
+    def of(cls, contents: Contents, weight: float, unit: float | None) -> Repetition:
+        """Return the repetition in rows of a total weight, of which `contents` are a sample.
+
+        `unit` is the weight that counts as one row; None: each row does, whatever its weight.
+        """
+        total = contents.n_rows.sum() if unit is None else contents.weights.sum() / unit
+        return cls(weight, float(total / contents.is_first.sum()), contents.mixed)
+
+    def share_left_out(self, extent: Extent) -> float:
+        """Return the share of the rows left out in the logarithm of the temperature. The other part is that of all rows.
+
+        Copies of a row without another label may be mere copies, and whole weights need not be copies at all. Then the rows of a
+        training tell nothing about others.
+
+        >>> Repetition(20_000, 1.0, 0.0).share_left_out(Extent.of(20_000, 100))
+        1.0
+        >>> Repetition(20_000, 21.0, 0.4).share_left_out(Extent.of(20_000, 100))
+        0.5
+        >>> Repetition(20_000, 1000.0, 0.0).share_left_out(Extent.of(20_000, 100, 1000.0))
+        0.0
+        """
+        if self.multiplicity >= OFTEN and self.weight / self.multiplicity * extent.judge < FEWEST_JUDGED:
+            return 0.0
+        if self.mixed < LEAST_MIXED:
+            return 1.0
+        return EQUAL_REPEATS / (EQUAL_REPEATS + self.multiplicity - 1)
+
+
+@dataclass(frozen=True)
+class ScoreSums:
+    """A reduction over evaluation rows: the sums from which the temperature follows.
+
+    Attributes
+    ----------
+    decoded : callable
+        decoded(G) returns the scores F, (n, n_classes), of the ensemble's own, (n, n_scores). It travels to workers, which need
+        not know the algorithm.
+    temperatures : tuple of float
+    steps : tuple of Step, or None
+        The steps that make the scores, from zero. None: the scores are those of the training.
+    missing_bin : ndarray of shape (n_features,), int64
+    """
+
+    decoded: Callable[[np.ndarray], np.ndarray]
+    temperatures: tuple[float, ...]
+    steps: tuple[Step, ...] | None
+    missing_bin: np.ndarray
+
+    def shift(self, shifts: Sequence[float]) -> float:
+        """Return 0: the sums are exact at any scale."""
+        return 0.0
+
+    def initial(self, n_leaves: int, n_classes: int) -> Reduced:
+        """Return the sums over no rows."""
+        return Reduced(np.zeros((POSITIONS, N_CELLS + len(self.temperatures)), np.int64), np.zeros(0))
+
+    def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
+        """Add the sums over a block."""
+        if self.steps is not None:
+            block = block.at_zero()
+            for step in self.steps:
+                step.add(block, self.missing_bin, partitioned=False)
+        for a, b in spans(0, len(block.present), max(PIECE_NUMBERS // block.n_classes, 1)):
+            rows = block.present[a:b]
+            F = self.decoded(block.scores[rows].astype(np.float64))
+            found = temperature_sums(F, block.labels[rows], block.weights[rows], self.temperatures)
+            into.sums[:] += found.toarray()
+        return into
+
+
+def calibrated(algorithm: Algorithm, rows: Rows, learned: Learned, profile: Profile) -> Learned:
+    """Return what was learned, with its calibration by the evaluation rows."""
+    # Early stopping may have dropped rounds. The scores of corrective algorithms depend, in their last digits, on whether the
+    # training was resumed.
+    current = len(learned.ensemble) == learned.n_rounds and not algorithm.corrective
+    judged = _Judged.of(algorithm, rows, None if current else learned.ensemble, profile)
+    return learned._replace(calibration=judged.calibration())
+
+
+def extrapolated(
+    algorithm: Algorithm, rows: Rows, part: Ensemble, whole: Ensemble, profile: Profile
+) -> Calibration:
+    """Return the calibration of the `whole` ensemble, from one that has learned from a `part` of the rows and left out others.
+
+    These are the evaluation rows, and the scores are those of the part. It may have fewer rounds, too. Then its relative
+    temperature after half of them says how it would change.
+    """
+    half = part.copy(len(part) // 2)
+    now, earlier, later = (_Judged.of(algorithm, rows, e, profile) for e in (None, half, whole))
+    found, spread, last_spread = now.calibration(), now.spread(), later.spread()
+    if not min(spread, last_spread) > 0:  # the scores of one of them are all equal
+        return found
+    relative = found.temperature / spread
+    half_spread = earlier.spread() if len(part) < len(whole) else 0.0
+    if half_spread > 0:
+        change = relative / (earlier.calibration().temperature / half_spread)
+        doublings = math.log2(len(whole) / len(part))
+        relative *= change ** (DECAY * (1 - DECAY**doublings) / (1 - DECAY))
+    return replace(found, temperature=min(max(relative * last_spread, LOWEST), HIGHEST))
+
+
+def of_contents(
+    algorithm: Algorithm, contents: Contents, ensemble: Ensemble, profile: Profile, threads: Threads
+) -> Calibration:
+    """Return the calibration of an ensemble by a sample of the rows that it has learned from."""
+    first = contents.is_first
+    X = (
+        representatives(contents.bins[first], profile.edges)
+        if contents.values is None
+        else contents.values[first]
+    )
+    F = algorithm.decoded(ensemble.scores(X, threads))
+    entries, weights = np.cumsum(first) - 1, contents.weights
+
+    def sums(temperatures: Sequence[float]) -> csr_array:
+        pieces = spans(0, len(entries), max(PIECE_NUMBERS // F.shape[1], 1))
+        found = (
+            temperature_sums(F[entries[a:b]], contents.labels[a:b], weights[a:b], temperatures)
+            for a, b in pieces
+        )
+        return csr_array(sum(piece.toarray() for piece in found))
+
+    return fit_temperature(sums)
+
+
+def most_contents(n_classes: int) -> int:
+    """Return the number of contents in a sample of the training rows: their scores take bounded time.
+
+    >>> most_contents(10), most_contents(1000)
+    (2000, 50)
+    """
+    return min(MOST_CONTENTS, max(MOST_LOGITS // n_classes**2, 50))
+
+
+def blended(left_out: Calibration, own: Calibration, share: float) -> Calibration:
+    """Return the temperature between two, in its logarithm; `share` is that of the first."""
+    return replace(own, temperature=left_out.temperature**share * own.temperature ** (1 - share))
+
+
+class _Judged(NamedTuple):
+    """The evaluation rows, with the scores of an ensemble."""
+
+    rows: Rows
+    reduction: ScoreSums
+
+    @classmethod
+    def of(cls, algorithm: Algorithm, rows: Rows, ensemble: Ensemble | None, profile: Profile) -> _Judged:
+        """Judge an ensemble; None: the one whose scores are current."""
+        steps = None if ensemble is None else tuple(ensemble.steps(range(len(ensemble)), profile.edges))
+        return cls(rows, ScoreSums(_decoder(algorithm), (), steps, rows.n_bins.astype(np.int64)))
+
+    def calibration(self) -> Calibration:
+        """Return the calibration of the ensemble."""
+        return fit_temperature(self._sums)
+
+    def spread(self) -> float:
+        """Return the mean distance of a row's scores from its largest."""
+        sums = real_numbers(self._sums(()))
+        return float(sums[MEAN] / sums[WEIGHT])
+
+    def _sums(self, temperatures: Sequence[float]) -> csr_array:
+        return csr_array(self.rows.evaluated(replace(self.reduction, temperatures=tuple(temperatures))).sums)
+
+
+def _decoder(algorithm: Algorithm) -> Callable[[np.ndarray], np.ndarray]:
+    """Return `algorithm.decoded`, without the algorithm if it has no codes."""
+    return _same if type(algorithm).decoded is Algorithm.decoded else algorithm.decoded
+
+
+def _same(G: np.ndarray) -> np.ndarray:
+    return G

@@ -1,0 +1,384 @@
+"""The default probabilities: a temperature from the evaluation rows, or from rows that a second training leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import zarr
+from scipy.special import softmax
+from sklearn.metrics import log_loss
+
+import distboost
+from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
+from distboost.baselines import MultiBoostClassifier
+from distboost.data import ingest
+from distboost.data.blocks import BinnedRows, BinnedSet
+from distboost.data.contents import contents_of, representatives
+from distboost.data.dataset import RawDataset
+from distboost.data.division import JUDGE, LEARN, ByContent, divided
+from distboost.errors import DataError
+from distboost.estimators import fitting, second_training
+from distboost.estimators.parameters import algorithm_of, growth_limits
+from distboost.evaluation.temperature import fit_temperature, temperature_sums
+from distboost.kernels.digest import hashes_of, uniforms_of
+from distboost.runtime.local import LocalRuntime
+from distboost.training import calibration, memory_plan
+from distboost.training.run import run
+
+
+def make(**parameters):
+    return GDMCBoostClassifier(**{"n_estimators": 10, "max_depth": 3, **parameters})
+
+
+@pytest.fixture(scope="module")
+def noisy(blobs):
+    """Rows to learn from, then rows to measure on; a fifth of the labels is drawn at random."""
+    X, y = blobs
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(len(y)) < 0.2, rng.integers(0, 3, len(y)), y)
+    return X[:160], y[:160], X[160:], y[160:]
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """All rows count as many: fewer rows, and fewer rounds, are enough."""
+    monkeypatch.setattr(calibration, "MANY_ROWS", 100)
+
+
+# What it changes
+
+
+def test_scores_are_those_without_it(noisy, assert_same_model):
+    X, y, X_test, y_test = noisy
+    plain, model = make(calibration=None).fit(X, y), make().fit(X, y)
+    assert_same_model(plain, model)
+    np.testing.assert_array_equal(plain.scores(X_test), model.scores(X_test))
+    assert plain.calibration_ is None
+    T = model.calibration_.temperature
+    np.testing.assert_array_equal(model.predict_proba(X_test), softmax(model.scores(X_test) / T, axis=1))
+    assert log_loss(y_test, model.predict_proba(X_test)) < log_loss(y_test, plain.predict_proba(X_test))
+
+
+def test_a_file_without_it_is_as_before(noisy, saved):
+    content = saved(make(calibration=None).fit(*noisy[:2]))
+    assert b'\\"version\\": 1' in content
+    assert b'\\"calibration\\": null' in content  # the parameter: the default is not stored
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_estimate_is_near_the_best_temperature(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, 3000)
+    X = rng.normal(size=(3000, 5)) + np.eye(4, 5)[y]
+    model = make(n_estimators=30).fit(X[:1500], y[:1500])
+    best = model.calibrate(X[1500:], y[1500:]).calibration_.temperature
+    model.fit(X[:1500], y[:1500])
+    assert best / 1.4 < model.calibration_.temperature < best * 1.4
+
+
+def test_few_of_many_rows_are_enough(many):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 6000)
+    X = rng.normal(size=(6000, 5)) + np.eye(4, 5)[y]
+    model = make(n_estimators=30).fit(X[:3000], y[:3000])
+    found = model.calibration_
+    best = model.calibrate(X[3000:], y[3000:]).calibration_.temperature
+    assert best / 1.4 < found.temperature < best * 1.4
+
+
+def test_by_the_evaluation_rows(noisy):
+    X, y, X_test, y_test = noisy
+    model = make().fit(X, y, eval_set=(X_test, y_test))
+    assert model.calibration_ == model.calibrate(X_test, y_test).calibration_
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        lambda: make(n_estimators=60, early_stopping_rounds=3),
+        lambda: make(score_dtype="float32"),
+        lambda: MultiBoostClassifier(n_estimators=3),
+        lambda: AdaBoostMMClassifier(n_estimators=5, strategy="os-exponential", edge=0.1),
+        lambda: REBELClassifier(n_estimators=3, weak_learner="similarity"),
+    ],
+    ids=["early stopping", "float32", "corrective", "votes", "similarities"],
+)
+def test_the_kept_rounds_are_calibrated_by_the_evaluation_rows(estimator, noisy):
+    X, y, X_test, y_test = (np.nan_to_num(part) for part in noisy)
+    model = estimator().fit(X, y, eval_set=(X_test, y_test))
+    F = model.scores(X_test)
+    expected = fit_temperature(lambda T: temperature_sums(F, y_test.astype(int), np.ones(len(F)), T))
+    assert model.calibration_.temperature == pytest.approx(expected.temperature, rel=1e-5)
+
+
+# The same everywhere
+
+
+@pytest.mark.parametrize(
+    "estimator", [make, lambda: make(subsample=0.6), lambda: MultiBoostClassifier(n_estimators=2)]
+)
+@pytest.mark.parametrize("shares", ["few", "many"])
+def test_one_temperature_on_any_runtime(estimator, shares, noisy, clients, tmp_path, request, monkeypatch):
+    if shares == "many":
+        request.getfixturevalue("many")
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
+    X, y = noisy[:2]
+    expected = estimator().fit(X, y).digest()
+    for rows in (7, 64):
+        urls = [str(tmp_path / f"{name}{rows}") for name in "xy"]
+        for url, array in zip(urls, (X, y), strict=True):
+            zarr.create_array(url, data=array, chunks=(rows, *array.shape[1:]))
+        assert estimator().fit(*urls).digest() == expected
+    for n in (1, 2, 3) if shares == "few" else (2,):
+        model = estimator()
+        model.client = clients[n]
+        assert model.fit(*urls).digest() == expected
+
+
+@pytest.mark.parametrize("with_evaluation", [False, True])
+def test_streamed(with_evaluation, noisy, monkeypatch):
+    X, y = (np.concatenate([part] * 10) for part in noisy[:2])
+    evaluation = noisy[2:]
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
+    monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
+    monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
+    eval_set = tuple(evaluation) if with_evaluation else None
+    near = make(max_bins=16).fit(X, y, eval_set=eval_set)
+    histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
+    task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=10)
+    limit = int(histograms + sums + 2 * task.streamed_block_bytes)
+    placed = []
+    place = LocalRuntime.place
+    monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given[3]) or place(*given))
+    far = make(max_bins=16, memory_limit=limit).fit(X, y, eval_set=eval_set)
+    assert far.memory_plan_.streamed > 1000
+    assert all(allotment.resident < 500 for allotment in placed)
+    assert len(placed) == 1 + (not with_evaluation)
+    assert far.digest() == near.digest()
+
+
+def test_resumed(noisy, tmp_path):
+    X, y = noisy[:2]
+    whole = make().fit(X, y)
+    model = make(n_estimators=4, checkpoint=tmp_path / "c").fit(X, y)
+    assert distboost.load(tmp_path / "c").calibration_ == model.calibration_
+    again = make(checkpoint=tmp_path / "c").fit(X, y, resume=True)
+    assert again.digest() == whole.digest()
+    assert model.set_params(n_estimators=10, calibration=None).fit(X, y, resume=True).calibration_ is None
+
+
+def test_a_checkpoint_in_the_middle_has_none(noisy, tmp_path):
+    def stop(progress):
+        if progress.round == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(checkpoint=tmp_path / "c", checkpoint_every=2, callbacks=[stop]).fit(*noisy[:2])
+    assert distboost.load(tmp_path / "c").calibration_ is None
+    again = make(checkpoint=tmp_path / "c").fit(*noisy[:2], resume=True)
+    assert again.digest() == make().fit(*noisy[:2]).digest()
+
+
+@pytest.mark.parametrize("shares", ["few", "many"])
+def test_a_row_of_weight_two_is_two_rows(shares, noisy, request):
+    if shares == "many":
+        request.getfixturevalue("many")
+    X, y = noisy[:2]
+    w = np.random.default_rng(0).integers(0, 8, len(y))
+    weighted = make().fit(X, y, sample_weight=w)
+    repeated = make().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert weighted.calibration_.temperature == repeated.calibration_.temperature
+
+
+# Rows that repeat
+
+
+def discrete(n, n_features, seed=0):
+    """Rows of features with three values, and noisy labels of three classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, n_features)).astype(float)
+    F = X @ np.random.default_rng(0).normal(size=(n_features, 3)) / np.sqrt(n_features)
+    return X, (F + rng.gumbel(size=F.shape) / 2).argmax(axis=1)
+
+
+@pytest.mark.parametrize(("n", "n_features"), [(1000, 2), (2000, 4), (4000, 5), (3000, 6), (3000, 8)])
+def test_rows_that_repeat(n, n_features):
+    X, y = discrete(n, n_features)
+    X_test, y_test = discrete(4000, n_features, seed=1)
+    model = make(n_estimators=30, max_depth=6).fit(X, y)
+    loss = log_loss(y_test, model.predict_proba(X_test))
+    model.calibrate(X_test, y_test)
+    assert loss < 1.02 * log_loss(y_test, model.predict_proba(X_test))
+
+
+def test_few_contents_are_not_left_out(monkeypatch):
+    monkeypatch.setattr(second_training, "by_content", None)
+    X, y = np.repeat(np.arange(4.0), 10)[:, None], np.repeat(np.arange(4), 10)
+    model = make().fit(X, y)
+    assert model.predict_proba(X)[np.arange(40), y].min() > 0.9
+
+
+@pytest.mark.parametrize("weights", [np.full(300, 50.0), np.full(300, 0.3)], ids=["whole", "others"])
+def test_weights_alone_repeat_no_rows(weights, noisy):
+    """All labels of a content are equal, and nothing is to be learned from copies."""
+    X, y = noisy[0], noisy[1]
+    weighted = make().fit(X, y, sample_weight=weights[: len(y)])
+    T = make().fit(X, y).calibration_.temperature
+    assert weighted.calibration_.temperature == pytest.approx(T, rel=0.1)  # but for the smoothing
+
+
+def test_repeated_rows_give_one_temperature_on_any_runtime(clients, tmp_path, monkeypatch):
+    X, y = discrete(600, 4)
+    expected = make().fit(X, y).digest()
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
+    assert make().fit(X, y).digest() == expected
+    urls = [str(tmp_path / name) for name in "xy"]
+    for url, array in zip(urls, (X, y), strict=True):
+        zarr.create_array(url, data=array, chunks=(64, *array.shape[1:]))
+    model = make()
+    model.client = clients[2]
+    assert model.fit(*urls).digest() == expected
+    order = np.random.default_rng(0).permutation(len(y))
+    assert make().fit(X[order], y[order]).calibration_ == make().fit(X, y).calibration_
+
+
+@pytest.mark.parametrize(
+    "estimator", [make, lambda: REBELClassifier(n_estimators=3, weak_learner="similarity")]
+)
+def test_a_repeated_row_of_weight_two_is_two_rows(estimator):
+    X, y = discrete(500, 3)
+    w = np.random.default_rng(0).integers(0, 5, len(y))
+    weighted = estimator().fit(X, y, sample_weight=w)
+    repeated = estimator().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    if estimator is make:  # similarities draw rows by number
+        assert weighted.calibration_ == repeated.calibration_
+    assert weighted.calibration_ is not None
+
+
+@pytest.mark.parametrize("step", [1, 13, 500])
+@pytest.mark.parametrize("most", [5, 20, 1000])
+def test_contents_do_not_depend_on_blocks(step, most):
+    rng = np.random.default_rng(0)
+    bins, labels = rng.integers(0, 4, (500, 3)).astype(np.uint8), rng.integers(0, 4, 500).astype(np.int32)
+    weights = rng.integers(0, 3, 500) / 2
+    work = LocalRuntime(2)
+    try:
+        found = contents_of(part_of(bins, labels, weights, step), most, work)
+    finally:
+        work.close()
+    kept = weights > 0
+    hashes = hashes_of(bins)
+    smallest = np.unique(hashes[kept])[:most]
+    entries = list(zip(found.hashes, found.labels, strict=True))
+    assert entries == sorted({e for e in zip(hashes[kept], labels[kept], strict=True) if e[0] in smallest})
+    for n, (h, label) in enumerate(entries):
+        same = (hashes == h) & (labels == label) & kept
+        assert (bins[same] == found.bins[n]).all()
+        assert (found.n_rows[n], found.weights[n]) == (same.sum(), weights[same].sum())
+    counts = [np.count_nonzero(found.hashes == h) for h in smallest]
+    assert found.mixed == np.mean(np.array(counts) > 1)
+    assert found.is_first.sum() == len(smallest)
+
+
+def test_representatives_have_their_bins():
+    edges = [np.array([-1.0, 0.5]), np.array([]), np.array([3.0])]
+    X = representatives(np.array([[0, 0, 0], [1, 0, 1], [2, 1, 2], [3, 0, 0]], np.uint8), edges)
+    np.testing.assert_array_equal(np.searchsorted(edges[0], X[:3, 0]), [0, 1, 2])
+    np.testing.assert_array_equal(np.searchsorted(edges[2], X[:2, 2]), [0, 1])
+    np.testing.assert_array_equal(np.isnan(X), np.array([[0, 0, 0], [0, 0, 0], [0, 1, 1], [1, 0, 0]]))
+
+
+# Few rows
+
+
+def test_all_classes_are_learned():
+    X, y = np.arange(30.0)[:, None], np.arange(30) % 10
+    y[0] = 77  # one row
+    model = make(n_estimators=2).fit(X, y)
+    assert model.calibration_ is not None
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_too_few_rows():
+    X, y = [[0.0], [1.0]], [0, 1]
+    assert make(n_estimators=2).fit(X, y).calibration_ is None
+    with pytest.raises(
+        DataError, match="needs rows to leave out of a second training, but there are only 2 rows"
+    ):
+        make(n_estimators=2, calibration="temperature").fit(X, y)
+
+
+# The division
+
+
+def part_of(bins, labels, weights, step):
+    """A set of blocks of `step` rows."""
+    cuts = range(0, len(labels), step)
+    calls = [(bins[a : a + step], labels[a : a + step], weights[a : a + step], a) for a in cuts]
+    return BinnedSet(lambda b, y, w, a: BinnedRows(a, b, y, w), calls, [len(call[1]) for call in calls])
+
+
+def rows_of(part):
+    blocks = [part.function(*call) for call in part.calls]
+    assert [len(block.labels) for block in blocks] == part.sizes
+    numbers = np.concatenate([block.first + np.arange(len(block.labels)) for block in blocks])
+    return numbers, *(
+        np.concatenate([getattr(b, name) for b in blocks]) for name in ("bins", "labels", "weights")
+    )
+
+
+@pytest.mark.parametrize("step", [1, 13, 500])
+def test_sides_do_not_depend_on_blocks(step):
+    rng = np.random.default_rng(0)
+    bins, labels = rng.integers(0, 9, (500, 3)).astype(np.uint8), rng.integers(0, 4, 500).astype(np.int32)
+    weights = rng.integers(0, 3, 500).astype(float)
+    side = ByContent(0.5, 0.25, only_learn=(2,))
+    work = LocalRuntime(2)
+    try:
+        part = part_of(bins, labels, weights, step)
+        found = divided(part, [side] * len(part.calls), 4, work)
+    finally:
+        work.close()
+    u = uniforms_of(bins)
+    learn = (u < 0.5) | (labels == 2)
+    judge = (u >= 0.75) & (labels != 2)
+    for part, counts, wanted in ((found.learn, found.n_learn, learn), (found.judge, found.n_judge, judge)):
+        wanted = wanted & (weights > 0)
+        numbers, *arrays = rows_of(part)
+        np.testing.assert_array_equal(numbers, np.arange(wanted.sum()))
+        for array, whole in zip(arrays, (bins, labels, weights), strict=True):
+            np.testing.assert_array_equal(array, whole[wanted])
+        np.testing.assert_array_equal(counts, np.bincount(labels[wanted], minlength=4))
+    assert found.n_rows == (learn | judge)[weights > 0].sum()
+    np.testing.assert_array_equal(side(part_rows := BinnedRows(0, bins, labels, weights)) == LEARN, learn)
+    np.testing.assert_array_equal(side(part_rows) == JUDGE, judge)
+
+
+def test_uniform_numbers_follow_from_the_content():
+    rng = np.random.default_rng(0)
+    bins = rng.integers(0, 256, (4000, 3)).astype(np.uint8)
+    u = uniforms_of(bins)
+    order = rng.permutation(4000)
+    np.testing.assert_array_equal(uniforms_of(bins[order]), u[order])
+    assert 0 <= u.min() < u.max() < 1
+    np.testing.assert_allclose(np.histogram(u, 10, (0, 1))[0], 400, atol=80)
+    assert len(np.unique(uniforms_of(bins[:9]))) == len(np.unique(bins[:9], axis=0))
+
+
+def test_the_second_training_is_of_the_kept_rounds(noisy, monkeypatch):
+    rounds = []
+
+    def counted(algorithm, rows, profile, schedule, *more):
+        rounds.append(schedule.n_rounds)
+        return run(algorithm, rows, profile, schedule, *more)
+
+    for module in (fitting, second_training):
+        monkeypatch.setattr(module, "run", counted)
+    X, y, X_test, y_test = noisy
+    make(calibration=None).fit(X, y)
+    assert rounds == [10]
+    make(callbacks=[lambda progress: progress.round == 7]).fit(X, y)
+    assert rounds == [10, 10, 7]
+    make().fit(X, y, eval_set=(X_test, y_test))
+    assert rounds == [10, 10, 7, 10]  # none is needed
