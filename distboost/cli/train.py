@@ -11,6 +11,7 @@ import click
 from distboost.cli.options import (
     ClusterOptions,
     Command,
+    PathOrUrl,
     check_writable,
     cluster_options,
     parameters_option,
@@ -19,6 +20,7 @@ from distboost.cli.options import (
     show_log,
     with_parameters,
 )
+from distboost.io.publishing import check_folder
 from distboost.registry import ALGORITHMS
 
 
@@ -32,6 +34,18 @@ from distboost.registry import ALGORITHMS
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
 @path_option("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
 @path_option("--eval-y", "Labels of those rows.", required=False)
+@click.option(
+    "--eval",
+    "evaluations",
+    multiple=True,
+    metavar="NAME=X,Y[,WEIGHTS]",
+    help="Rows to evaluate after each round, under a name, or NAME=STORE. May be repeated; the last set stops early.",
+)
+@path_option(
+    "--events",
+    "File of JSON lines to add a line to at the begin, after each round and at the end.",
+    required=False,
+)
 @cluster_options
 @parameters_option
 @click.option(
@@ -52,27 +66,32 @@ def train(
     sample_weight: str | None,
     eval_x: str | None,
     eval_y: str | None,
+    evaluations: tuple[str, ...],
+    events: str | None,
     cluster: ClusterOptions,
     parameters: tuple[str, ...],
     resume: bool,
     overwrite: bool,
 ) -> None:
     """Train a model and write it to a file."""
-    if (eval_x is None) != (eval_y is None):
-        raise click.UsageError("--eval-x and --eval-y go together.")
+    eval_set = _eval_set(eval_x, eval_y, evaluations)
     if resume and overwrite:
         raise click.UsageError(
             "--resume continues from an earlier training, --overwrite replaces it: give the one or the other."
         )
     check_writable(model, overwrite or resume, ", or --resume to continue its training")
     estimator = _estimator(algorithm, model, parse_parameters(parameters), resume, overwrite)
+    if events is not None:
+        from distboost.training.events import EventLog
+
+        check_folder(events)
+        estimator.set_params(callbacks=[EventLog(events)])
     from distboost.cli.connection import connect
     from distboost.cli.show import digest
     from distboost.model.checkpoint import is_checkpoint, remove
 
     show_log("distboost")  # says where training runs
     started = time.perf_counter()
-    eval_set = None if eval_x is None else (eval_x, eval_y)
     try:
         with connect(cluster) as client:
             estimator.client = client
@@ -88,6 +107,29 @@ def train(
         remove(_checkpoint(model))
     click.echo(_outcome(estimator, time.perf_counter() - started))
     click.echo(f"{model} sha256 {digest(model)}")
+
+
+def _eval_set(eval_x: str | None, eval_y: str | None, evaluations: tuple[str, ...]) -> Any:
+    """Return the `eval_set` of `fit` that the options name."""
+    if (eval_x is None) != (eval_y is None):
+        raise click.UsageError("--eval-x and --eval-y go together.")
+    if not evaluations:
+        return None if eval_x is None else (eval_x, eval_y)
+    if eval_x is not None:
+        raise click.UsageError("give either --eval-x and --eval-y, or --eval NAME=X,Y for each set.")
+    found = {}
+    for text in evaluations:
+        name, _, places = text.partition("=")
+        parts = places.split(",")
+        if not name or len(parts) > 3 or not all(parts):
+            raise click.UsageError(
+                f"--eval {text!r} is not of the form NAME=X,Y or NAME=X,Y,WEIGHTS or NAME=STORE."
+            )
+        if name in found:
+            raise click.UsageError(f"--eval gives two sets the name {name!r}.")
+        given = [PathOrUrl().convert(part, None, None) for part in parts]
+        found[name] = given[0] if len(given) == 1 else tuple(given)
+    return found
 
 
 def _estimator(
@@ -151,8 +193,11 @@ def _outcome(estimator: Any, seconds: float) -> str:
     if not estimator.n_iter_:
         return rounds
     text = f"{rounds}: loss {estimator.train_loss_[-1]:.6g}, training error {estimator.train_error_[-1]:.2%}"
-    if hasattr(estimator, "eval_error_"):
-        text += f", evaluation error {estimator.eval_error_[estimator.best_iteration_ - 1]:.2%}"
-        if estimator.best_iteration_ != estimator.n_iter_:
-            text += f" after the best round, {estimator.best_iteration_}"
+    for name, metrics in getattr(estimator, "eval_history_", {}).items():
+        best = {metric: values[estimator.best_iteration_ - 1] for metric, values in metrics.items()}
+        text += f", {'evaluation' if name == 'eval' else name} error {best.pop('error'):.2%}"
+        del best["loss"]
+        text += "".join(f", {metric} {value:.6g}" for metric, value in best.items())
+    if estimator.best_iteration_ != estimator.n_iter_:
+        text += f" after the best round, {estimator.best_iteration_}"
     return text

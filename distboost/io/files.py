@@ -25,6 +25,8 @@ from distboost.errors import ModelFormatError
 from distboost.io.publishing import file_kind, publish
 
 FORMAT_VERSION = 1
+# Of a model with entries that the libraries that read version 1 would ignore.
+EXTENDED_VERSION = 2
 
 
 def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -39,7 +41,7 @@ def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 def encoded(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     """Return the bytes of a file with this header and these arrays."""
-    header = {"format": "distboost", "version": FORMAT_VERSION, **header}
+    header = {"format": "distboost", "version": version_of(header), **header}
     header["checksum"] = _checksum(header, arrays)
     return safetensors.numpy.save(
         {name: np.ascontiguousarray(a) for name, a in arrays.items()},
@@ -72,12 +74,17 @@ def decoded(content: bytes, url: str) -> tuple[dict[str, Any], dict[str, np.ndar
     return header, arrays
 
 
+def version_of(header: dict[str, Any]) -> int:
+    """Return the format version that a file with this header needs."""
+    return EXTENDED_VERSION if {"calibration", "evaluation"} & header.keys() else FORMAT_VERSION
+
+
 def check_version(version: Any, where: str) -> None:
     """Raise ModelFormatError unless this library can read this format version."""
-    if version != FORMAT_VERSION:
+    if version not in (FORMAT_VERSION, EXTENDED_VERSION) or type(version) is not int:
         raise ModelFormatError(
-            f"{where} has format version {version!r}, but this library reads version {FORMAT_VERSION}. "
-            "Install the version of distboost that wrote it."
+            f"{where} has format version {version!r}, but this library reads versions {FORMAT_VERSION} and "
+            f"{EXTENDED_VERSION}. Install the version of distboost that wrote it."
         )
 
 

@@ -65,6 +65,16 @@ def force_names(folder: str | os.PathLike[str]) -> None:
         os.close(descriptor)
 
 
+def check_folder(path: str) -> None:
+    """Raise StoreError early, before hours of work, if a file cannot be written at a local path. URLs are not checked."""
+    if "://" in path:
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise StoreError(f"cannot write {path}: the folder {folder} does not exist or is read-only.")
+    check_replaceable(path)
+
+
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Raise StoreError if there is anything but a regular file at a local path. A symbolic link is itself replaced."""
     try:

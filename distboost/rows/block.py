@@ -76,6 +76,9 @@ class BlockRows(Protocol):
     @property
     def rest(self) -> np.ndarray: ...
 
+    def at_zero(self) -> BlockRows:
+        """Return a block of the same rows whose scores are 0."""
+
     def kept(self, name: str) -> np.ndarray:
         """Return a kept array, as the last question left it."""
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from distboost.rows.messages import BestSplits, Expanded, Losses, Root, RowCounts, Siblings, Splits, Step
 from distboost.rows.protocols import Reduction, Statistic, Weighting
-from distboost.rows.reduced import Best
+from distboost.rows.reduced import Best, Reduced
+from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import Scale
 
 
@@ -23,7 +24,9 @@ class Rows(ABC):
         Bins per feature, without the bin for missing values.
     n_features, n_classes : int
     counts : tuple of RowCounts
-        The size of the training rows and, if there are any, of the evaluation rows.
+        The size of the training rows and of each set of evaluation rows.
+    weight_scale : float
+        The power of two by which the rows' weights were multiplied.
     calls : Counter
         Questions asked so far, by kind: each is one round trip on a cluster.
     roots_asked : int
@@ -42,6 +45,7 @@ class Rows(ABC):
     n_features: int
     n_classes: int
     counts: tuple[RowCounts, ...]
+    weight_scale: float
     calls: Counter[str]
     roots_asked: int
     round: int
@@ -51,8 +55,8 @@ class Rows(ABC):
     # A training.
 
     @abstractmethod
-    def begin(self, weighting: Weighting) -> None:
-        """Set all scores to 0."""
+    def begin(self, weighting: Weighting, metrics: Sequence[RowMetric] = ()) -> None:
+        """Set all scores to 0. Updates report the losses of evaluation rows, and these metrics."""
 
     @abstractmethod
     def passes(self) -> dict[str, int]:
@@ -132,6 +136,10 @@ class Rows(ABC):
     def reduce(self, reduction: Reduction, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, Best | None]:
         """Return the reduction's sums, maxima and best row."""
 
+    @abstractmethod
+    def evaluated(self, reduction: Reduction) -> Reduced:
+        """Return a reduction over the last set of evaluation rows; it has no leaves."""
+
     @property
     @abstractmethod
     def shifts(self) -> np.ndarray:
@@ -164,7 +172,7 @@ class Rows(ABC):
         Returns
         -------
         losses : list of Losses
-            The losses of the training rows and, if there are any, of the evaluation rows.
+            The losses of the training rows and of each set of evaluation rows.
         """
 
     @abstractmethod

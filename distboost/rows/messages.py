@@ -11,6 +11,7 @@ import numpy as np
 
 from distboost.rows.block import BlockRows
 from distboost.rows.protocols import Gain, Reduction, Statistic, Weighting
+from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import ERROR_FACTOR, Scale
 
 
@@ -77,6 +78,7 @@ class SplitRules(NamedTuple):
     gain: Gain
     min_rows: int  # on either side
     min_weight_fraction: float  # of the weight of all rows in the tree, on either side
+    constants: tuple[float, ...] = ()  # of the gain, if it has any: see `kernels.gains.context_of`
 
 
 class Root(NamedTuple):
@@ -124,6 +126,15 @@ class BestSplits(NamedTuple):
     n_right: np.ndarray  # (m,) int64 rows
     # (m, n) int64: sums over the rows on the left, as those of `Rows.init_root`; zero where there is no split
     left: np.ndarray
+
+    @classmethod
+    def none(cls, m: int, n_channels: int) -> BestSplits:
+        """Return the splits of m nodes that have none yet."""
+        gain, value = np.zeros((2, m))
+        feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
+        return cls(
+            gain, value, feature, bin, np.zeros(m, bool), n_left, n_right, np.zeros((m, n_channels), np.int64)
+        )
 
     def combined(self, other: BestSplits) -> BestSplits:
         """Return the better split of each node, over other features. Ties go to the lower feature."""
@@ -207,6 +218,7 @@ class SumsQuestion:
     leaves: np.ndarray
     reduction: Reduction
     scale: Scale
+    number: int = 0  # of the set of rows
 
 
 class Step(Protocol):
@@ -233,6 +245,7 @@ class UpdateQuestion:
     factors: tuple[float, ...]
     root: RootQuestion | None  # of the next round's tree, if that is known: its histogram is wanted too
     features: np.ndarray
+    metrics: tuple[RowMetric, ...] = ()  # of the evaluation rows, besides their losses
 
 
 class GivenScores(NamedTuple):
@@ -252,6 +265,7 @@ class Losses(NamedTuple):
     log_weights: np.ndarray
     error: float  # fraction of misclassified rows
     n: float  # the rows' own total weight: their number, unless they are weighted
+    metrics: tuple[float, ...] = ()  # further metrics of evaluation rows
 
     @property
     def mean(self) -> float:

@@ -113,6 +113,7 @@ class Gain(Protocol):
 
     pair_values: Any
     own_value: Any
+    degree: int
 
     def __hash__(self) -> int: ...
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
 from distboost.errors import LimitError
 from distboost.model.ensemble import Ensemble
-from distboost.model.history import History, Progress
+from distboost.model.history import NO_WATCH, History, Progress, Watch
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
-from distboost.training.separation import Continued
+from distboost.rows.row_metrics import RowMetric
+from distboost.training.separation import AsPublished, Continued
 from distboost.trees.grower import GrowthLimits, TreeGrower
 
 # The logarithm of the largest loss allowed. A round may multiply weights by e^(10 LARGEST_RATIO); float64 overflows at e^709.
@@ -37,11 +37,15 @@ class Schedule:
     learning_rate : float
         Factor of each step.
     patience : int or None
-        Training stops after this many rounds without a smaller evaluation error. None: it never stops early.
+        Training stops after this many rounds without a better one. None: it never stops early.
     stops_when_separated : bool
         Whether training ends with a weak learner that makes no error.
     callbacks : sequence of callables
         Each is called with a `Progress` after each round; training stops if one returns True.
+    watch : Watch
+        The evaluation sets, and what tells the best round.
+    metrics : tuple of RowMetric
+        The metrics of evaluation sets besides loss and error.
     """
 
     limits: GrowthLimits
@@ -50,6 +54,8 @@ class Schedule:
     patience: int | None = None
     stops_when_separated: bool = False
     callbacks: Sequence[Callback] = ()
+    watch: Watch = NO_WATCH
+    metrics: tuple[RowMetric, ...] = ()
 
 
 class Start(NamedTuple):
@@ -87,24 +93,26 @@ def train(
     start: Start,
     schedule: Schedule,
     keep: Callable[[Ensemble, History, Ensemble], None] = _keep_nothing,
+    model: Callable[[Ensemble, History], Any] | None = None,
 ) -> History:
     """Add rounds to the ensemble until all are done or there is a reason to stop.
 
-    `keep` is called after each round with the ensemble, its history and the best ensemble so far.
+    `keep` is called after each round with the ensemble, its history and the best ensemble so far. `model(ensemble, history)`
+    makes the model that a callback asks for.
 
     The history's outcome names the reason: "rounds" (all rounds are done), "early stopping" (`patience` rounds without a
-    smaller evaluation error), "callback" (a callback returned True), "no split" (no weak learner reduces the loss), or an
+    better one), "callback" (a callback returned True), "no split" (no weak learner reduces the loss), or an
     outcome of the algorithm's own.
     """
     ensemble, limits, patience = start.ensemble, schedule.limits, schedule.patience
-    rows.begin(algorithm.weighting)
+    rows.begin(algorithm.weighting, schedule.metrics)
     if start.scores is None:
-        history = _replay(algorithm, rows, ensemble, edges, start.history)
+        history = _replay(algorithm, rows, ensemble, edges, start.history, schedule.watch)
     else:
         rows.continue_from(start.scores, len(ensemble))
-        history = copy.deepcopy(start.history) or History()
+        history = _continued(start.history, algorithm, schedule.watch)
     grow = TreeGrower(rows, limits)
-    learn = algorithm.learn if schedule.stops_when_separated else Continued(algorithm)
+    learn = (AsPublished if schedule.stops_when_separated else Continued)(algorithm)
     # An earlier training may have been interrupted after its last round, before it recorded that this was the last.
     history.outcome = start.outcome or ("early stopping" if history.has_stalled(patience) else "rounds")
     best = ensemble.copy(history.best_round()) if start.best is None else start.best
@@ -131,15 +139,31 @@ def train(
         if patience is not None and history.best_round() == len(ensemble):
             best = ensemble.copy()
         keep(ensemble, history, best)
-        progress = history.progress(schedule.n_rounds)
-        # A list: every callback is called, whatever an earlier one returns.
-        stopped = any([callback(progress) is True for callback in schedule.callbacks])  # noqa: C419
+        stopped = _call_back(schedule, ensemble, history, model)
         if history.outcome == "rounds":
             stalled = history.has_stalled(patience)
             history.outcome = "callback" if stopped else "early stopping" if stalled else "rounds"
     if patience is not None:
         ensemble.assign(best)
     return history
+
+
+def _call_back(
+    schedule: Schedule, ensemble: Ensemble, history: History, model: Callable[[Ensemble, History], Any] | None
+) -> bool:
+    """Call all callbacks after a round; return whether one wants to stop."""
+    if not schedule.callbacks:
+        return False
+    now, n_rounds = ensemble.copy(), history.n_rounds  # later rounds change neither
+
+    def current() -> Any:
+        if model is None:
+            raise RuntimeError("this training has no estimator.")
+        return model(now.copy(), history.until(n_rounds))
+
+    progress = history.progress(schedule.n_rounds, current)
+    # A list: every callback is called, whatever an earlier one returns.
+    return any([callback(progress) is True for callback in schedule.callbacks])  # noqa: C419
 
 
 def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:
@@ -163,11 +187,25 @@ def _add_round(ensemble: Ensemble, found: Round, learning_rate: float, edges: li
     return [learner.weak.step(v, partitioned) for learner, v in zip(found.learners, values, strict=True)]
 
 
+def _continued(earlier: History | None, algorithm: Algorithm, watch: Watch) -> History:
+    """Return the history of a training on other rows, with the losses that the earlier rows had."""
+    history = History.of(algorithm.notes, watch)
+    if earlier is not None:
+        history.train_loss, history.train_error = [*earlier.train_loss], [*earlier.train_error]
+        history.notes = {name: [*values] for name, values in earlier.notes.items()}
+    return history
+
+
 def _replay(
-    algorithm: Algorithm, rows: Rows, ensemble: Ensemble, edges: list[np.ndarray], earlier: History | None
+    algorithm: Algorithm,
+    rows: Rows,
+    ensemble: Ensemble,
+    edges: list[np.ndarray],
+    earlier: History | None,
+    watch: Watch,
 ) -> History:
     """Replay the ensemble on the rows; return the history of its rounds."""
-    history = History(notes={name: [] for name in algorithm.notes})
+    history = History.of(algorithm.notes, watch)
     for number in range(len(ensemble)):
         steps = ensemble.steps([number], edges)
         losses = rows.replay(steps, algorithm.corrective)
@@ -179,9 +217,6 @@ def _replay(
         algorithm.on_steps(ensemble.steps(range(len(ensemble)), edges))
     # Only the latest coefficients of a corrective algorithm are stored: the losses of the replay are those of partial sums.
     if algorithm.corrective and earlier is not None:
-        for name in ("train_loss", "train_error", "eval_loss", "eval_error"):
-            known = getattr(earlier, name)[: len(ensemble)]
-            if len(known) == len(getattr(history, name)):  # of the same sets of rows
-                setattr(history, name, known)
+        history.take_losses(earlier)
     algorithm.restore_notes(history.notes)
     return history

@@ -11,6 +11,7 @@ from distboost.algorithms.base import SEPARATED
 from distboost.data.ingest import joined_edges
 from distboost.data.profile import Profile
 from distboost.errors import DataError
+from distboost.model.history import Watch
 from distboost.model.learned import Learned
 from distboost.rows.messages import RowCounts
 from distboost.training.loop import Start
@@ -34,6 +35,11 @@ class Resumption(NamedTuple):
         """Rounds that `n_estimators` does not count: all earlier rounds if the training rows are others, else none."""
         return 0 if self.scores is None else len(self.earlier.ensemble)
 
+    @property
+    def on_other_rows(self) -> bool:
+        """Whether the earlier training had other rows."""
+        return self.scores is not None
+
     def check_task(self, profile: Profile) -> None:
         """Raise DataError unless the data have the same number of features and the same classes as before."""
         n_features, classes = self.earlier.ensemble.n_features, self.earlier.classes
@@ -42,6 +48,18 @@ class Resumption(NamedTuple):
                 f"the model was trained on {n_features} features and the classes {classes.tolist()}, but the data have "
                 f"{profile.n_features} features and the classes {profile.classes.tolist()}. "
                 "With resume=True, give the data that the model was trained on."
+            )
+
+    def check_watch(self, watch: Watch) -> None:
+        """Raise DataError if the best round was told by another metric before.
+
+        The parameters tell this of all metrics but functions.
+        """
+        before = self.earlier.history.watch
+        if before.sets and watch.sets and before.metric != watch.metric:
+            raise DataError(
+                f"the earlier training had the eval_metric {before.metric!r}, not {watch.metric!r}. Give the same one, or train "
+                "without resume=True."
             )
 
     def joined_digest(self, data: str) -> str:

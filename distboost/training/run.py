@@ -15,6 +15,7 @@ from distboost.model.history import History
 from distboost.model.learned import Learned
 from distboost.rows.interface import Rows
 from distboost.threads import single_blas
+from distboost.training.events import Beginning, told
 from distboost.training.loop import Schedule, Start, train
 from distboost.training.resumption import Resumption, data_digest
 
@@ -49,8 +50,12 @@ def run(
     schedule: Schedule,
     resumption: Resumption | None,
     keeper: Keeper | None,
+    model: Callable[[Learned], Any],
 ) -> Learned:
-    """Train on staged rows, from the beginning or from the end of an earlier training."""
+    """Train on staged rows, from the beginning or from the end of an earlier training.
+
+    `model(learned)` makes the model that a callback asks for.
+    """
     data = data_digest(profile, rows.counts[0], by_number=schedule.limits.draws_rows)
     if resumption is None:
         start = Start(new_ensemble(algorithm, profile.n_features))
@@ -64,7 +69,20 @@ def run(
             rewritten = algorithm.corrective and schedule.patience is not None
             keeper.write(Learned(profile.classes, ensemble, history, best if rewritten else None, data))
 
+    def look(ensemble: Ensemble, history: History) -> Any:
+        return model(Learned(profile.classes, ensemble, history, data=data))
+
+    names = ("train", *schedule.watch.sets)
+    beginning = Beginning(
+        algorithm.name,
+        len(start.ensemble),
+        schedule.n_rounds,
+        profile.n_features,
+        len(profile.classes),
+        {name: count.n_rows for name, count in zip(names, rows.counts, strict=True)},
+    )
     # The coordinator's linear algebra is small, and its last digits depend on the number of threads.
-    with single_blas():
-        history = train(algorithm, rows, profile.edges, start, schedule, keep)
+    with told(schedule.callbacks, beginning) as end, single_blas():
+        history = train(algorithm, rows, profile.edges, start, schedule, keep, look)
+        end(history)
     return Learned(profile.classes, start.ensemble, history, data=data)

@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.memory import trim_heap
 from distboost.data.profile import Profile
+from distboost.data.row_weights import WeightRule
 from distboost.data.sources import as_source
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
@@ -42,7 +43,8 @@ class Staging:
     ----------
     runtime : Runtime
     data : Dataset
-    evaluation : RawDataset or None
+    evaluations : sequence of Dataset
+        The sets of evaluation rows.
     limits : GrowthLimits
     max_bins : int
         The most bins of a feature.
@@ -64,7 +66,7 @@ class Staging:
 
     runtime: Runtime
     data: Dataset
-    evaluation: RawDataset | None
+    evaluations: Sequence[Dataset]
     limits: GrowthLimits
     max_bins: int
     seed: int
@@ -74,6 +76,11 @@ class Staging:
     scratch: str | None
     n_rounds: int
     warned: list[str] = field(default_factory=list)
+
+    @property
+    def _sets(self) -> list[Dataset]:
+        """The training rows, then the sets of evaluation rows."""
+        return [self.data, *self.evaluations]
 
     def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
         """Plan the memory before any row is read, for 2 classes if their number is not known.
@@ -97,15 +104,19 @@ class Staging:
             warnings.warn(message, stacklevel=5)
 
     def plan(
-        self, algorithm: Algorithm, n_bins: int | None = None, may_have_more_classes: bool = False
+        self,
+        algorithm: Algorithm,
+        n_bins: int | None = None,
+        may_have_more_classes: bool = False,
+        n_rows: int | None = None,
     ) -> MemoryPlan:
-        """Plan the memory; raise LimitError if the training does not fit even when all rows stream."""
+        """Plan the memory; raise LimitError if the training does not fit even when all rows stream. `n_rows=None`: all rows."""
         runtime, keep = self.runtime, algorithm.needs_values
-        raw = [data for data in (self.data, self.evaluation) if isinstance(data, RawDataset)]
+        raw = [data for data in self._sets if isinstance(data, RawDataset)]
         task = Task(
             algorithm,
             self.limits,
-            self.data.n_rows + (self.evaluation.n_rows if self.evaluation else 0),
+            sum(data.n_rows for data in self._sets) if n_rows is None else n_rows,
             self.data.n_features,
             self.max_bins,
             np.dtype(self.score_dtype).itemsize,
@@ -131,29 +142,47 @@ class Staging:
         return self.data.profile(self.max_bins, self.seed, self.runtime, found.for_ingest)
 
     @contextmanager
-    def rows(
+    def sets(
         self, profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
-    ) -> Iterator[tuple[Rows, MemoryPlan]]:
-        """Hold the rows where the training runs: in memory as far as the limit allows, the others on disk."""
+    ) -> Iterator[tuple[list[BinnedSet], MemoryPlan]]:
+        """Make the rows readable, binned, for all passes over them; those that do not fit in memory go to disk."""
         found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
         self._warn(found)
         log.info("memory: %s", _summary(found))
-        n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
-        layout = Layout(profile.n_bins, len(profile.classes), n_scores, self.score_dtype, found.window_bytes)
         with ExitStack() as stack:
-            sets = [self._binned(stack, self.data, "train", found, profile, algorithm, class_weight)]
-            if self.evaluation is not None:
-                sets.append(self._binned(stack, self.evaluation, "eval", found, profile, algorithm, None))
-            # The rows of a lost worker may be more than the others have room for.
-            may_grow = self.runtime.on_cluster and all(
-                data.is_stored for data in (self.data, self.evaluation) if data
-            )
-            rows = self.runtime.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
-            stack.callback(rows.close)
-            for data in filter(None, (self.data, self.evaluation)):
-                data.check_unchanged()  # between the two passes that have read them
+            rule = WeightRule.of(class_weight, profile.class_scans)
+            sets = [self._binned(stack, self.data, "train", found, profile, algorithm, rule)]
+            for n, data in enumerate(self.evaluations):
+                rule = data.own_weights(len(profile.classes), self.runtime)
+                sets.append(self._binned(stack, data, f"eval-{n}", found, profile, algorithm, rule))
+            yield sets, found
+
+    @contextmanager
+    def placed(
+        self, sets: list[BinnedSet], profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
+    ) -> Iterator[Rows]:
+        """Hold these rows, all or a part of them, where the training runs: in memory as far as the limit allows."""
+        n_rows = sum(sum(part.sizes) for part in sets)
+        found = self.plan(algorithm, int((profile.n_bins + 1).sum()), n_rows=n_rows)
+        n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+        layout = Layout(
+            profile.n_bins,
+            len(profile.classes),
+            n_scores,
+            self.score_dtype,
+            found.window_bytes,
+            WeightRule.of(class_weight, profile.class_scans).scale,
+        )
+        # The rows of a lost worker may be more than the others have room for.
+        may_grow = self.runtime.on_cluster and all(data.is_stored for data in self._sets)
+        rows = self.runtime.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
+        try:
+            for data in self._sets:
+                data.check_unchanged()  # between the passes that have read them
             trim_heap()
-            yield rows, found
+            yield rows
+        finally:
+            rows.close()
 
     def _binned(
         self,
@@ -163,7 +192,7 @@ class Staging:
         found: MemoryPlan,
         profile: Profile,
         algorithm: Algorithm,
-        class_weight: np.ndarray | None,
+        rule: WeightRule,
     ) -> BinnedSet:
         """Return the blocks of one set. Raw rows that stream, or that are expensive to read, go to a binned store first."""
         keep = algorithm.needs_values
@@ -172,7 +201,7 @@ class Staging:
             data = write_store(
                 data, url, self.max_bins, self.seed, self.runtime, found.for_ingest, keep, profile
             )
-        return data.binned(profile, class_weight, self.runtime.n_parallel, keep)
+        return data.binned(profile, rule, self.runtime.n_parallel, keep)
 
     def _is_costly(self, data: RawDataset) -> bool:
         """Whether a binned store pays off although all rows stay in memory. On a cluster it needs a shared directory."""

@@ -1,0 +1,187 @@
+"""What callbacks may be told besides the rounds, and a log of all of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from distboost.io.files import read
+from distboost.io.publishing import check_replaceable, publish
+from distboost.io.storage import local_path
+from distboost.model.history import History, Progress
+
+PUBLISHED_EVERY = 5.0  # seconds between two writes of a log in an object store, where nothing can be appended
+
+
+class Beginning(NamedTuple):
+    """The argument of a callback's method `begin`, before the first round.
+
+    Attributes
+    ----------
+    algorithm : str
+    rounds_done : int
+        Rounds of an earlier training that this one resumes.
+    n_rounds : int
+        Rounds requested, earlier ones included.
+    n_features, n_classes : int
+    n_rows : mapping of str to int
+        The number of rows with a weight above 0: of "train", and of each evaluation set by name.
+    """
+
+    algorithm: str
+    rounds_done: int
+    n_rounds: int
+    n_features: int
+    n_classes: int
+    n_rows: Mapping[str, int]
+
+
+class Ending(NamedTuple):
+    """The argument of a callback's method `end`, after the last round.
+
+    Attributes
+    ----------
+    outcome : str
+        As `outcome_`; "error" if an error or an interrupt ended the training.
+    rounds_done : int or None
+        The number of rounds; None after an error.
+    best_round : int or None
+        The best round by the last evaluation set; None if there is none, or after an error.
+    error : str or None
+        The error, in one line.
+    """
+
+    outcome: str
+    rounds_done: int | None = None
+    best_round: int | None = None
+    error: str | None = None
+
+
+@contextmanager
+def told(callbacks: Sequence[Any], beginning: Beginning) -> Iterator[Callable[[History], None]]:
+    """Tell the callbacks that have methods `begin` and `end` of the beginning and the end.
+
+    Yield a function to call at the end. If an error is raised in the context, that is the end.
+    """
+
+    def tell(method: str, event: Beginning | Ending) -> None:
+        for callback in callbacks:
+            if hasattr(callback, method):
+                getattr(callback, method)(event)
+
+    def end(history: History) -> None:
+        best = history.best_round() if history.watch.sets else None
+        tell("end", Ending(history.outcome, history.n_rounds, best))
+
+    tell("begin", beginning)
+    try:
+        yield end
+    except BaseException as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        tell("end", Ending("error", error=text))
+        raise
+
+
+class EventLog:
+    r"""A callback that writes what happens in a training to a file of JSON lines.
+
+    There is a line when training begins, one for each round and one at the end, also if an error ends it. The file has only
+    complete lines at any time. If it exists, lines are added to it: those of a training that resumes follow the earlier ones, and
+    its first rounds are those after its checkpoint. In an object store, which cannot append, the file is written again every 5
+    seconds and at the end. Numbers that are not finite are null.
+
+    Parameters
+    ----------
+    url : str or path
+        Path or URL of the file.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from distboost import EventLog, GDMCBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = tempfile.mkdtemp() + "/run.jsonl"
+    >>> model = GDMCBoostClassifier(n_estimators=2, callbacks=[EventLog(path)])
+    >>> model = model.fit(X[::2], y[::2], eval_set={"other": (X[1::2], y[1::2])})
+    >>> with open(path) as lines:
+    ...     events = [json.loads(line) for line in lines]
+    >>> [event["event"] for event in events]
+    ['begin', 'round', 'round', 'end']
+    >>> sorted(events[1]["evaluations"]["other"])
+    ['error', 'loss']
+    """
+
+    def __init__(self, url: str | os.PathLike[str]):
+        self.url = os.fspath(url)
+        self._path = local_path(url)
+        self._began = self._published = time.perf_counter()
+        self._content = b""  # of a file in an object store
+
+    def begin(self, beginning: Beginning) -> None:
+        """Write the line about the beginning of a training."""
+        self._began = time.perf_counter()
+        if self._path is None:
+            with suppress(FileNotFoundError):
+                self._content = read(self.url)
+        else:
+            check_replaceable(self._path)
+            cut_incomplete_line(self._path)
+        self._write("begin", {"time": datetime.now(UTC).isoformat(), **beginning._asdict()}, at_once=True)
+
+    def __call__(self, progress: Progress) -> None:
+        """Write the line about a round."""
+        content = {
+            "round": progress.round,
+            "n_rounds": progress.n_rounds,
+            "train": {"loss": progress.train_loss, "error": progress.train_error},
+            "evaluations": progress.evaluations,
+            "best_round": progress.best_round,
+        }
+        self._write("round", content)
+
+    def end(self, ending: Ending) -> None:
+        """Write the line about the end of a training."""
+        self._write("end", ending._asdict(), at_once=True)
+
+    def _write(self, event: str, content: dict[str, Any], at_once: bool = False) -> None:
+        now = time.perf_counter()
+        record = {"event": event, "seconds": round(now - self._began, 3), **_finite(content)}
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        if self._path is not None:
+            append_line(self._path, line)
+            return
+        self._content += line
+        if at_once or now - self._published >= PUBLISHED_EVERY:
+            publish(self.url, self._content)
+            self._published = now
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append a line in one write: a process that is killed leaves it out or writes it whole."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def cut_incomplete_line(path: Path) -> None:
+    """Remove what follows the last line of a file: a full disk may have cut a line off."""
+    with suppress(FileNotFoundError), open(path, "r+b") as file:
+        content = file.read()
+        file.truncate(content.rfind(b"\n") + 1)
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with None in place of numbers that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
