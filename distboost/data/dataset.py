@@ -8,11 +8,20 @@ import numpy as np
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.fingerprint import changed
-from distboost.data.ingest import BinOptions, Labelled, bin_rows, block_rows, block_spans, take_profile
+from distboost.data.ingest import (
+    BinOptions,
+    Labelled,
+    bin_rows,
+    block_rows,
+    block_spans,
+    take_profile,
+    weight_scan,
+)
 from distboost.data.ingest_plan import least_memory
 from distboost.data.missing import check_chunks
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
+from distboost.data.scan import SCAN_ROWS
 from distboost.data.sources import ArraySource, ZarrSource, as_sources
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
@@ -50,13 +59,13 @@ class Dataset(Protocol):
     def check_unchanged(self) -> None:
         """Raise DataError if the data have changed while they were read."""
 
-    def binned(
-        self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
-    ) -> BinnedSet:
-        """Return the rows, binned by the edges of the profile, and also their raw values with `keep_values`.
+    def own_weights(self, n_classes: int, work: TaskRunner) -> WeightRule:
+        """Return the rule for the weights of evaluation rows: class weights do not count."""
 
-        `class_weight` is (n_classes,) float64. If it is None, rows have their sample weights.
-        """
+    def binned(
+        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False
+    ) -> BinnedSet:
+        """Return the rows, binned by the edges of the profile, and also their raw values with `keep_values`."""
 
 
 class RawDataset:
@@ -129,13 +138,13 @@ class RawDataset:
                 "(if you were binning, remove the unfinished store first)."
             )
 
+    def own_weights(self, n_classes: int, work: TaskRunner) -> WeightRule:
+        weights = self.sources.weights
+        return WeightRule.alone(n_classes, None if weights is None else weight_scan(weights, work, SCAN_ROWS))
+
     def binned(
-        self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
+        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False
     ) -> BinnedSet:
-        if class_weight is None:
-            rule = WeightRule(np.ones(len(profile.classes)))
-        else:
-            rule = WeightRule.of(class_weight, profile.class_scans)
         options = BinOptions.of(profile, rule, self.sources, keep_values)
         cuts = block_spans(self.sources.x, n_parallel)
         sources = self.sources.near(max((b - a for a, b in cuts), default=1))

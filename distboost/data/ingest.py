@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from distboost.data.scan import (
     sample_fraction,
     scan_features,
     scan_labels,
+    scan_weights,
     sorted_classes,
 )
 from distboost.data.sources import ArraySource, Source, ZarrSource
@@ -79,8 +81,8 @@ class Labelled(NamedTuple):
 
         A longer chunk would be decoded once per span: arrays with such chunks are loaded now.
         """
-        weights = None if self.weights is None else _near(self.weights, rows)
-        return Labelled(self.x, _near(self.y, rows), weights)
+        weights = None if self.weights is None else near(self.weights, rows)
+        return Labelled(self.x, near(self.y, rows), weights)
 
     def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
         """Yield spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
@@ -97,7 +99,8 @@ class Labelled(NamedTuple):
         )  # fmt: skip
 
 
-def _near(source: Source, rows: int) -> Source:
+def near(source: Source, rows: int) -> Source:
+    """Return the source, or its values in memory if spans of `rows` rows would decode its chunks several times."""
     if not isinstance(source, ZarrSource) or source.chunk_rows <= rows:
         return source
     return ArraySource(source.read(0, source.n_rows), source.place)
@@ -129,7 +132,7 @@ def take_profile(
     options = scan_options(data, max_bins, seed)
     plan = data.plan(max_bins, work, memory)
     classes, scans = scan_classes(data, options, work, plan)
-    weights = None if data.weights is None else _near(data.weights, plan.scan.rows)
+    weights = None if data.weights is None else near(data.weights, plan.scan.rows)
     edges = scan_edges(data.x, weights, options, work, plan)
     return Profile(data.x.n_rows, classes, scans, edges)
 
@@ -144,6 +147,18 @@ def scan_classes(
         found = merged_classes(found, scan, options)
     classes = sorted_classes(found, np.dtype(data.y.dtype), data.x.n_rows, options)
     return classes, [found[label] for label in sorted(found)]
+
+
+def weight_scan(weights: Source, work: TaskRunner, rows: int) -> ClassScan:
+    """Scan the weights of all rows, `rows` at a time; raise DataError if all are 0."""
+    cuts = weights.axes[0].spans(0, weights.n_rows, rows)
+    calls = ((weights.part(a, b), b - a, a, weights.place) for a, b in cuts)
+    found = reduce(ClassScan.merged, work.each(scan_weights, calls))
+    if not found.n_rows:
+        raise DataError(
+            f"every row has weight 0 in {weights.place}, so no rows are left. Give some row a weight above 0."
+        )
+    return found
 
 
 @returned_when_freed()

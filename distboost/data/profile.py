@@ -43,6 +43,11 @@ class Profile:
     class_scans: list[ClassScan]
     edges: list[np.ndarray]
 
+    def same_bins(self, other: Profile) -> bool:
+        """Whether bins and class indices mean the same in both profiles."""
+        same_edges = all(map(np.array_equal, self.edges, other.edges))
+        return same_edges and np.array_equal(self.classes, other.classes)
+
     @property
     def n_features(self) -> int:
         return len(self.edges)

@@ -61,6 +61,18 @@ class WeightRule:
         largest = math.ldexp(mantissa, exponent - beyond)
         return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond)
 
+    @classmethod
+    def alone(cls, n_classes: int, scan: ClassScan | None) -> WeightRule:
+        """Return the rule for rows without class weights; `scan` is that of their sample weights, None if they have none."""
+        exponent = 0 if scan is None else cls.of(np.ones(1), [scan]).exponent
+        return cls(np.ones(n_classes), exponent)
+
+    @property
+    def scale(self) -> float:
+        """The power of two; infinite or 0 if it is outside the range of a float64."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(1.0, self.exponent))
+
     def apply(self, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the weights of rows, (n,) float64, from class indices, (n,) int32, and sample weights, (n,) float64."""
         # The product of two weights may overflow where the scaled product does not.

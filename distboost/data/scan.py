@@ -77,6 +77,16 @@ def merged_classes(
     return merged
 
 
+@returned_when_freed()
+def scan_weights(weights: Any, n_rows: int, first: int, place: str) -> ClassScan:
+    """Scan a part of the weights, whose first row has the global number `first`, without regard to classes."""
+    w = load_weights(weights, n_rows, place, first)
+    counted = w[w > 0]
+    return ClassScan(
+        len(counted), float(counted.max(initial=0.0)), bool((counted == np.floor(counted)).all())
+    )
+
+
 class FeatureScan(NamedTuple):
     """The scan of some rows of some features."""
 

@@ -10,9 +10,11 @@ An incomplete store has another attribute, which describes its data and paramete
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +22,7 @@ import zarr
 from zarr.core.sync import sync
 
 from distboost.data.blocks import BinnedRows, BinnedSet
-from distboost.data.profile import Profile
+from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.store.layout import StoredBlocks, is_block_array
 from distboost.data.store.manifest import (
@@ -32,6 +34,7 @@ from distboost.data.store.manifest import (
     stored_profile,
 )
 from distboost.data.store.reading import intact, read_block
+from distboost.data.store.recoding import Recoding
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError, DataError
 from distboost.io.storage import open_store
@@ -111,6 +114,13 @@ class BinnedStore:
         return cls(url, group, manifest)
 
     @property
+    def identity(self) -> str:
+        """A digest of the manifest's entries that say what the rows are: equal stores have equal ones, wherever they are."""
+        names = ("n_rows", "n_features", "class_dtype", "classes", "edges_checksum", "checksums")
+        content = json.dumps({name: self._manifest[name] for name in names}, sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
     def n_classes(self) -> int:
         return len(self._manifest["classes"])
 
@@ -154,8 +164,12 @@ class BinnedStore:
             )
         return stored_profile(self._group, m, self.url)
 
+    def own_weights(self, n_classes: int, work: TaskRunner) -> WeightRule:
+        scans = (ClassScan(*scan) for scan in self._manifest["class_scans"])
+        return WeightRule.alone(n_classes, reduce(ClassScan.merged, scans))
+
     def binned(
-        self, profile: Profile, class_weight: np.ndarray | None, n_parallel: int, keep_values: bool = False
+        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False
     ) -> BinnedSet:
         m = self._manifest
         if keep_values and not m["keep_values"]:
@@ -163,10 +177,12 @@ class BinnedStore:
                 f"the binned store {self.url!r} has bins but no raw values, and similarities measure distances between values. "
                 "Bin with keep_values=True, give fit the raw arrays, or learn from bins (REBEL: weak_learner='tree')."
             )
-        rule = WeightRule(np.ones(len(profile.classes)))
-        if class_weight is not None:
-            rule = WeightRule.of(class_weight, profile.class_scans)
-        names = ["bins", "labels", "weights", *(["values"] if keep_values else [])]
+        own = stored_profile(self._group, m, self.url)
+        recoding = None
+        if not own.same_bins(profile):
+            recoding = Recoding.of(own, profile, m["keep_values"], keep_values, self.url)
+        from_values = recoding is not None and recoding.tables is None
+        names = ["bins", "labels", "weights", *(["values"] if keep_values or from_values else [])]
         arrays = {name: self._array(name) for name in names}
         blocks = StoredBlocks(arrays, self.url, m["block_rows"], self.n_rows)
         checksums = {name: self._checksums(name) for name in names}
@@ -175,4 +191,12 @@ class BinnedStore:
             for block in range(blocks.n_blocks)
         ]
         spans = map(blocks.span, range(blocks.n_blocks))
-        return BinnedSet(StoredRows, calls, [span.stop - span.start for span in spans])
+        sizes = [span.stop - span.start for span in spans]
+        if recoding is None:
+            return BinnedSet(StoredRows, calls, sizes)
+        return BinnedSet(_recoded, [(recoding, *call) for call in calls], sizes)
+
+
+def _recoded(recoding: Recoding, *call: Any) -> BinnedRows:
+    """Return a block of a store, with the bins and classes of other rows."""
+    return recoding(StoredRows(*call))

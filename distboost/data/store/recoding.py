@@ -1,0 +1,80 @@
+"""Read the rows of a binned store by the bin edges and the classes of other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from distboost.data.blocks import AnyRows, BinnedRows
+from distboost.data.ingest import joined_edges
+from distboost.data.profile import Profile
+from distboost.errors import DataError
+from distboost.kernels import binning
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """Turns the bins and class indices of a store into those of other edges and classes.
+
+    Attributes
+    ----------
+    edges, offsets : ndarray
+        The other edges, as `joined_edges` returns them.
+    tables : ndarray of shape (n_features, 256), uint8, or None
+        The bin of each bin of the store; None: bins follow from the raw values.
+    classes : ndarray of shape (n_classes_of_store,), int32
+        The class index of each class of the store.
+    keep_values : bool
+        Whether the rows keep their raw values.
+    """
+
+    edges: np.ndarray
+    offsets: np.ndarray
+    tables: np.ndarray | None
+    classes: np.ndarray
+    keep_values: bool
+
+    @classmethod
+    def of(cls, own: Profile, other: Profile, has_values: bool, keep_values: bool, url: str) -> Recoding:
+        """Return the recoding from a store's own profile to another; raise DataError if there is none."""
+        classes = np.minimum(np.searchsorted(other.classes, own.classes), len(other.classes) - 1)
+        unknown = own.classes[other.classes[classes] != own.classes]
+        if len(unknown):
+            raise DataError(
+                f"the binned store {url!r} has the label {unknown[0]!r}, which is none of the {len(other.classes)} classes of "
+                "the training rows. Leave its rows out, or add such rows to the training data."
+            )
+        tables = None
+        if not has_values:
+            tables = np.stack(
+                [_table(d, *edges, url) for d, edges in enumerate(zip(own.edges, other.edges, strict=True))]
+            )
+        return cls(*joined_edges(other.edges), tables, classes.astype(np.int32), keep_values)
+
+    def __call__(self, rows: AnyRows) -> BinnedRows:
+        """Return the rows by the other edges and classes."""
+        bins = np.empty(rows.bins.shape, np.uint8)
+        if self.tables is None:
+            assert rows.values is not None
+            binning.bin_rows(rows.values, self.edges, self.offsets, bins)
+        else:
+            for d, table in enumerate(self.tables):
+                bins[:, d] = table[rows.bins[:, d]]
+        values = rows.values if self.keep_values else None
+        return BinnedRows(rows.first, bins, self.classes[rows.labels], rows.weights, values)
+
+
+def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.ndarray:
+    """Return the bin of each bin of a feature, (256,) uint8, if each of the other edges is an edge of the store, too."""
+    missing = np.setdiff1d(other, own)
+    if len(missing):
+        raise DataError(
+            f"the binned store {url!r} was binned by other edges than the training rows: they divide feature {feature} at "
+            f"{missing[0]:g}, within a bin of the store. Bin it with keep_values=True, so that it can be divided there, or give "
+            "the raw arrays."
+        )
+    table = np.zeros(256, np.uint8)
+    table[1 : len(own) + 1] = np.searchsorted(other, own, side="right")
+    table[len(own) + 1 :] = len(other) + 1  # missing values
+    return table

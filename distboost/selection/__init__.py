@@ -1,0 +1,1 @@
+"""Cross-validation and searches for parameters: the rows are binned once."""

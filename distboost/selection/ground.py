@@ -1,0 +1,224 @@
+"""The rows of a cross-validation: a binned store and the folds of its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from distboost.data.blocks import BinnedSet
+from distboost.data.dataset import RawDataset
+from distboost.data.division import Divided, divided
+from distboost.data.edges import load_merge
+from distboost.data.folds import InFold, Numbering, folds_by_class, folds_by_group
+from distboost.data.profile import Profile
+from distboost.data.row_weights import WeightRule, class_weights
+from distboost.data.sources import as_source
+from distboost.data.store.store import BinnedStore
+from distboost.data.store.writing import write_store
+from distboost.errors import DataError
+from distboost.estimators.fitting import runtime_of, staging_of
+from distboost.estimators.parameters import CommonParameters, algorithm_of, seed_of
+from distboost.estimators.validation import Given, training_data
+from distboost.io.temporary import temporary_folder
+from distboost.runtime.base import Runtime
+
+log = logging.getLogger("distboost")
+
+MOST_FOLDS = 255
+
+
+class Fold(NamedTuple):
+    """The rows of one fold, and those of the others.
+
+    Attributes
+    ----------
+    learn, judge : BinnedSet
+        The rows of the other folds, and those of this fold. The latter do not have class weights.
+    profile : Profile
+        The profile of the rows to learn from, with the bins of all rows.
+    class_weight : ndarray of shape (n_classes,)
+    """
+
+    learn: BinnedSet
+    judge: BinnedSet
+    profile: Profile
+    class_weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A binned store whose rows are divided into folds.
+
+    Attributes
+    ----------
+    store : BinnedStore
+    profile : Profile
+    numberings : list of Numbering
+        Of each block.
+    n_folds : int
+    runtime : Runtime
+    """
+
+    store: BinnedStore
+    profile: Profile
+    numberings: list[Numbering]
+    n_folds: int
+    runtime: Runtime
+    _divided: dict[tuple[int, bool], Divided] = field(default_factory=dict)
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of the rows and their folds."""
+        digest = hashlib.sha256(f"{self.store.identity} {self.n_folds} ".encode())
+        for numbering in self.numberings:
+            digest.update(numbering.identity())
+        return digest.hexdigest()
+
+    def fold(self, number: int, model: CommonParameters, keep_values: bool) -> Fold:
+        """Return the rows of a fold, with the class weights of a model."""
+        n_classes, store, profile = len(self.profile.classes), self.store, self.profile
+        sides = [InFold(numbering, number) for numbering in self.numberings]
+        parts = self._parts(number, sides, keep_values)
+        scans = [
+            replace(scan, n_rows=max(n, 1))  # no class weight is infinite
+            for scan, n in zip(profile.class_scans, parts.n_learn.tolist(), strict=True)
+        ]
+        profile = replace(profile, n_rows=int(parts.n_learn.sum()), class_scans=scans)
+        weights = class_weights(model.class_weight, profile)
+        learn = parts.learn
+        if model.class_weight is not None:
+            rule = WeightRule.of(weights, scans)
+            weighted = store.binned(profile, rule, self.runtime.n_parallel, keep_values)
+            learn = divided(weighted, sides, n_classes, self.runtime).learn
+        return Fold(learn, parts.judge, profile, weights)
+
+    def _parts(self, number: int, sides: list[InFold], keep_values: bool) -> Divided:
+        """Return the rows outside of a fold, and in it, without class weights. They are counted once for all models."""
+        if (number, keep_values) not in self._divided:
+            rule = self.store.own_weights(len(self.profile.classes), self.runtime)
+            own = self.store.binned(self.profile, rule, self.runtime.n_parallel, keep_values)
+            parts = divided(own, sides, len(self.profile.classes), self.runtime)
+            self._check(number, parts.n_learn, parts.n_judge)
+            self._divided[number, keep_values] = parts
+        return self._divided[number, keep_values]
+
+    def _check(self, number: int, n_learn: np.ndarray, n_judge: np.ndarray) -> None:
+        if not n_judge.any() or np.count_nonzero(n_learn) < 2:
+            raise DataError(
+                f"fold {number} of {self.n_folds} has {n_judge.sum()} rows, and the others have rows of "
+                f"{np.count_nonzero(n_learn)} classes. A fold needs a row, and the others need two classes: give fewer folds"
+                " or other groups."
+            )
+
+
+class Grounds:
+    """The grounds for clones of an estimator: rows are binned once for each way to bin that these have.
+
+    Parameters
+    ----------
+    estimator : CommonParameters
+    given : Given
+        The rows, without evaluation rows.
+    groups : array-like of shape (n_rows,) or None
+    n_folds, seed : int
+    runtime : Runtime
+    stack : ExitStack
+        Temporary stores are removed when it closes.
+    """
+
+    def __init__(
+        self,
+        estimator: CommonParameters,
+        given: Given,
+        groups: Any,
+        n_folds: int,
+        seed: int,
+        runtime: Runtime,
+        stack: ExitStack,
+    ):
+        self._first = clone(estimator)
+        self._data = training_data(self._first, given)
+        self._n_folds, self._seed = n_folds, seed
+        self._groups = None if groups is None else as_source(groups, "groups")
+        self._runtime, self._stack = runtime, stack
+        self._known: dict[tuple[Any, ...], Ground] = {}
+
+    def of(self, model: CommonParameters) -> Ground:
+        """Return the ground for a model, and set the model's features."""
+        self.name_features(model)
+        keep_values = algorithm_of(model, self._data.n_classes or 2).needs_values
+        way = (model.max_bins, seed_of(model), keep_values)
+        if way not in self._known:
+            self._known[way] = self._made(model, keep_values)
+        return self._known[way]
+
+    def name_features(self, model: CommonParameters) -> None:
+        """Set the model's features: a store does not know their names."""
+        model.n_features_in_ = self._first.n_features_in_
+        if hasattr(self._first, "feature_names_in_"):
+            model.feature_names_in_ = self._first.feature_names_in_
+
+    def _made(self, model: CommonParameters, keep_values: bool) -> Ground:
+        runtime, data = self._runtime, self._data
+        staging = staging_of(model, data, [], runtime)
+        plan = staging.first_plan(lambda n_classes: algorithm_of(model, n_classes))
+        if isinstance(data, RawDataset):
+            base = tempfile.gettempdir() if model.scratch is None else os.fspath(model.scratch)
+            url = self._stack.enter_context(temporary_folder(base))
+            runtime.check_shared(url)
+            log.info("binning into %s", url)
+            store = write_store(
+                data, f"{url}/rows", model.max_bins, seed_of(model), runtime, plan.for_ingest, keep_values
+            )
+        else:
+            assert isinstance(data, BinnedStore)
+            store = data
+        profile = store.profile(model.max_bins, seed_of(model), runtime)
+        n_classes = len(profile.classes)
+        part = store.binned(profile, store.own_weights(n_classes, runtime), runtime.n_parallel)
+        if self._groups is None:
+            numberings = folds_by_class(part, self._n_folds, self._seed, n_classes, runtime)
+        else:
+            numberings = folds_by_group(part, self._groups, self._n_folds, self._seed, runtime)
+        return Ground(store, profile, numberings, self._n_folds, runtime)
+
+
+@contextmanager
+def opened(
+    estimator: CommonParameters, given: Given, groups: Any, n_folds: int, seed: int
+) -> Iterator[Grounds]:
+    """Open the place where the estimator trains, and divide the rows into folds there."""
+    if not (isinstance(n_folds, int) and 2 <= n_folds <= MOST_FOLDS):
+        raise ValueError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
+    with ExitStack() as stack:
+        runtime = stack.enter_context(runtime_of(estimator, [load_merge]))
+        yield Grounds(estimator, given, groups, n_folds, seed, runtime, stack)
+
+
+def check_estimator(estimator: Any) -> None:
+    """Raise an error unless it is an estimator of distboost with valid parameters, and does not stop early."""
+    if not isinstance(estimator, CommonParameters):
+        raise TypeError(
+            f"estimator is of type {type(estimator).__name__}, expected an estimator of distboost."
+        )
+    estimator.validate()
+    if estimator.early_stopping_rounds is not None:
+        raise DataError(
+            f"early_stopping_rounds={estimator.early_stopping_rounds}, but the only other rows are those to judge by. "
+            "Set early_stopping_rounds=None, and choose the number of rounds by the results."
+        )
+    if estimator.validation_fraction is not None:
+        raise DataError(
+            f"validation_fraction={estimator.validation_fraction}, but the rows to judge by are those of the folds. Set "
+            "validation_fraction=None."
+        )

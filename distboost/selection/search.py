@@ -1,0 +1,267 @@
+"""Search for parameters by cross-validation on rows that are binned once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+from distboost.estimators.parameters import CommonParameters, deciding_parameters
+from distboost.estimators.validation import Given
+from distboost.evaluation.metrics import chosen
+from distboost.model.learned import Learned
+from distboost.selection.ground import Grounds, check_estimator, opened
+from distboost.selection.judging import Scoring
+from distboost.selection.kept import KeptResults, Result, kept_results, key_of
+from distboost.selection.rungs import Rung, check_halving, rungs_of
+from distboost.selection.trial import tried
+
+log = logging.getLogger("distboost")
+
+Setting = Mapping[str, Any]
+
+
+def search(
+    estimator: Any,
+    space: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    X: Any,
+    y: Any = None,
+    folds: int = 5,
+    scoring: str = "accuracy",
+    *,
+    n_iter: int | None = None,
+    halving: int | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: int = 0,
+    refit: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> SearchResult:
+    """Find the parameters whose models are best on rows that they have not learned from.
+
+    Each setting is judged as by `cross_validate`: on the same folds, by rows that are binned once, where `fit` would run. One
+    training runs after another, with all threads or workers, within the estimator's `memory_limit`. Settings of `max_bins` or
+    `random_state` have bins of their own. The scores do not depend on where the search runs.
+
+    Parameters
+    ----------
+    estimator : classifier
+        An estimator of distboost. It stays as it is: clones are trained. Only the refit writes its checkpoint.
+    space : mapping, or sequence of mappings
+        Lists of values by the names of parameters: all combinations are tried. With `n_iter`, values may also be distributions
+        of `scipy.stats`. As for scikit-learn's `ParameterGrid` and `ParameterSampler`.
+    X, y, folds, groups, sample_weight
+        As for `cross_validate`.
+    scoring : str, default="accuracy"
+        The metric to maximise: one of those of `cross_validate`, with "neg_" before losses, as "neg_log_loss". For those of
+        probabilities, each training is calibrated as the setting's `calibration` says, else none is.
+    n_iter : int or None, default=None
+        The number of settings to draw from the space. None: all combinations.
+    halving : int or None, default=None
+        Train all settings for few rounds. One of `halving` settings, the best, goes on with `halving` times as many rounds, from
+        the rounds that it has, and so on; the last ones, at most `halving`, have all rounds. None: every setting has all rounds.
+    random_state : int, default=0
+        The seed of the folds and of the settings that are drawn.
+    refit : bool, default=True
+        Whether to fit the best setting to all rows.
+    checkpoint : str, path or None, default=None
+        Folder or URL for the results of finished trainings. A search that was interrupted, and called again with the same
+        arguments, goes on after these. A search of other settings over the same rows and folds uses those that it has in common.
+
+    Returns
+    -------
+    SearchResult
+
+    Raises
+    ------
+    ValueError
+        If a parameter of a setting is invalid. All are checked before the first training.
+    distboost.errors.DataError
+        If the data cannot be used, or cannot be divided into so many folds.
+
+    Examples
+    --------
+    >>> import distboost
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> space = {"max_depth": [1, 3], "learning_rate": [0.3, 1.0]}
+    >>> found = distboost.search(distboost.GDMCBoostClassifier(n_estimators=5), space, X, y, folds=3)
+    >>> sorted(found.best_params_), found.best_score_ > 0.9, found.best_estimator_.n_iter_
+    (['learning_rate', 'max_depth'], True, 5)
+    """
+    check_estimator(estimator)
+    settings = _settings(space, n_iter, random_state)
+    models = [clone(estimator).set_params(**setting) for setting in settings]
+    for model in models:
+        check_estimator(model)
+    wanted, rungs = Scoring.of(scoring), rungs_of(len(settings), halving)
+    if halving is not None:
+        check_halving(models)
+    given = Given(X, y, sample_weight)
+    with (
+        kept_results(checkpoint) as kept,
+        opened(estimator, given, groups, folds, random_state) as grounds,
+    ):
+        stages = _Stages(models, grounds, folds, wanted, kept)
+        for rung in rungs:
+            stages.climb(rung)
+    results = _cv_results(settings, stages.results, stages.rungs, stages.rounds)
+    best = int(np.flatnonzero(results["rank_test_score"] == 1)[0])
+    score = float(results["mean_test_score"][best])
+    log.info("search: the best of %d settings is %s, %s %.6g", len(settings), settings[best], scoring, score)
+    fitted, seconds = None, None
+    if refit:
+        start = time.perf_counter()
+        fitted = clone(estimator).set_params(**settings[best]).fit(X, y, sample_weight)
+        seconds = time.perf_counter() - start
+    return SearchResult(results, best, settings[best], score, fitted, seconds, folds, scoring)
+
+
+@dataclass(frozen=True, repr=False)
+class SearchResult:
+    """The results of a search, with the names of scikit-learn's searches. As text it is a table of the best settings.
+
+    Attributes
+    ----------
+    cv_results_ : dict of str to array
+        "params", "param_*", "split*_test_score", "mean_test_score", "std_test_score", "rank_test_score", and the means and
+        standard deviations of "fit_time" and "score_time". "n_rounds": the rounds after which a setting was judged last. With
+        halving, settings with more stages rank before those with fewer, and times are those of the last stage.
+    best_index_ : int
+    best_params_ : dict
+    best_score_ : float
+        The mean score of the best setting.
+    best_estimator_ : CommonParameters or None
+        The estimator with these parameters, fitted to all rows; None with `refit=False`.
+    refit_time_ : float or None
+        Seconds.
+    n_splits_ : int
+        The number of folds.
+    scoring : str
+    """
+
+    cv_results_: dict[str, Any]
+    best_index_: int
+    best_params_: Setting
+    best_score_: float
+    best_estimator_: Any
+    refit_time_: float | None
+    n_splits_: int
+    scoring: str
+
+    def __repr__(self) -> str:
+        found = self.cv_results_
+        order = np.argsort(found["rank_test_score"], kind="stable")[:10].tolist()
+        rows = [
+            f"{found['rank_test_score'][n]:>4}  {found['mean_test_score'][n]:.6g} ± {found['std_test_score'][n]:.2g}  "
+            + ", ".join(f"{name}={value!r}" for name, value in found["params"][n].items())
+            for n in order
+        ]
+        return "\n".join([f"rank  {self.scoring}", *rows])
+
+
+class _Stages:
+    """The settings of a search, with the results of their last stage.
+
+    Attributes
+    ----------
+    results : list of list of Result
+        Of each setting and fold.
+    rungs, rounds : list of int
+        The number of stages of each setting, and the rounds of the last one.
+    """
+
+    def __init__(
+        self,
+        models: list[CommonParameters],
+        grounds: Grounds,
+        n_folds: int,
+        scoring: Scoring,
+        kept: KeptResults,
+    ):
+        self._models, self._grounds, self._n_folds = models, grounds, n_folds
+        for model in models:
+            grounds.of(model)  # all rows are binned, and divided, before the first training
+        self._scoring, self._kept = scoring, kept
+        self._left = list(range(len(models)))
+        self._learned: dict[tuple[int, int], Learned] = {}  # by setting and fold, for those that may go on
+        self.results: list[list[Result]] = [[] for _ in models]
+        self.rungs, self.rounds = [0] * len(models), [0] * len(models)
+
+    def climb(self, rung: Rung) -> None:
+        """Judge the best settings of the last stage after the rounds of this one."""
+        self._left = sorted(self._left, key=self._order)[: rung.n_settings]
+        goes_on = rung.divisor > 1
+        for number in sorted(self._left):
+            model = self._models[number]
+            self.rounds[number] = rung.rounds(model.n_estimators)
+            self.rungs[number] += 1
+            self.results[number] = [
+                self._result(number, fold, self.rounds[number], goes_on) for fold in range(self._n_folds)
+            ]
+        self._learned = {key: learned for key, learned in self._learned.items() if key[0] in self._left}
+
+    def _order(self, number: int) -> float:
+        return -float(np.mean([result.score for result in self.results[number]] or [0.0]))
+
+    def _result(self, number: int, fold: int, rounds: int, goes_on: bool) -> Result:
+        """Return a result that is known, or train."""
+        model = clone(self._models[number]).set_params(n_estimators=rounds)
+        ground, metric = self._grounds.of(model), self._scoring.metric
+        key = key_of(model, ground, fold, metric)
+        known = self._kept.get(key)
+        if known is not None:
+            return known
+        earlier = self._learned.pop((number, fold), None)
+        found = tried(model, ground, fold, chosen([metric]), earlier=earlier)
+        if goes_on:
+            self._learned[number, fold] = model.learned_
+        score = self._scoring.sign * found.metrics[metric]
+        result = Result(score, found.fit_time, found.score_time)
+        log.info("search: setting %d, fold %d, %d rounds: %.6g", number, fold, rounds, score)
+        self._kept.add(key, result, {"fold": fold, "parameters": deciding_parameters(model)})
+        return result
+
+
+def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
+    drawn = ParameterGrid(space) if n_iter is None else ParameterSampler(space, n_iter, random_state=seed)
+    settings = list(drawn)
+    if not settings:
+        raise ValueError("space has no settings. Give each parameter at least one value.")
+    return settings
+
+
+def _cv_results(
+    settings: list[Setting], results: list[list[Result]], rungs: list[int], rounds: list[int]
+) -> dict[str, Any]:
+    """Return the results in the layout of scikit-learn's searches."""
+    table = np.array(results)  # (settings, folds, fields of Result)
+    scores, times = (
+        table[:, :, 0],
+        dict(zip(Result._fields[1:], np.moveaxis(table[:, :, 1:], 2, 0), strict=True)),
+    )
+    found: dict[str, Any] = {}
+    for name, values in times.items():
+        found |= {f"mean_{name}": values.mean(axis=1), f"std_{name}": values.std(axis=1)}
+    for name in sorted({name for setting in settings for name in setting}):
+        column = np.ma.MaskedArray(np.empty(len(settings), object), mask=True)
+        for n, setting in enumerate(settings):
+            if name in setting:
+                column[n] = setting[name]
+        found[f"param_{name}"] = column
+    found["params"] = settings
+    found |= {f"split{n}_test_score": values for n, values in enumerate(scores.T)}
+    found["mean_test_score"], found["std_test_score"] = scores.mean(axis=1), scores.std(axis=1)
+    places = list(zip(rungs, found["mean_test_score"].tolist(), strict=True))
+    found["rank_test_score"] = np.array(
+        [1 + sum(other > place for other in places) for place in places], np.int32
+    )
+    found["n_rounds"] = np.array(rounds)
+    return found

@@ -1,0 +1,102 @@
+"""One training of a cross-validation: learn from all folds but one, and judge by that one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from distboost.estimators.fitting import schedule_of, staging_of
+from distboost.estimators.keeping import set_learned, snapshot
+from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression
+from distboost.estimators.second_training import calibrated_by_second_training
+from distboost.evaluation.sums import PROBABILITIES, RANKING
+from distboost.model.learned import Learned
+from distboost.selection.ground import Fold, Ground
+from distboost.selection.judging import judged
+from distboost.training.resumption import Resumption
+from distboost.training.run import run
+
+HELD_OUT = "held out"  # the name of the rows to judge by, as evaluation rows
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of one training.
+
+    Attributes
+    ----------
+    metrics : dict of str to float
+    fit_time, score_time : float
+        Seconds.
+    model : CommonParameters
+        The fitted estimator.
+    """
+
+    metrics: dict[str, float]
+    fit_time: float
+    score_time: float
+    model: CommonParameters
+
+
+def tried(
+    model: CommonParameters,
+    ground: Ground,
+    number: int,
+    groups: Mapping[str, str],
+    watched: bool = False,
+    earlier: Learned | None = None,
+) -> Trial:
+    """Fit a model to the rows outside of a fold, and judge it by the rows in the fold.
+
+    Parameters
+    ----------
+    model : CommonParameters
+        An estimator with `n_features_in_`. It is fitted.
+    ground : Ground
+    number : int
+        The number of the fold.
+    groups : mapping of str to str
+        The group of each metric.
+    watched : bool
+        Whether the held-out rows are evaluated after each round.
+    earlier : Learned or None
+        Earlier rounds of the same training, which goes on.
+    """
+    start = time.perf_counter()
+    keep_values = algorithm_of(model, len(ground.profile.classes)).needs_values
+    fold = ground.fold(number, model, keep_values)
+    probable = not {PROBABILITIES, RANKING}.isdisjoint(groups.values())
+    set_learned(model, _learned(model, ground, fold, watched, probable, earlier))
+    fitted = time.perf_counter()
+    metrics = judged(model, fold.judge, fold.profile, ground.store.weighted, groups, ground.runtime)
+    return Trial(metrics, fitted - start, time.perf_counter() - fitted, model)
+
+
+def _learned(
+    model: CommonParameters,
+    ground: Ground,
+    fold: Fold,
+    watched: bool,
+    probable: bool,
+    earlier: Learned | None,
+) -> Learned:
+    """Train, and calibrate if probabilities are wanted."""
+    profile, resumption = fold.profile, None if earlier is None else Resumption(earlier)
+    n_classes = len(profile.classes)
+    check_compression(model, n_classes)
+    staging = staging_of(model, ground.store, [], ground.runtime)
+    algorithm = algorithm_of(model, n_classes)
+    algorithm.check()
+    with ExitStack() as stack:
+        schedule = schedule_of(model, n_classes, (HELD_OUT,) if watched else (), resumption, stack)
+        sets = [fold.learn, fold.judge] if watched else [fold.learn]
+        with staging.placed(sets, profile, algorithm, fold.class_weight) as rows:
+            learned = run(algorithm, rows, profile, schedule, resumption, None, partial(snapshot, model))
+            counts = rows.counts[0]
+        del rows  # and its histograms: the second training needs the memory
+        if probable and model.calibration is not None and len(learned.ensemble):
+            learned = calibrated_by_second_training(model, staging, fold.learn, profile, learned, counts)
+    return learned
