@@ -1,4 +1,4 @@
-"""What an evaluation, a model and a plan look like, on the terminal and as a page: every figure is in its place."""
+"""What an evaluation, a model and a plan look like on the terminal: every figure is in its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.cli import report, show
+from distboost.cli import show
 from distboost.evaluation.confusion import Confusion
 from distboost.io.units import megabytes
 
@@ -24,7 +24,6 @@ METRICS = [
     ["elm", "0.6923", "0.9000", "0.7826", "10"],
     ["oak", "0.0000", "0.0000", "0.0000", "4"],
 ]
-MISTAKES = [["oak", "ash", "4"], ["ash", "elm", "2"], ["elm", "oak", "1"]]
 
 
 def of_classes(n: int, right: bool) -> Confusion:
@@ -97,71 +96,3 @@ def test_a_plan_is_printed(printed):
         f"memory_limit 650 MB: {plan.resident:,} of 1,000,000 rows stay in memory, the others stream from disk."
     )
     assert told[1].startswith("On disk: 112 MB of bins, unless they come from a binned store, and ")
-
-
-# The page.
-
-
-def curves(**histories):
-    nothing = {f"{part}_{name}_": None for part in ("train", "eval") for name in ("loss", "error")}
-    return SimpleNamespace(**{**nothing, **histories}, algorithm_name="gamble", best_iteration_=3)
-
-
-def cells(page: str) -> list[list[str]]:
-    """The texts of each row of all tables."""
-    return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in re.findall(r"<tr>(.*?)</tr>", page)]
-
-
-def points(page: str, part: str) -> list[tuple[float, float]]:
-    colour = {"train": "#1f77b4", "eval": "#d62728"}[part]
-    [found] = re.findall(rf'<polyline points="([^"]*)" fill="none" stroke="{colour}"', page)
-    return [tuple(map(float, pair.split(","))) for pair in found.split()]
-
-
-def test_a_report(tmp_path):
-    report.write_report(str(tmp_path / "r.html"), curves(train_loss_=[2.0, 1.0]), FOUND, "of <trees>")
-    page = (tmp_path / "r.html").read_text()
-    assert "<h1>of &lt;trees&gt;</h1>" in page
-    assert (
-        "<p>gamble, 3 rounds, 3 classes. <strong>Accuracy 0.6250</strong> on 24 rows. 2 rows have labels"
-        in page
-    )
-    found = cells(page)
-    assert [row for row in found if row in METRICS] == METRICS
-    assert [row for row in found if row in MISTAKES] == MISTAKES
-    matrix = [["ash", "6", "2", ""], ["elm", "", "9", "1"], ["oak", "4", "", ""]]
-    assert [row for row in found if row in matrix] == matrix
-    assert '<td style="background:rgba(31,119,180,0.73)" title="75.00%">6</td>' in page
-    assert '<td style="background:rgba(214,39,40,0.47)" title="25.00%">2</td>' in page
-    assert page.count("<svg") == 1
-    assert page.count("No round was trained.") == 1
-
-
-def test_a_report_without_mistakes(tmp_path):
-    for n in (60, 61):
-        report.write_report(str(tmp_path / f"{n}"), curves(), of_classes(n, right=True), "t")
-        page = (tmp_path / f"{n}").read_text()
-        assert ("Not drawn: 61 classes." in page) == (n == 61)
-        assert ('<table class="heat">' in page) == (n == 60)
-        assert "<h2>Most frequent mistakes</h2><p>None.</p>" in page
-
-
-def test_a_curve_fills_its_axes():
-    page = report._curves(curves(train_loss_=[9.0, 5.0, 1.0], eval_loss_=[7.0]), "loss")
-    assert points(page, "train") == [(50, 30), (320, 120), (590, 210)]
-    assert points(page, "eval") == [(50, 75)]
-    for text in (">9</text>", ">1</text>", ">3 rounds</text>", ">train</text>", ">eval</text>"):
-        assert text in page
-    assert "Logarithmic" not in page
-
-
-def test_a_loss_that_falls_by_magnitudes_is_drawn_by_its_logarithm():
-    page = report._curves(curves(train_loss_=[0.1, 0.01, 0.001]), "loss")
-    assert points(page, "train") == [(50, 30), (320, 120), (590, 210)]
-    assert "<p>Logarithmic scale.</p>" in page
-    for values in ([20.0, 1.0], [1.0, 0.0]):
-        assert "Logarithmic" not in report._curves(curves(train_error_=values), "error")
-    assert points(report._curves(curves(train_error_=[0.5, 0.5]), "error"), "train") == [
-        (50, 210),
-        (590, 210),
-    ]

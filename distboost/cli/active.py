@@ -19,7 +19,6 @@ from distboost.cli.active_options import (
 from distboost.cli.options import (
     ClusterOptions,
     Group,
-    check_folder,
     check_writable,
     cluster_options,
     overwrite_option,
@@ -28,6 +27,7 @@ from distboost.cli.options import (
     path_option,
 )
 from distboost.cli.simulate import simulate
+from distboost.io.publishing import check_folder
 
 
 @click.group(cls=Group)
@@ -207,7 +207,7 @@ def tell(
     """
     from distboost.active.ledger import Ledger
     from distboost.cli.labels_csv import parse_labels, read_labels_csv
-    from distboost.cli.text import visible
+    from distboost.io.text import visible
 
     if (eval_x is None) != (eval_y is None):
         raise click.UsageError("--eval-x and --eval-y go together.")

@@ -81,7 +81,7 @@ def predict(
 @path_option("--x", "Features, (rows, features).")
 @path_option("--y", "True labels, (rows,).")
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
-@path_option("--report", "HTML file to write.", required=False)
+@path_option("--report", "Self-contained HTML page to write, with all metrics and charts.", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print all metrics of distboost.evaluate as JSON.")
 @overwrite_option
 @cluster_options
@@ -98,8 +98,10 @@ def evaluate(
     """Compare a model's predictions with true labels."""
     from distboost.cli.connection import connect
     from distboost.cli.show import print_evaluation
-    from distboost.estimators import evaluating
+    from distboost.estimators.evaluating import confusion
+    from distboost.estimators.evaluating import evaluate as judge
     from distboost.estimators.factory import load
+    from distboost.reporting.report import report as write
 
     if report is not None:
         check_writable(report, overwrite)
@@ -107,19 +109,18 @@ def evaluate(
     with connect(cluster) as client:
         estimator.client = client
         verbose = int(sys.stdout.isatty())
-        if as_json:
-            evaluation = evaluating.evaluate(estimator, x, y, sample_weight, verbose=verbose)
-            found = evaluation.found
+        if report is not None:
+            title = f"{os.path.basename(model)} on {os.path.basename(x)}"
+            found = write(estimator, x, y, report, sample_weight, title=title, verbose=verbose)
+        elif as_json:
+            found = judge(estimator, x, y, sample_weight, verbose=verbose)
         else:
-            found = evaluating.confusion(estimator, x, y, sample_weight, verbose=verbose)
+            return print_evaluation(confusion(estimator, x, y, sample_weight, verbose=verbose))
     if as_json:
-        click.echo(evaluation.to_json())
+        click.echo(found.to_json())
     else:
-        print_evaluation(found)
+        print_evaluation(found.found)
     if report is not None:
-        from distboost.cli.report import write_report
-
-        write_report(report, estimator, found, f"{os.path.basename(model)} on {os.path.basename(x)}")
         click.echo(f"report in {report}", err=as_json)
 
 

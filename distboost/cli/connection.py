@@ -35,7 +35,7 @@ class Scheduler(NamedTuple):
     named_by: str = ""  # for messages; "" if the address was given
 
     def __str__(self) -> str:
-        from distboost.cli.text import visible
+        from distboost.io.text import visible
 
         return visible(f"{self.address}, named by {self.named_by}" if self.named_by else self.address)
 

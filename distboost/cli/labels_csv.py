@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from distboost.cli.text import visible
 from distboost.errors import DataError
 from distboost.io.files import read
 from distboost.io.publishing import publish
+from distboost.io.text import visible
 
 ROW, LABEL = "row", "label"
 _INDEX = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from distboost.io.publishing import check_replaceable
+from distboost.io.publishing import check_folder
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
@@ -71,7 +71,7 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 
 def _said(message: Any) -> str:
     """Return a message in one line, with control characters escaped: it may quote an untrusted file."""
-    from distboost.cli.text import visible
+    from distboost.io.text import visible
 
     return visible(" ".join(str(message).split()))
 
@@ -219,18 +219,6 @@ def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
         raise click.ClickException(
             f"there is a file at {path} already: give another place, or add --overwrite to replace it{or_else}."
         )
-
-
-def check_folder(path: str) -> None:
-    """Raise an error early, before hours of work, if a folder is not writable."""
-    folder = os.path.dirname(path)
-    if "://" in path:
-        return
-    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise click.ClickException(
-            f"cannot write {path}: the folder {folder} does not exist or is read-only."
-        )
-    check_replaceable(path)
 
 
 class _Echo(logging.Handler):

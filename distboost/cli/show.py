@@ -9,12 +9,13 @@ import numpy as np
 from rich.table import Column, Table
 from rich.text import Text
 
-from distboost.cli.text import console, visible
-from distboost.estimators.parameters import RUN_PARAMETERS
+from distboost.cli.text import console
 from distboost.evaluation.confusion import Confusion
 from distboost.io.files import read
+from distboost.io.text import visible
 from distboost.io.units import megabytes
 from distboost.model.checkpoint import is_checkpoint, manifest_url
+from distboost.reporting import about
 from distboost.training.memory_parts import Part
 from distboost.training.memory_plan import MemoryPlan
 
@@ -73,18 +74,15 @@ def print_model(model: Any, url: str) -> None:
 
 
 def _facts(model: Any, url: str) -> list[tuple[str, str]]:
-    parameters = model.get_params(deep=False)
-    kept = {name: value for name, value in parameters.items() if name not in RUN_PARAMETERS}
-    rounds = str(model.n_iter_)
-    if model.best_iteration_ != model.n_iter_:
-        rounds += f", the first {model.best_iteration_} kept"
+    parameters = about.parameters(model)
     facts = [
         ("algorithm", model.algorithm_name),
-        ("parameters", ", ".join(f"{name}={value!r}" for name, value in kept.items())),
+        ("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters.items())),
         ("classes", f"{len(model.classes_)}: {_named([str(label) for label in model.classes_])}"),
         ("features", str(model.n_features_in_)),
-        ("rounds", rounds),
+        ("rounds", about.rounds(model)),
         ("outcome", model.outcome_),
+        ("calibration", "none" if model.calibration_ is None else str(model.calibration_)),
     ]
     for part in ("train", "eval"):
         losses, errors = getattr(model, f"{part}_loss_", []), getattr(model, f"{part}_error_", [])
@@ -94,10 +92,8 @@ def _facts(model: Any, url: str) -> list[tuple[str, str]]:
 
 
 def _top_features(model: Any) -> str:
-    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    features, gains = model.learned_.ensemble.gains()
-    first = [i for i in np.argsort(-gains, kind="stable")[:10] if gains[i] > 0]
-    return ", ".join(f"{names[features[i]]} ({gains[i] / gains.sum():.1%})" for i in first) or "none"
+    first, _ = about.top_features(model, 10)
+    return ", ".join(f"{feature} ({share:.1%})" for feature, share in first) or "none"
 
 
 def print_plan(plan: MemoryPlan) -> None:

@@ -12,7 +12,8 @@ from rich.table import Column, Table
 from distboost.active.curve import LearningCurve
 from distboost.active.from_log import NOT_SETTINGS
 from distboost.active.ledger import Ledger
-from distboost.cli.text import console, visible
+from distboost.cli.text import console
+from distboost.io.text import visible
 
 
 def print_ledger(ledger: Ledger, log: str) -> None:

@@ -1,24 +1,8 @@
-"""Text from untrusted files, made safe for a terminal, an HTML page or a CSV file."""
+"""The console on which commands print."""
 
 from __future__ import annotations
 
-import unicodedata
-from typing import Any
-
 from rich.console import Console
-
-# Unicode categories of control characters, format and direction marks, surrogates, line and paragraph separators: they are
-# invisible, and change how other text appears.
-_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_JOINERS = "\u200c\u200d"  # some scripts and emoji need them
-
-
-def visible(value: Any) -> str:
-    """Return the text of a value in one line, with invisible characters escaped as in Python literals."""
-    return "".join(
-        repr(letter)[1:-1] if unicodedata.category(letter) in _UNSEEN and letter not in _JOINERS else letter
-        for letter in str(value)
-    )
 
 
 def console() -> Console:

@@ -33,6 +33,11 @@ class Confusion(NamedTuple):
         return cls(classes, csr_array(coo_array((counts, divmod(cells.col, n)), (n + 1, n))))
 
     @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return bool(self.counts.dtype.kind == "f")
+
+    @property
     def n_unknown(self) -> int:
         """The number of rows whose label is not a class of the model."""
         return int(self.counts[[-1]].sum())

@@ -16,7 +16,18 @@ from distboost.data.labels import plain
 from distboost.errors import DataError
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.exact import real_numbers
-from distboost.evaluation.sums import CALIBRATION_BINS, DECISIONS, MOST_K, PROBABILITIES, RANKING, Sums
+from distboost.evaluation.margins import histogram
+from distboost.evaluation.sums import (
+    CALIBRATION_BINS,
+    DECISIONS,
+    MARGINS,
+    MOST_K,
+    PROBABILITIES,
+    RANKING,
+    UNCALIBRATED,
+    WORST,
+    Sums,
+)
 
 CONFIDENCE = 0.95
 MOST_DENSE_CELLS = 2**24  # a larger confusion matrix stays sparse
@@ -74,18 +85,22 @@ class Totals:
         margin = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n**2)))
         return max((centre - margin) / (1 + z2 / n), 0.0), min((centre + margin) / (1 + z2 / n), 1.0)
 
-    @cached_property
-    def calibration(self) -> dict[str, np.ndarray]:
-        """The reliability diagram: the weight, mean confidence and accuracy of each bin of confidences."""
-        weight, confident, right = self.real("calibration").reshape(3, CALIBRATION_BINS)
+    def calibration(self, name: str) -> dict[str, np.ndarray]:
+        """Return the reliability diagram: the weight, mean confidence and accuracy of each bin of confidences."""
+        weight, confident, right = self.real(name).reshape(3, CALIBRATION_BINS)
         with np.errstate(invalid="ignore"):
             return {"weight": weight, "confidence": confident / weight, "accuracy": right / weight}
 
-    @property
-    def ece(self) -> float:
-        """The expected calibration error."""
-        _, confident, right = self.real("calibration").reshape(3, CALIBRATION_BINS)
+    def ece(self, name: str) -> float:
+        """Return the expected calibration error."""
+        _, confident, right = self.real(name).reshape(3, CALIBRATION_BINS)
         return float(np.abs(right - confident).sum() / self.weight)
+
+    def uncalibrated(self) -> dict[str, Any] | None:
+        """Return the reliability diagram and calibration error without calibration; None if the model is not calibrated."""
+        if "uncalibrated" not in self.sums:
+            return None
+        return {**self.calibration("uncalibrated"), "ece": self.ece("uncalibrated")}
 
     def top_k(self) -> dict[int, float]:
         """Return the fraction of rows whose class is among the k most probable, by k."""
@@ -151,8 +166,8 @@ METRICS: dict[str, dict[str, Callable[[Totals], Any]]] = {
         "log_loss_interval": lambda t: t.interval_of_mean("log_loss"),
         "brier": lambda t: t.mean("brier"),
         "brier_interval": lambda t: t.interval_of_mean("brier"),
-        "ece": lambda t: t.ece,
-        "calibration": lambda t: t.calibration,
+        "ece": lambda t: t.ece("calibration"),
+        "calibration": lambda t: t.calibration("calibration"),
         "top_k_accuracy": Totals.top_k,
     },
     RANKING: {
@@ -161,6 +176,9 @@ METRICS: dict[str, dict[str, Callable[[Totals], Any]]] = {
         "auc_per_class": lambda t: t.auc[0],
         "auc_per_class_error": lambda t: t.auc[1],
     },
+    UNCALIBRATED: {"uncalibrated": Totals.uncalibrated},
+    MARGINS: {"margins": lambda t: histogram(t.sums["margins"])},
+    WORST: {"worst_rows": lambda t: t.sums["worst"].by_name(t.found.classes)},
 }
 
 
@@ -212,7 +230,7 @@ class Evaluation(Mapping[str, Any]):
 
     def to_json(self) -> str:
         """Return the metrics as JSON, with the classes; numbers that are not defined are null."""
-        return json.dumps(_plain({"classes": plain(self.classes), **self}), allow_nan=False)
+        return json.dumps(_plain({"classes": self.classes, **self}), allow_nan=False)
 
 
 def _text(value: Any) -> str:
@@ -234,5 +252,5 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "toarray"):
         value = value.toarray()
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return _plain(value.tolist() if value.ndim > 1 else plain(value))
     return None if isinstance(value, float) and not math.isfinite(value) else value

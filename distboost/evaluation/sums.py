@@ -13,11 +13,16 @@ from distboost.data.checks import as_numbers, encode_labels, infinite_value, loa
 from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
 from distboost.evaluation.exact import exact_sums
+from distboost.evaluation.margins import margin_sums
+from distboost.evaluation.temperature import temperature_sums
+from distboost.evaluation.worst import WorstRows
 from distboost.prediction.streamed import loaded
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 
 # Groups of sums: metrics say which they need.
 DECISIONS, PROBABILITIES, RANKING = "decisions", "probabilities", "ranking"
+MARGINS, WORST, UNCALIBRATED = "margins", "worst", "uncalibrated"
+TEMPERATURES = "temperatures"  # not of a metric
 
 PIECE_ROWS = 2**16  # the most rows that are judged together
 PIECE_NUMBERS = 2**18  # the most probabilities of these rows
@@ -30,7 +35,7 @@ MOST_CELL_BITS = 10
 # The squares of weights are added too, and must be neither 0 nor infinite.
 LARGEST_WEIGHT = 2.0**400
 
-Sums = dict[str, csr_array]
+Sums = dict[str, Any]  # by name, what `+` adds up: exact sums, or the worst rows
 
 
 class Places(NamedTuple):
@@ -57,6 +62,10 @@ class Judge(NamedTuple):
         Whether a label that is none of the classes is an error. Otherwise it is counted as a mistake; then DECISIONS are the only
         group.
     places : Places
+    uncalibrated : callable or None
+        For a calibrated model: uncalibrated(F) returns the probabilities without calibration.
+    temperatures : tuple of float
+        If there are any: the sums of `temperature_sums` at these are wanted, and no others.
     """
 
     scores: Callable[[np.ndarray], np.ndarray]
@@ -65,6 +74,8 @@ class Judge(NamedTuple):
     groups: frozenset[str]
     strict: bool
     places: Places
+    uncalibrated: Callable[[np.ndarray], np.ndarray] | None = None
+    temperatures: tuple[float, ...] = ()
 
     def codes(self, labels: np.ndarray, weights: np.ndarray, first: int) -> np.ndarray:
         """Return the class index of each label, (n,) int64; K for a label that the model does not know."""
@@ -73,12 +84,20 @@ class Judge(NamedTuple):
             return found
         return encode_labels(labels, weights, self.classes, self.places.y, first).astype(np.int64)
 
-    def sums(self, F: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Sums:
-        """Return the sums over rows with the scores F."""
+    def sums(self, F: np.ndarray, codes: np.ndarray, weights: np.ndarray, first: int) -> Sums:
+        """Return the sums over rows with the scores F, the first of which has the number `first`."""
+        if self.temperatures:
+            return {TEMPERATURES: temperature_sums(F, codes, weights, self.temperatures)}
         predicted = np.argmax(F, axis=1)
         found = _decisions(codes, predicted, weights, F.shape[1])
-        if self.groups != {DECISIONS}:
+        if MARGINS in self.groups:
+            found["margins"] = margin_sums(F, codes, weights)
+        if UNCALIBRATED in self.groups and self.uncalibrated is not None:
+            found["uncalibrated"] = _reliability(self.uncalibrated(F), codes, predicted, weights)
+        if self.groups - {DECISIONS, MARGINS, UNCALIBRATED}:
             P = self.probabilities(F)
+            if WORST in self.groups:
+                found["worst"] = WorstRows.of(P, codes, predicted, weights, first)
             if PROBABILITIES in self.groups:
                 found |= _probabilities(P, codes, predicted, weights)
             if RANKING in self.groups:
@@ -100,7 +119,7 @@ def judge_part(judge: Judge, x: Any, y: Any, weights: Any, first: int) -> Sums:
         check_wanted()
         rows = as_numbers(X[a:b], judge.places.x)
         _check_finite(rows, judge.places.x, first + a)
-        total = merged(total, judge.sums(judge.scores(rows), codes[a:b], w[a:b]))
+        total = merged(total, judge.sums(judge.scores(rows), codes[a:b], w[a:b], first + a))
     return total
 
 
@@ -152,7 +171,7 @@ def _decisions(codes: np.ndarray, predicted: np.ndarray, w: np.ndarray, n_classe
 def _probabilities(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: np.ndarray) -> Sums:
     n, n_classes = P.shape
     rows = np.arange(n)
-    own, confidence = P[rows, codes], P[rows, predicted]
+    own = P[rows, codes]
     eps = np.finfo(P.dtype).eps  # as in scikit-learn's log_loss
     distances = P.copy()
     distances[rows, codes] -= 1
@@ -160,18 +179,22 @@ def _probabilities(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: n
     # Of equal probabilities, those of later classes rank first, as in scikit-learn's top_k_accuracy_score.
     ahead = (own[:, None] < P) | ((own[:, None] == P) & (np.arange(n_classes) > codes[:, None]))
     rank = np.minimum(np.count_nonzero(ahead, axis=1), MOST_K)
-    bins = np.clip(np.ceil(confidence * CALIBRATION_BINS).astype(np.int64) - 1, 0, CALIBRATION_BINS - 1)
-    calibration = [w, w * confidence, w * (predicted == codes)]
     return {
         "log_loss": _moments(-np.log(np.clip(own, eps, 1 - eps)), w),
         "brier": _moments(brier, w),
         "ranks": exact_sums(rank, w, MOST_K + 1),
-        "calibration": exact_sums(
-            np.concatenate([kind * CALIBRATION_BINS + bins for kind in range(3)]),
-            np.concatenate(calibration),
-            3 * CALIBRATION_BINS,
-        ),
+        "calibration": _reliability(P, codes, predicted, w),
     }
+
+
+def _reliability(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: np.ndarray) -> csr_array:
+    """The weight, the weighted confidence and the weight of right predictions, by bins of confidence."""
+    confidence = P[np.arange(len(P)), predicted]
+    bins = np.clip(np.ceil(confidence * CALIBRATION_BINS).astype(np.int64) - 1, 0, CALIBRATION_BINS - 1)
+    cells = np.concatenate([kind * CALIBRATION_BINS + bins for kind in range(3)])
+    return exact_sums(
+        cells, np.concatenate([w, w * confidence, w * (predicted == codes)]), 3 * CALIBRATION_BINS
+    )
 
 
 def _moments(losses: np.ndarray, w: np.ndarray) -> csr_array:

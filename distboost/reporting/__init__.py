@@ -1,0 +1,1 @@
+"""A model and its evaluation as one self-contained HTML page."""

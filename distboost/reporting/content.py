@@ -1,0 +1,222 @@
+"""What a report says."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import sklearn
+
+import distboost
+from distboost.evaluation.metrics import Evaluation
+from distboost.io.units import megabytes
+from distboost.reporting import about, confusion, figures
+from distboost.reporting.charts import Chart
+from distboost.reporting.numbers import amount, decimal, fraction, name
+
+MOST_CLASSES = 1000  # in the table of classes
+MOST_FEATURES = 20
+
+
+class Figure(NamedTuple):
+    """A number of the headline: its name, its value and what it is beside."""
+
+    name: str
+    value: str
+    note: str
+
+
+class Fact(NamedTuple):
+    """A line of the description of a training; of parameters, whether the value is not the default."""
+
+    name: str
+    value: str
+    changed: bool = False
+
+
+class ClassRow(NamedTuple):
+    """A line of the table of classes; metrics are NaN where they are not defined."""
+
+    number: int
+    name: str
+    rows: str
+    precision: float
+    recall: float
+    f1: float
+    auc: float
+
+
+class WorstRow(NamedTuple):
+    """One of the rows whose own class has the lowest probability."""
+
+    row: int
+    true: str
+    predicted: str
+    probability: str
+    confidence: str
+
+
+class Feature(NamedTuple):
+    """A feature, its fraction of the gain, and that as a text."""
+
+    name: str
+    share: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the templates show."""
+
+    title: str
+    summary: str
+    figures: list[Figure]
+    model: list[Fact]
+    parameters: list[Fact]
+    training: list[Fact]
+    evaluation: list[Fact]
+    curves: list[Chart]
+    probabilities: list[Chart]
+    matrix: confusion.Written | confusion.Picture
+    mistakes: list[confusion.Mistake]
+    classes: list[ClassRow]
+    n_classes: int
+    features: list[Feature]
+    n_features: int
+    worst: list[WorstRow]
+    amounts: str
+
+    @classmethod
+    def of(cls, model: Any, found: Evaluation, title: str, place: str) -> Content:
+        """Collect what there is to say about a model and its evaluation on the rows of a place."""
+        n_classes, n_rows = len(found.classes), found["n_rows"]
+        features, n_used = _features(model)
+        return cls(
+            title=name(title),
+            summary=f"{type(model).__name__}, {about.rounds(model)} rounds, {n_classes:,} classes, judged on {n_rows:,} rows.",
+            figures=_figures(found),
+            model=_model(model),
+            parameters=_parameters(model),
+            training=_training(model),
+            evaluation=_evaluation(found, place),
+            curves=figures.learning_curves(model),
+            probabilities=[figures.reliability(found), figures.confidences(found), figures.margins(found)],
+            matrix=confusion.matrix(found.found),
+            mistakes=confusion.mistakes(found.found),
+            classes=_classes(found),
+            n_classes=n_classes,
+            features=features,
+            n_features=n_used,
+            worst=_worst(found),
+            amounts="weight" if found.found.weighted else "rows",
+        )
+
+
+def _figures(found: Evaluation) -> list[Figure]:
+    chosen = [
+        Figure("accuracy", decimal(found["accuracy"]), _interval(found["accuracy_interval"])),
+        Figure("majority baseline", decimal(found["majority_baseline"]), "always the most frequent class"),
+        Figure("balanced accuracy", decimal(found["balanced_accuracy"]), "mean recall of the classes"),
+        Figure("F1, macro", decimal(found["f1_macro"]), "mean over the classes"),
+        Figure("log-loss", decimal(found["log_loss"]), _interval(found["log_loss_interval"])),
+        Figure("Brier score", decimal(found["brier"]), _interval(found["brier_interval"])),
+        Figure("calibration error", decimal(found["ece"]), "expected, in 15 bins"),
+        Figure("AUC", decimal(found["auc_ovr"]), f"one vs. rest, ± {found['auc_ovr_error']:.1g}"),
+    ]
+    top = found["top_k_accuracy"]
+    if len(found.classes) > 5:
+        chosen.append(Figure("top-5 accuracy", decimal(top[5]), "among the 5 most probable"))
+    return chosen
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"95 %: {decimal(ends[0])} to {decimal(ends[1])}"
+
+
+def _model(model: Any) -> list[Fact]:
+    return [
+        Fact("algorithm", model.algorithm_name),
+        Fact("rounds", about.rounds(model)),
+        Fact("outcome", model.outcome_),
+        Fact("calibration", "none" if model.calibration_ is None else str(model.calibration_)),
+        Fact("classes", amount(len(model.classes_))),
+        Fact("features", amount(model.n_features_in_)),
+        Fact("SHA-256 of the model", model.digest()),
+    ]
+
+
+def _parameters(model: Any) -> list[Fact]:
+    defaults = type(model)().get_params(deep=False)
+    return [
+        Fact(key, name(repr(value)), repr(value) != repr(defaults[key]))
+        for key, value in about.parameters(model).items()
+    ]
+
+
+def _training(model: Any) -> list[Fact]:
+    """What is known of the training: a model from a file does not know where it was trained."""
+    facts = []
+    if model.learned_.data is not None:
+        facts.append(Fact("digest of the training rows", model.learned_.data))
+    for metric, lines in figures.histories(model).items():
+        ends = ", ".join(f"{name(part)} {values[-1]:.6g}" for part, values in lines.items())
+        facts.append(Fact(f"{metric} after the last round", ends))
+    plan = getattr(model, "memory_plan_", None)
+    if plan is not None:
+        where = "each worker" if plan.leader else "the process"
+        limit = "no limit" if plan.limit is None else f"limit {megabytes(plan.limit)}"
+        facts.append(Fact(f"memory planned for {where}", f"{megabytes(plan.n_bytes)}, {limit}"))
+        if plan.leader:
+            facts.append(Fact("memory planned for the process that called fit", megabytes(plan.leader_bytes)))
+        rows = f"{plan.resident:,} in memory, {plan.streamed:,} streamed from disk"
+        facts.append(Fact(f"rows in {where}", rows))
+    return facts
+
+
+def _evaluation(found: Evaluation, place: str) -> list[Fact]:
+    present = int(np.count_nonzero(found["per_class"]["rows"]))
+    facts = [Fact("rows of", place), Fact("rows", amount(found["n_rows"]))]
+    if found.found.weighted:
+        facts.append(Fact("weight", amount(found["weight"])))
+    facts.append(Fact("classes that occur", f"{present:,} of {len(found.classes):,}"))
+    return [*facts, Fact("versions", _versions())]
+
+
+def _versions() -> str:
+    return (
+        f"distboost {distboost.__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def _classes(found: Evaluation) -> list[ClassRow]:
+    """The classes in their order; of very many, those with the lowest F1."""
+    metrics = found["per_class"]
+    predicted = np.asarray(found.found.counts.sum(axis=0))
+    precision = np.where(predicted > 0, metrics["precision"], np.nan)
+    recall = np.where(metrics["rows"] > 0, metrics["recall"], np.nan)
+    f1 = np.where((predicted > 0) | (metrics["rows"] > 0), metrics["f1"], np.nan)
+    shown = np.sort(np.argsort(f1, kind="stable")[:MOST_CLASSES])  # NaN is sorted to the end
+    columns = (metrics["rows"], precision, recall, f1, found["auc_per_class"])
+    return [
+        ClassRow(
+            i, name(found.classes[i]), amount(columns[0][i]), *(float(values[i]) for values in columns[1:])
+        )
+        for i in shown.tolist()
+    ]
+
+
+def _features(model: Any) -> tuple[list[Feature], int]:
+    """The features of the largest gain, and the number of features that splits use."""
+    shares, n_used = about.top_features(model, MOST_FEATURES)
+    return [Feature(name(feature), share, fraction(share)) for feature, share in shares], n_used
+
+
+def _worst(found: Evaluation) -> list[WorstRow]:
+    worst = found["worst_rows"]
+    return [
+        WorstRow(int(row), name(true), name(predicted), f"{own:.3g}", f"{confidence:.4f}")
+        for row, true, predicted, own, confidence in zip(*worst.values(), strict=True)
+    ]

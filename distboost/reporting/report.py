@@ -1,0 +1,98 @@
+"""`distboost.report`: judge a model, and write the result as a page."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from distboost.data.sources import is_lazy
+from distboost.estimators.evaluating import evaluated
+from distboost.estimators.validation import Given
+from distboost.evaluation.metrics import Evaluation
+from distboost.io.publishing import check_folder, publish
+from distboost.io.text import visible
+from distboost.reporting import charts
+from distboost.reporting.content import Content
+from distboost.reporting.numbers import decimal
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    url: str | os.PathLike[str],
+    sample_weight: Any = None,
+    *,
+    title: str | None = None,
+    verbose: int = 0,
+) -> Evaluation:
+    """Judge a fitted model on labelled rows of any size, and write the result as one self-contained HTML file.
+
+    The page shows what was trained and on what, the metrics, learning curves, how reliable probabilities are, the confusion
+    matrix, each class, the most important features and the worst rows. It loads nothing from elsewhere, can be printed, and
+    is dark where the reader's system is. The rows are read once, as by `evaluate`. Equal models and rows give equal files.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted estimator of distboost.
+    X, y, sample_weight
+        Rows, as for `evaluate`.
+    url : str or path
+        The path or URL of the file. An existing file is replaced.
+    title : str or None, default=None
+        The title of the page; None: the class of the model.
+    verbose : int, default=0
+        1: show a progress bar.
+
+    Returns
+    -------
+    Evaluation
+        All metrics, as from `evaluate`.
+
+    Raises
+    ------
+    distboost.errors.DataError
+        As from `evaluate`.
+    distboost.errors.StoreError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import distboost, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = distboost.GDMCBoostClassifier(n_estimators=5, max_depth=1).fit(X[::2], y[::2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = distboost.report(model, X[1::2], y[1::2], f"{folder}/report.html", title="Iris")
+    >>> found["accuracy"] > 0.9
+    True
+    """
+    place = os.fspath(url)
+    check_folder(place)
+    found = evaluated(model, Given(X, y, sample_weight), None, verbose)
+    content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X))
+    publish(place, page(content).encode())
+    return found
+
+
+def _place(X: Any) -> str:
+    if isinstance(X, (str, os.PathLike)):
+        return visible(os.fspath(X))
+    return "an array that is read in blocks" if is_lazy(X) else "an array in memory"
+
+
+def page(content: Content) -> str:
+    """Return the page as HTML."""
+    environment = Environment(
+        loader=PackageLoader("distboost.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["decimal"] = decimal
+    return environment.get_template("report.html.j2").render(content=content, box=charts)

@@ -1,0 +1,87 @@
+"""The report in Chromium: nothing is wider than a phone, tables sort, names run nothing. `make browser` runs these."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+import distboost
+from distboost import GDMCBoostClassifier
+from tests.test_report_page import HOSTILE, many
+
+pytestmark = pytest.mark.browser
+
+# What a reader would measure, written into the page before it is printed.
+PROBE = """<script>
+addEventListener("load", () => {
+  const table = document.querySelector("#classes table");
+  const column = () => [...table.tBodies[0].rows].map((row) => row.cells[4].textContent);
+  const before = column().join();
+  table.tHead.rows[0].cells[4].querySelector("button").click();
+  const sorted = column().map(Number);
+  const probe = document.createElement("pre");
+  probe.textContent = JSON.stringify("probe") + " too-wide=" + (document.documentElement.scrollWidth > innerWidth)
+    + " moved=" + (column().join() !== before)
+    + " sorted=" + sorted.every((value, i) => !i || sorted[i - 1] <= value) + " run=" + ("ran" in window);
+  document.body.append(probe);
+});
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        pytest.fail("there is no Chromium: apt-get install chromium, or set CHROMIUM to its path")
+    return found
+
+
+@pytest.fixture(scope="module", params=[5, 60])
+def page(request, tmp_path_factory):
+    names = [
+        *(one.replace("alert", "window.ran=alert") for one in HOSTILE),
+        *(f"class {i}" for i in range(60)),
+    ]
+    X, y = many(request.param, names=names)
+    X = pd.DataFrame(X, columns=["<img src=x onerror='window.ran=1'>", *(f"{i}" * 100 for i in range(5))])
+    model = GDMCBoostClassifier(n_estimators=3, max_depth=2, learning_rate=0.3).fit(X, y)
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    distboost.report(model, X, y, path)
+    path.write_text(path.read_text().replace("</body>", PROBE))
+    return path
+
+
+def run(chromium, tmp_path, page, *options) -> str:
+    command = [
+        chromium,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}/profile",
+        *options,
+    ]
+    return subprocess.run(
+        [*command, page.as_uri()], capture_output=True, text=True, timeout=90, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("width", [390, 800, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_fits_and_sorts(width, scheme, chromium, page, tmp_path):
+    options = [
+        f"--window-size={width},900",
+        f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
+    ]
+    shown = run(chromium, tmp_path, page, *options, "--dump-dom")
+    [found] = re.findall(r"<pre>.*?</pre>", shown)
+    assert "too-wide=false moved=true sorted=true run=false" in found
+
+
+def test_a_page_is_printed(chromium, page, tmp_path):
+    run(chromium, tmp_path, page, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path}/page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")

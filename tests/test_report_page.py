@@ -1,0 +1,335 @@
+"""`distboost.report`: the figures of `evaluate`, names that stay names, nothing from elsewhere, the same bytes anywhere."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from scipy.sparse import csr_array
+
+import distboost
+from distboost import GDMCBoostClassifier
+from distboost.errors import DataError, StoreError
+from distboost.evaluation.confusion import Confusion
+from distboost.reporting import about, confusion, figures
+from distboost.reporting.charts import LEFT, RIGHT, Axis, x_places
+from distboost.reporting.numbers import decimal
+from tests.pages import Page
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"quoted\" & 'single'",
+    "</script><img src=x onerror=alert(2)>",
+    "\u202eevil",
+    "שלום",
+    "👩\u200d🔬",
+    "two\nlines",
+    "{{ 7 * 7 }}",
+    "x" * 500,
+    "-->",
+]
+
+
+@pytest.fixture(scope="module")
+def model(blobs):
+    return GDMCBoostClassifier(n_estimators=4, max_depth=3, learning_rate=0.5).fit(*blobs)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """written(model, X, y, ...): the page as text, and the evaluation."""
+
+    def write(*arguments, **options):
+        found = distboost.report(*arguments[:3], tmp_path / "report.html", *arguments[3:], **options)
+        return (tmp_path / "report.html").read_text(), found
+
+    return write
+
+
+def many(n_classes: int, rows_each: int = 12, names=None):
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(n_classes, 6)) * 2
+    codes = np.repeat(np.arange(n_classes), rows_each)
+    X = (centres[codes] + rng.normal(size=(len(codes), 6))).astype(np.float32)
+    return X, codes if names is None else np.array(names)[codes]
+
+
+def headline(page: Page) -> dict[str, str]:
+    """The texts of the figures on top, by their name."""
+    texts = [text.strip() for text in page.texts if text.strip()]
+    names = ("accuracy", "majority baseline", "balanced accuracy", "F1, macro", "log-loss", "Brier score")
+    return {one: texts[texts.index(one) + 1] for one in (*names, "calibration error", "AUC")}
+
+
+# The figures are those of evaluate
+
+
+def test_the_figures_of_evaluate(model, blobs, written):
+    X, y = blobs
+    text, returned = written(model, X, y)
+    found = distboost.evaluate(model, X, y)
+    assert returned.to_json() == found.to_json()
+    page = Page(text)
+    keys = (
+        "accuracy",
+        "majority_baseline",
+        "balanced_accuracy",
+        "f1_macro",
+        "log_loss",
+        "brier",
+        "ece",
+        "auc_ovr",
+    )
+    assert list(headline(page).values()) == [decimal(found[key]) for key in keys]
+    metrics = found["per_class"]
+    assert page.table("Metrics of each class") == [
+        [
+            str(i),
+            str(i),
+            f"{metrics['rows'][i]:.0f}",
+            *(decimal(metrics[key][i]) for key in ("precision", "recall", "f1")),
+            decimal(found["auc_per_class"][i]),
+        ]
+        for i in range(3)
+    ]
+    matrix = page.table("Confusion matrix")
+    assert [row[1:] for row in matrix] == [[str(n) if n else "" for n in row] for row in found["confusion"]]
+    worst = found["worst_rows"]
+    assert [int(row[0]) for row in page.table("The rows whose own class")] == worst["row"].tolist()
+    shares = {row[0]: row[1] for row in page.table("All of 4 features")}
+    assert shares == {str(i): f"{100 * share:.1f} %" for i, share in enumerate(model.feature_importances_)}
+    for fact in (model.digest(), model.learned_.data, "learning_rate", "outcome"):
+        assert fact in page.texts
+    changed = [text[i : i + 90] for i in (m.start() for m in re.finditer('class="changed"', text))]
+    assert [re.search("<dt>(.*?)</dt>", one)[1] for one in changed] == [
+        "learning_rate",
+        "max_depth",
+        "n_estimators",
+    ]
+
+
+def test_the_largest_confusions():
+    found = Confusion(
+        np.array(["ash", "elm", "oak"]), csr_array(np.array([[6, 2, 0], [0, 9, 1], [4, 0, 0], [0, 0, 0]]))
+    )
+    assert [tuple(one) for one in confusion.mistakes(found)] == [
+        ("oak", "ash", "4", "100.0 %", 1.0),
+        ("ash", "elm", "2", "25.0 %", 0.25),
+        ("elm", "oak", "1", "10.0 %", 0.1),
+    ]
+    cells = confusion.matrix(found).rows
+    assert cells[0][1][0] == ("6", "r6", "ash predicted as ash: 6, 75.0 % of ash")
+    assert [cell.shade for _, row in cells for cell in row] == ["r6", "w5", "", "", "r8", "w1", "w8", "", ""]
+
+
+def test_one_mistake_and_six_look_different():
+    counts = np.diag([100, 100, 100, 0])[:, :3] + np.array([[0, 1, 6], [0, 0, 0], [3, 0, 0], [0, 0, 0]])
+    shades = {
+        cell.text: cell.shade
+        for _, row in confusion.matrix(Confusion(np.arange(3), csr_array(counts))).rows
+        for cell in row
+    }
+    assert shades["1"] == "w1"
+    assert shades["6"] == "w8"
+    assert shades["3"] not in ("w1", "w8")
+
+
+# Whatever is given
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 41])
+def test_names_are_escaped_and_nothing_comes_from_elsewhere(n_classes, written):
+    names = [*HOSTILE, *(f"species {i}" for i in range(n_classes))][:n_classes]
+    X, y = many(n_classes, names=names)
+    features = ["<b>bold</b>", 'quo"te', "y" * 300, "new\nline", "{% raw %}", "6"]
+    model = GDMCBoostClassifier(n_estimators=2, max_depth=3).fit(pd.DataFrame(X, columns=features), y)
+    text, _ = written(model, pd.DataFrame(X, columns=features), y, title="<i>Title</i>")
+    page = Page(text)
+    assert not {"img", "b", "i", "link", "iframe", "object"} & {tag for tag, _ in page.elements}
+    assert sum(tag == "script" for tag, _ in page.elements) == (2 if n_classes > 40 else 1)
+    addresses = [
+        value
+        for _, attrs in page.elements
+        for key, value in attrs.items()
+        if key in ("href", "src", "xlink:href")
+    ]
+    assert all(value.startswith("#") for value in addresses)
+    assert not re.search(r"url\(|@import|https?:|//[a-z]", text)
+    assert not any(key.startswith("on") for _, attrs in page.elements for key in attrs)
+    assert not set("\u202e\x1b") & set(text)
+    shown = [row[1] for row in page.table("Metrics of each class")]
+    assert {"<script>alert(1)</script>", "\"quoted\" & 'single'"} <= set(shown)
+    assert all(len(one) <= 80 for one in shown)
+    assert "two\\nlines" in shown or n_classes == 2
+    assert n_classes == 2 or {"<b>bold</b>", "new\\nline"} <= {row[0] for row in page.table("All of")}
+
+
+def test_many_classes_are_drawn_within_bounds(written):
+    X, y = many(300, 4)
+    model = GDMCBoostClassifier(n_estimators=2, max_depth=4, learning_rate=0.1).fit(X, y)
+    text, found = written(model, X, y)
+    page = Page(text)
+    paths = {
+        attrs["class"]: attrs["d"]
+        for tag, attrs in page.elements
+        if tag == "path" and re.fullmatch("[rw][1-8]", attrs.get("class", ""))
+    }
+    drawn = {(int(i), int(j)) for d in paths.values() for j, i in re.findall(r"M(\d+) (\d+)h1", d)}
+    assert drawn == set(zip(*(at.tolist() for at in np.nonzero(found["confusion"])), strict=True))
+    assert len(page.table("Metrics of each class")) == 300
+    assert len(text) < 300_000
+
+
+def test_neighbours_of_very_many_classes_share_a_cell():
+    n = 1000
+    picture = confusion.matrix(Confusion(np.arange(n), csr_array(np.eye(n + 1, n, dtype=int))))
+    assert (picture.side, picture.step) == (334, 3)
+    assert [kind for kind, _ in picture.paths] == ["r8"]
+    assert picture.data["names"][0] == "0 to 2"
+    assert picture.data["names"][-1] == "999 to 999"
+    assert picture.data["rows"][0] == [0, 3]
+
+
+@pytest.mark.parametrize("rows", [slice(0, 1), slice(0, 2), slice(0, 240)])
+def test_few_rows_and_absent_classes(rows, model, blobs, written):
+    X, y = blobs
+    text, found = written(model, X[rows], y[rows])
+    recall = [row[4] for row in Page(text).table("Metrics of each class")]
+    present = np.isin(np.arange(3), y[rows])
+    assert [one != "–" for one in recall] == present.tolist()
+    assert f"judged on {found['n_rows']} rows" in text
+
+
+def test_two_classes_and_weights(blobs, written):
+    X, y = blobs
+    w = np.linspace(0, 1, len(y))
+    model = GDMCBoostClassifier(n_estimators=2, max_depth=2).fit(X, y > 0)
+    text, found = written(model, X, y > 0, w)
+    assert found["weight"] == distboost.evaluate(model, X, y > 0, w)["weight"]
+    heads = next(
+        rows[0] for caption, rows in Page(text).tables if caption.startswith("Metrics of each class")
+    )
+    assert heads == ["no.", "class", "weight", "precision", "recall", "F1", "AUC"]
+
+
+def test_no_mistakes(written):
+    X, y = many(3)
+    X[:, 0] = y
+    text, _ = written(GDMCBoostClassifier(n_estimators=2).fit(X, y), X, y)
+    assert "No row is confused." in text
+    assert "None is wrong." in text
+
+
+# What is known of the training
+
+
+def test_training_and_evaluation_are_told_apart(blobs, written):
+    X, y = blobs
+    sets = {"valid": (X[:80], y[:80]), "test": (X[80:], y[80:])}
+    model = GDMCBoostClassifier(n_estimators=5, max_depth=2).fit(X, y, eval_set=sets)
+    text, _ = written(model, X, y)
+    page = Page(text)
+    assert len(page.with_class("chart")) == 5
+    assert f"valid: {model.eval_error_[-1]:.4g}" in page.texts
+    assert f"test: {model.eval_history_['test']['error'][-1]:.4g}" in page.texts
+    assert f"training: {model.train_loss_[-1]:.4g}" in page.texts
+    told = [attrs["aria-label"] for attrs in page.with_class("chart")]
+    assert told[1].startswith("Error by round: training from ")
+    text, _ = written(model.fit(X, y), X, y)
+    assert "valid:" not in text
+
+
+def test_reliability_before_and_after_calibration(blobs, written):
+    X, y = blobs
+    model = GDMCBoostClassifier(n_estimators=20, max_depth=3, calibration=None).fit(X, y)
+    before = distboost.evaluate(model, X, y)
+    assert before["uncalibrated"] is None
+    model.calibrate(X, y)
+    text, found = written(model, X, y)
+    for key in ("weight", "confidence", "accuracy"):
+        np.testing.assert_array_equal(found["uncalibrated"][key], before["calibration"][key])
+    texts = [one.strip() for one in Page(text).texts]
+    assert f"calibrated: expected calibration error {found['ece']:.4f}" in texts
+    assert f"before calibration: expected calibration error {before['ece']:.4f}" in texts
+    assert str(model.calibration_) in texts
+
+
+def test_a_loaded_model_says_less(model, blobs, written, tmp_path):
+    model.save(tmp_path / "m")
+    text, _ = written(model, *blobs)
+    assert "memory planned for the process" in text
+    loaded, _ = written(distboost.load(str(tmp_path / "m")), *blobs)
+    assert "memory planned" not in loaded
+    assert model.digest() in loaded
+
+
+def test_a_curve_fills_its_axes():
+    assert x_places(Axis.within("rounds", 0, 10), [0, 5, 10]) == [LEFT, (LEFT + RIGHT) / 2, RIGHT]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0, 1, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (0.3, 17, ["0", "5", "10", "15", "20"]),
+        (3, 3, ["1.5", "2", "2.5", "3", "3.5", "4", "4.5"]),
+        (0, 0, ["-0.6", "-0.4", "-0.2", "0", "0.2", "0.4", "0.6"]),
+        (0, 123456, ["0", "50k", "100k", "150k"]),
+    ],
+)
+def test_grid_lines_are_at_round_numbers(low, high, texts):
+    assert Axis.over("", low, high).texts() == texts
+
+
+def test_a_loss_that_falls_by_magnitudes_is_drawn_by_its_logarithm(model):
+    curve = figures._curve("loss", {"training": np.array([0.1, 0.01, 0.001])})
+    assert curve.y.log
+    assert curve.y.texts() == ["0.001", "0.01", "0.1"]
+    assert [y for _, y in curve.lines[0].points] == [14, 123, 232]
+    assert not figures._curve("error", {"training": np.array([0.5, 0.0])}).y.log
+
+
+def test_rounds_and_features_of_a_model(blobs):
+    X, y = blobs
+    model = GDMCBoostClassifier(n_estimators=9, early_stopping_rounds=1).fit(X, y, eval_set=(X, 2 - y))
+    assert about.rounds(model) == f"{model.n_iter_}, the first {model.best_iteration_} kept"
+
+
+# The same bytes
+
+
+def test_the_same_bytes_from_any_source(model, blobs, written, tmp_path, clients, monkeypatch):
+    monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1000)
+    for name, values in zip("xy", blobs, strict=True):
+        zarr.create_array(str(tmp_path / name), data=values, chunks=(50, *values.shape[1:]))
+    urls = [str(tmp_path / name) for name in "xy"]
+    local, _ = written(model, *urls)
+    assert written(model, *urls)[0] == local
+    model.client = clients[2]
+    try:
+        assert written(model, *urls)[0] == local
+    finally:
+        del model.client
+    in_memory, _ = written(model, *blobs)
+    assert in_memory.replace("an array in memory", urls[0]) == local
+
+
+# Bad input
+
+
+def test_a_page_that_cannot_be_written_is_refused_early(model, blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr("distboost.reporting.report.evaluated", None)
+    with pytest.raises(StoreError, match=r"the folder .*none does not exist"):
+        distboost.report(model, *blobs, tmp_path / "none/report.html")
+    with pytest.raises(StoreError, match="is a folder"):
+        distboost.report(model, *blobs, tmp_path)
+
+
+def test_an_unknown_label_is_refused(model, blobs, tmp_path):
+    X, y = blobs
+    with pytest.raises(DataError, match="in row 0, which is none of the 3 classes"):
+        distboost.report(model, X, y + 7, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
