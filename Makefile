@@ -6,7 +6,7 @@ OUT_OF_CORE := $(RUN) -m tests.benchmarks.out_of_core
 KEEP := --data build/bench-data
 INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: demo test soak mutants bench bench-memory lint clean
+.PHONY: bench-defaults demo test soak browser mutants bench bench-memory lint clean
 
 demo: $(VENV)/.with-core
 	$(RUN) -m examples.demo
@@ -16,6 +16,17 @@ test: $(VENV)/.with-test
 
 soak: $(VENV)/.with-test
 	$(RUN) -m pytest -m soak -s
+
+# Needs Chromium: `apt-get install chromium`, or CHROMIUM=/path/to/it.
+browser: $(VENV)/.with-test
+	$(RUN) -m pytest -m browser tests/test_browser.py
+
+# FILES="letter.npz pendigits.npz": arrays X, y and n_train
+bench-losses: $(VENV)/.with-bench
+	$(RUN) -m tests.benchmarks.losses $(FILES)
+
+bench-defaults: $(VENV)/.with-bench
+	$(RUN) -m tests.benchmarks.defaults
 
 mutants: $(VENV)/.with-test
 	$(RUN) -m tests.mutants

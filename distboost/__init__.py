@@ -11,12 +11,16 @@ __version__ = "0.1.0"
 # `distboost --help` does not need.
 _PLACES = {
     "Algorithm": "algorithms.base",
+    "EventLog": "training.events",
     "Progress": "model.history",
     "bin": "training.binning",
     "classifier": "estimators.factory",
+    "cross_validate": "selection.validation",
     "evaluate": "estimators.evaluating",
     "load": "estimators.factory",
     "plan": "estimators.plan",
+    "report": "reporting.report",
+    "search": "selection.search",
     **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators.factory"),
 }
 _MODULES = ("baselines", "errors")

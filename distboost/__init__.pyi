@@ -1,7 +1,7 @@
 # Written by `python -m distboost.estimators.stubs`: do not edit.
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,11 @@ from distboost.estimators.factory import classifier as classifier
 from distboost.estimators.factory import load as load
 from distboost.estimators.plan import plan as plan
 from distboost.model.history import Progress as Progress
+from distboost.reporting.report import report as report
+from distboost.selection.search import search as search
+from distboost.selection.validation import cross_validate as cross_validate
 from distboost.training.binning import bin as bin
+from distboost.training.events import EventLog as EventLog
 
 __version__: str
 
@@ -73,12 +77,29 @@ class AdaBoostMMClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -108,7 +129,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -120,10 +142,16 @@ class AdaBoostMMClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
     edge_ : ndarray of shape (n_iter_,)
         The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
         meets the edge-over-random condition of a strategy if this is at least `edge`.
@@ -153,8 +181,12 @@ class AdaBoostMMClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -188,8 +220,12 @@ class AdaBoostMMClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -256,12 +292,29 @@ class CDMCBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -291,7 +344,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -303,10 +357,16 @@ class CDMCBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -329,8 +389,12 @@ class CDMCBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -360,8 +424,12 @@ class CDMCBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -387,8 +455,9 @@ class GAMBLEClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    max_leaf_nodes : int or None, default=15
-        None: trees grow level by level down to `max_depth`.
+    max_leaf_nodes : int or None, default=31
+        None: trees grow level by level down to `max_depth`. On many classes with
+        thousands of rows, give 127 or 255. The thesis mostly has 15.
     max_depth : int or None, default=None
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
@@ -423,12 +492,29 @@ class GAMBLEClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -458,7 +544,8 @@ class GAMBLEClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -470,10 +557,16 @@ class GAMBLEClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -496,8 +589,12 @@ class GAMBLEClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -527,8 +624,12 @@ class GAMBLEClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -541,7 +642,7 @@ class GAMBLEClassifier(BoostingClassifier):
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
-        max_leaf_nodes: int | None = 15,
+        max_leaf_nodes: int | None = 31,
         max_depth: int | None = None,
     ) -> None: ...
 
@@ -552,9 +653,19 @@ class GDMCBoostClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    leaf : {"direction", "codeword"}, default="direction"
+    loss : {"exponential", "softmax"}, default="exponential"
+        The paper's risk, or the multinomial logistic one, the mean of ln sum_k exp(F[i, k] - F[i, y_i]). Its scores are
+        logarithms of the odds, so that `predict_proba` is good without calibration, and rows with wrong labels weigh less. The
+        exponential's classes are mostly better.
+    leaf : {"direction", "codeword", "newton"}, default="direction"
         Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
-        paper (use `max_depth=2`).
+        paper (use `max_depth=2`). "newton", only with loss="softmax": for each class k Newton's step for its score alone,
+        (K - 1) / K S_k / (H_k + l2) (Friedman 2001, algorithm 6, with a penalty): S_k and H_k are the sums of [k = y_i] - p_k and
+        of p_k (1 - p_k) over the leaf's rows, and p is softmax(F). Then splits are chosen by |S|^2 / (n + l2), summed over the
+        two sides, where n is the number of rows of a side, or their weight. Newton's values are taken as they are, or multiplied
+        by the step below 1 that minimises the risk; the other leaves are multiplied by the step that minimises it.
+    l2 : float, default=1.0
+        Penalty on the curvature, for leaf="newton".
     max_depth : int or None, default=6
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
@@ -591,12 +702,29 @@ class GDMCBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -626,7 +754,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -638,10 +767,16 @@ class GDMCBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -664,8 +799,12 @@ class GDMCBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -678,7 +817,9 @@ class GDMCBoostClassifier(BoostingClassifier):
     random_state: int | np.random.RandomState | None
     verbose: int
     callbacks: Sequence[Callback] | None
-    leaf: Literal['codeword', 'direction']
+    loss: Literal['exponential', 'softmax']
+    leaf: Literal['codeword', 'direction', 'newton']
+    l2: float
     max_depth: int | None
     max_leaf_nodes: int | None
 
@@ -696,8 +837,12 @@ class GDMCBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -710,7 +855,9 @@ class GDMCBoostClassifier(BoostingClassifier):
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
         callbacks: Sequence[Callback] | None = None,
-        leaf: Literal['codeword', 'direction'] = 'direction',
+        loss: Literal['exponential', 'softmax'] = 'exponential',
+        leaf: Literal['codeword', 'direction', 'newton'] = 'direction',
+        l2: float = 1.0,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
     ) -> None: ...
@@ -774,12 +921,29 @@ class REBELClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -809,7 +973,8 @@ class REBELClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -821,10 +986,16 @@ class REBELClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
     passes_ : ndarray of shape (n_iter_,)
         Passes over the rows in each round; on a cluster, each is a round trip. The pass for a tree's root does not count: the
         update of the round before usually computes it.
@@ -850,8 +1021,12 @@ class REBELClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -884,8 +1059,12 @@ class REBELClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -954,12 +1133,29 @@ class StagewiseBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -989,7 +1185,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1001,10 +1198,16 @@ class StagewiseBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
     coefficient_passes_ : ndarray of shape (n_iter_,)
         Passes over the rows that each round's coefficients needed, besides the pass that every round makes: none with the
         exponential loss, usually one with the logistic.
@@ -1030,8 +1233,12 @@ class StagewiseBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -1063,8 +1270,12 @@ class StagewiseBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,

@@ -1,7 +1,7 @@
 # Written by `python -m distboost.estimators.stubs`: do not edit.
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -57,12 +57,29 @@ class AdaBoostECCClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -92,7 +109,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -104,10 +122,16 @@ class AdaBoostECCClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -130,8 +154,12 @@ class AdaBoostECCClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -162,8 +190,12 @@ class AdaBoostECCClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -225,12 +257,29 @@ class AdaBoostM1Classifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -260,7 +309,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -272,10 +322,16 @@ class AdaBoostM1Classifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -298,8 +354,12 @@ class AdaBoostM1Classifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -329,8 +389,12 @@ class AdaBoostM1Classifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -395,12 +459,29 @@ class AdaBoostMHClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -430,7 +511,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -442,10 +524,16 @@ class AdaBoostMHClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -468,8 +556,12 @@ class AdaBoostMHClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -500,8 +592,12 @@ class AdaBoostMHClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -564,12 +660,29 @@ class AdaBoostMOClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -599,7 +712,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -611,10 +725,16 @@ class AdaBoostMOClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -637,8 +757,12 @@ class AdaBoostMOClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -668,8 +792,12 @@ class AdaBoostMOClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -730,12 +858,29 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -765,7 +910,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -777,10 +923,16 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -803,8 +955,12 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -834,8 +990,12 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -895,12 +1055,29 @@ class GradBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -930,7 +1107,8 @@ class GradBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -942,10 +1120,16 @@ class GradBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -968,8 +1152,12 @@ class GradBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -998,8 +1186,12 @@ class GradBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -1060,12 +1252,29 @@ class MultiBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -1095,7 +1304,8 @@ class MultiBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1107,10 +1317,16 @@ class MultiBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
     coefficient_passes_ : ndarray of shape (n_iter_,)
         Passes over the rows that each round's coefficients needed.
 
@@ -1135,8 +1351,12 @@ class MultiBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -1166,8 +1386,12 @@ class MultiBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -1229,12 +1453,29 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -1264,7 +1505,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1276,10 +1518,16 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -1302,8 +1550,12 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -1333,8 +1585,12 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
@@ -1395,12 +1651,29 @@ class SAMMEClassifier(BoostingClassifier):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -1430,7 +1703,8 @@ class SAMMEClassifier(BoostingClassifier):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1442,10 +1716,16 @@ class SAMMEClassifier(BoostingClassifier):
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -1468,8 +1748,12 @@ class SAMMEClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
+    calibration: Literal['auto', 'temperature'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
+    validation_fraction: float | None
+    eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any]
+    min_delta: float
     score_dtype: Literal['float32', 'float64']
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
@@ -1499,8 +1783,12 @@ class SAMMEClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
+        calibration: Literal['auto', 'temperature'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        eval_metric: Literal['error', 'log_loss', 'loss'] | Callable[..., Any] = 'error',
+        min_delta: float = 0.0,
         score_dtype: Literal['float32', 'float64'] = 'float64',
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,

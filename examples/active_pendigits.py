@@ -83,7 +83,8 @@ def label_counts(dataset: str, way: str, quick: bool = False) -> list[int]:
 
 
 def gamble(n_rounds: int) -> GAMBLEClassifier:
-    return GAMBLEClassifier(n_estimators=n_rounds, max_leaf_nodes=LEAVES, n_jobs=1)
+    """The thesis repeats a tree without an error."""
+    return GAMBLEClassifier(n_estimators=n_rounds, max_leaf_nodes=LEAVES, on_separation="stop", n_jobs=1)
 
 
 def batch(dataset: str, n_rounds: int) -> dict[str, Any]:

@@ -446,16 +446,21 @@ def test_eval_set_without_rows(model, data, form, tmp_path):
         model.fit(X, y, eval_set=(form(X[:0], tmp_path), form(y[:0], tmp_path)))
 
 
-def test_two_eval_sets(model, data):
-    with pytest.raises(DataError, match=r"eval_set has 2 items\. Give one pair \(X, y\)"):
-        model.fit(*data, eval_set=[data, data])
+def test_features_and_labels_as_two_eval_sets(model, data):
+    with pytest.raises(DataError, match=r"eval_set 'eval_0' has the type ndarray\. Give \(X, y\)"):
+        model.fit(*data, eval_set=list(data))
 
 
 def test_early_stopping_without_an_eval_set(model, data):
     with pytest.raises(
-        DataError, match=r"early_stopping_rounds=3 needs an eval_set.*Call fit\(\.\.\., eval_set=\(X, y\)\)"
+        DataError, match=r"early_stopping_rounds=3 needs rows.*eval_set=\(X, y\).*validation_fraction=0\.1"
     ):
         model.set_params(early_stopping_rounds=3).fit(*data)
+
+
+def test_an_eval_set_and_a_validation_fraction(model, data):
+    with pytest.raises(DataError, match=r"validation_fraction=0\.2 would leave out .* there is an eval_set"):
+        model.set_params(validation_fraction=0.2).fit(*data, eval_set=data)
 
 
 # Parameters.
@@ -472,6 +477,9 @@ def test_early_stopping_without_an_eval_set(model, data):
         {"learning_rate": np.inf},
         {"max_bins": 1},
         {"max_bins": 256},
+        {"validation_fraction": 0.0},
+        {"validation_fraction": 1.0},
+        {"validation_fraction": "0.1"},
         {"min_samples_leaf": 0},
         {"min_weight_fraction_leaf": 0.51},
         {"subsample": 0.0},

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_limits
 
 import distboost
@@ -279,14 +280,27 @@ def test_staged_output_ends_with_the_final_one(make, digits):
     assert_array_equal(list(model.staged_predict(Xt))[-1], model.predict(Xt))
 
 
-def test_a_client_is_neither_cloned_nor_pickled(make, digits):
+def test_a_client_is_cloned_but_not_pickled(make, digits):
     X, y, Xt, _ = digits
     model = make(n_estimators=2).fit(X, y)
     model.client = object()
-    assert clone(model).client is None
+    assert clone(model).client is model.client
     again = pickle.loads(pickle.dumps(model))
     assert again.client is None
     assert_array_equal(again.predict(Xt), model.predict(Xt))
+
+
+def test_a_search_of_scikit_learn_trains_on_the_client_of_the_estimator(digits, clients):
+    """Although it is not the current client."""
+    X, y, _, _ = digits
+    model = GDMCBoostClassifier(n_estimators=2, max_depth=2)
+    model.client = clients[2]
+    found = GridSearchCV(model, {"learning_rate": [1.0, 0.5]}, cv=2).fit(X, y)
+    assert "on 2 Dask workers" in found.best_estimator_.runtime_
+    model.client = None
+    local = GridSearchCV(model, {"learning_rate": [1.0, 0.5]}, cv=2).fit(X, y)
+    assert "in this process" in local.best_estimator_.runtime_
+    assert_array_equal(found.cv_results_["mean_test_score"], local.cv_results_["mean_test_score"])
 
 
 def test_feature_names_are_kept_and_checked(digits, tmp_path):

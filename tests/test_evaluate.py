@@ -21,17 +21,9 @@ from distboost import GDMCBoostClassifier
 from distboost.data.parts import ZarrPart
 from distboost.estimators import evaluating
 from distboost.evaluation.exact import exact_sums, real_numbers
-from distboost.evaluation.metrics import Evaluation, Totals, chosen
-from distboost.evaluation.sums import (
-    DECISIONS,
-    PROBABILITIES,
-    RANKING,
-    Judge,
-    Places,
-    bins_of,
-    judge_part,
-    merged,
-)
+from distboost.evaluation.margins import histogram, margin_sums
+from distboost.evaluation.metrics import METRICS, Evaluation, Totals, chosen
+from distboost.evaluation.sums import Judge, Places, bins_of, judge_part, merged
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +65,14 @@ def tables(draw):
 
 def judged(P, codes, w, n_parts: int) -> Evaluation:
     """The evaluation of a model with these probabilities, in parts of a few rows."""
-    groups = frozenset({DECISIONS, PROBABILITIES, RANKING})
+    groups = frozenset(METRICS)
     classes = np.arange(P.shape[1])
     judge = Judge(lambda X: X, lambda F: F, classes, groups, True, Places("X", "y", "w"))
     total = {}
-    for rows in np.array_split(np.random.default_rng(0).permutation(len(P)), n_parts):
-        if len(rows):
-            total = merged(total, judge_part(judge, P[rows], codes[rows], w[rows], 0))
+    parts = [rows for rows in np.array_split(np.arange(len(P)), n_parts) if len(rows)]
+    for number in np.random.default_rng(0).permutation(len(parts)):
+        rows = parts[number]
+        total = merged(total, judge_part(judge, P[rows], codes[rows], w[rows], int(rows[0])))
     return Evaluation.of(Totals(total, classes, True), chosen(None))
 
 
@@ -164,6 +157,40 @@ def test_bins_follow_the_order():
         assert (np.diff(bins) >= 0).all()
         assert (bins[0], bins[-1]) == (0, (128 << bits) - 1)
     assert len(np.unique(bins_of(p, 10))) > 900
+
+
+@given(tables(), st.integers(0, 25))
+def test_the_worst_rows_are_those_of_a_full_sort(table, n_ties):
+    P, codes, w = table
+    P[: n_ties % len(P)] = P[0]
+    worst = judged(P, codes, w, 3)["worst_rows"]
+    used = np.flatnonzero(w > 0)
+    own = P[used, codes[used]]
+    order = used[np.lexsort((used, own))][:20]
+    np.testing.assert_array_equal(worst["row"], order)
+    np.testing.assert_array_equal(worst["probability"], P[order, codes[order]])
+    np.testing.assert_array_equal(worst["true"], codes[order])
+    np.testing.assert_array_equal(worst["predicted"], P[order].argmax(axis=1))
+    np.testing.assert_array_equal(worst["confidence"], P[order].max(axis=1))
+
+
+@given(tables(), st.sampled_from([1e-300, 1e-9, 1.0, 1e200]))
+def test_margins_are_those_of_all_rows(table, unit):
+    P, codes, w = (values[table[2] > 0] for values in table)
+    w = np.ceil(w)
+    F = unit * P
+    rows = np.arange(len(F))
+    margins = np.array([F[i, codes[i]] - np.delete(F[i], codes[i]).max() for i in rows])
+    found = histogram(margin_sums(F, codes, w))
+    edges, weight = found["edges"], found["weight"]
+    assert len(weight) <= 64
+    assert np.all(np.diff(edges) > 0)
+    # A bin below 0 has its right edge outside, one above 0 its left edge inside.
+    index = np.where(
+        margins < 0, -1 - np.floor(-margins / np.diff(edges)[0]), np.floor(margins / np.diff(edges)[0])
+    )
+    first = round(edges[0] / np.diff(edges)[0])
+    np.testing.assert_array_equal(np.bincount(index.astype(int) - first, w, len(weight)), weight)
 
 
 def test_intervals(model, blobs):

@@ -488,7 +488,7 @@ def test_sums_take_what_the_plan_says(classifier, size, n_threads, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(2000) % 60
     X = rng.normal(size=(2000, 3)) + y[:, None]
-    model = classifier(n_estimators=3, max_bins=16, n_jobs=n_threads).fit(X, y)
+    model = classifier(calibration=None, n_estimators=3, max_bins=16, n_jobs=n_threads).fit(X, y)
     [sums] = [part for part in model.memory_plan_.parts if part.name == "sums"]
     assert sums.n_bytes == (n_threads + 2) * 8 * size
     # The first round also compiles kernels and allocates the histograms of a tree.

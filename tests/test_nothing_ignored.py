@@ -70,8 +70,6 @@ def test_weights_beside_a_binned_store(data, tmp_path):
         lambda store, x, y: model().fit(x, store),
         lambda store, x, y: model().fit(x, y, sample_weight=store),
         lambda store, x, y: model().fit(x, y, eval_set=(store, y)),
-        lambda store, x, y: model().fit(x, y, eval_set=(store, None)),
-        lambda store, x, y: model().fit(x, y, eval_set=store),
         lambda store, x, y: model().fit(store, eval_set=(store, y)),
         lambda store, x, y: model().fit(x, y).predict(store),
         lambda store, x, y: model().fit(x, y).predict_proba(store),
@@ -107,7 +105,7 @@ def test_a_binned_store_in_commands(data, tmp_path):
 
 
 def test_an_evaluation_without_labels(data):
-    with pytest.raises(DataError, match=r"eval_set has no labels\. Give one pair \(X, y\)"):
+    with pytest.raises(DataError, match=r"eval_set has no labels\. Give \(X, y\)"):
         model().fit(f"{data}/x", f"{data}/y", eval_set=(f"{data}/x", None))
 
 

@@ -88,7 +88,7 @@ def arrays(bucket, blobs):
 
 
 def model():
-    return GDMCBoostClassifier(n_estimators=3)
+    return GDMCBoostClassifier(calibration=None, n_estimators=3)
 
 
 def test_training_from_s3(arrays, bucket, blobs, saved):
@@ -187,7 +187,7 @@ def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, cap
     assert 2 <= len(kept) < 4  # one more may have been under way
     with pytest.raises(DataError, match=r"an unfinished prediction at .*of another model"):
         write_predictions(
-            GDMCBoostClassifier(n_estimators=2).fit(*arrays),
+            GDMCBoostClassifier(calibration=None, n_estimators=2).fit(*arrays),
             arrays[0],
             out,
             proba=True,
@@ -210,7 +210,7 @@ def test_a_checkpoint_on_s3(arrays, bucket, saved):
         if progress.round == 7:
             raise KeyboardInterrupt
 
-    whole = GDMCBoostClassifier(n_estimators=9, subsample=0.7).fit(*arrays)
+    whole = GDMCBoostClassifier(calibration=None, n_estimators=9, subsample=0.7).fit(*arrays)
     made = whole.get_params() | {"checkpoint": url, "checkpoint_every": 3}
     with pytest.raises(KeyboardInterrupt):
         GDMCBoostClassifier(**made | {"callbacks": [die]}).fit(*arrays)

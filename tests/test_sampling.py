@@ -82,8 +82,8 @@ def test_drawn_sums_are_unbiased(problem, wide, weighted):
         for seed in range(200):
             grow = TreeGrower(rows, limits(fraction, seed))
             grow.init_root(Residuals(WEIGHTING, wide=wide), gains.DIRECTION, search=False)
-            sums.append(grow.sums[0][:3])
-            drawn.append(int(grow.sums[0][3]))
+            sums.append(grow.nodes.sums[0][:3])
+            drawn.append(int(grow.nodes.sums[0][3]))
         V, w = vectors(rows, rows.histogram_scale)
         n = int((w > 0).sum())
         sums = np.array(sums, float)

@@ -46,17 +46,23 @@ TRAINING = {
 }
 
 
+# Settings that change what is learned as much as another algorithm does.
+VARIANTS = {"newton": ("gd-mcboost", {"loss": "softmax", "leaf": "newton"})}
+
+
 def checks() -> Iterator:
-    for algorithm in ALGORITHMS:
-        for model, check in estimator_checks_generator(estimator(algorithm)(n_estimators=10)):
+    subjects = [(name, "", name in WHOLE, {}) for name in ALGORITHMS]
+    subjects += [(name, f"-{variant}", False, given) for variant, (name, given) in VARIANTS.items()]
+    for algorithm, variant, whole, given in subjects:
+        for model, check in estimator_checks_generator(estimator(algorithm)(n_estimators=10, **given)):
             name, options = check.func.__name__, check.keywords
-            soak = algorithm not in WHOLE and (name in TRAINING or options)
+            soak = not whole and (name in TRAINING or options)
             listed = ",".join(f"{key}={value}" for key, value in options.items())
             yield pytest.param(
                 model,
                 check,
                 marks=[pytest.mark.soak] * bool(soak),
-                id=f"{type(model).__name__}-{name}({listed})",
+                id=f"{type(model).__name__}{variant}-{name}({listed})",
             )
 
 

@@ -88,6 +88,7 @@ class CommitteeTrainer:
         committee: Any = copy(earlier) if more else clone(estimator)
         committee.client = IN_PROCESS if X.size <= IN_PROCESS_VALUES else estimator.client
         committee.set_params(
+            calibration=None,
             checkpoint=None,
             class_weight=_weights_of(classes, estimator.class_weight),
             n_estimators=estimator.n_estimators,

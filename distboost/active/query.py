@@ -123,7 +123,7 @@ class QueryByCommittee:
     ...     committee = committee.teach(rows, y[rows])
     >>> len(committee.labelled_)
     25
-    >>> bool(committee.estimator_.score(X, y) > 0.9)
+    >>> bool(committee.estimator_.score(X, y) > 0.8)
     True
     """
 
@@ -151,6 +151,11 @@ class QueryByCommittee:
             raise DataError(
                 f"the estimator has early_stopping_rounds={estimator.early_stopping_rounds}, but a committee has no "
                 "eval_set. Set it to None."
+            )
+        if estimator.validation_fraction is not None:
+            raise DataError(
+                f"the estimator has validation_fraction={estimator.validation_fraction}, but a committee learns from all labels. "
+                "Set it to None."
             )
         self.estimator = estimator
         self.pool = Pool(pool)

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from distboost.data.sources import is_lazy
 from distboost.errors import LimitError
 from distboost.estimators import evaluating, predicting
+from distboost.estimators.calibrating import Calibrated
 from distboost.estimators.fitting import fit_to
 from distboost.estimators.keeping import file_content, header_of
-from distboost.estimators.parameters import CommonParameters
 from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
 from distboost.estimators.validation import Given
@@ -30,10 +30,8 @@ from distboost.training.resumption import Resumption
 MOST_IMPORTANCES = 2**24
 
 
-class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
+class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     """The base class of all boosting classifiers: `CommonParameters` documents the parameters that they share."""
-
-    learned_: Learned  # what training learned: the package's own interface to a fitted estimator
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, eval_set: Any = None, resume: bool = False
@@ -48,8 +46,10 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
             Labels: integers, booleans, text, bytes, or NumPy dates or durations.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
             Weights >= 0. A row of weight 2 counts as two rows. A row of weight 0 is ignored, but its values must be valid.
-        eval_set : (X, y) or None, default=None
-            Evaluation rows. Their loss and error are computed exactly, over all rows, after each round.
+        eval_set : (X, y), (X, y, sample_weight), a list or a mapping of these, or None, default=None
+            Evaluation rows. Their loss and error, and the `eval_metric`, are computed exactly, over all rows, after each round. A
+            mapping names several sets, as `eval_history_` does: {"test": (X, y), "valid": (X2, y2)}. The sets of a list are named
+            "eval_0", "eval_1", and so on. The last set decides on early stopping. Class weights do not count.
         resume : bool, default=False
             True: continue, up to `n_estimators` rounds, from what this estimator has learned, or else from its checkpoint. The
             data must be the same, and so must all parameters that affect the model. The result equals that of an uninterrupted
@@ -96,7 +96,7 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         return self.scores(X)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return class probabilities, (n_samples, n_classes) float64: those whose expected loss the scores minimise."""
+        """Return class probabilities, (n_samples, n_classes) float64: calibrated, or else as the algorithm's loss implies."""
         n_classes = len(self._learned().classes)
         probabilities = predicting.probabilities_of(self)
         return predicting.predict(self, X, Answer(probabilities, (n_classes,), np.float64))
@@ -157,6 +157,13 @@ class BoostingClassifier(ClassifierMixin, CommonParameters, ABC):
         """Return what was learned; raise NotFittedError if the estimator is not fitted."""
         check_is_fitted(self, "classes_")
         return self.learned_
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy that trains where this one does: searches of scikit-learn clone estimators."""
+        copy: Self = super().__sklearn_clone__()
+        if self.client is not None:
+            copy.client = self.client
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "client"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -13,7 +13,13 @@ from distboost.data.dataset import RawDataset
 from distboost.data.sources import ArraySource
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters, n_threads
-from distboost.estimators.predicting import predict_chunk, predictor_of, probabilities_of, scores_answer
+from distboost.estimators.predicting import (
+    own_probabilities_of,
+    predict_chunk,
+    predictor_of,
+    probabilities_of,
+    scores_answer,
+)
 from distboost.estimators.validation import Given, judged_data
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
@@ -77,6 +83,13 @@ def evaluate(
                                                   NaN if all rows or none are of the class
         ``auc_ovr_error``,                        the largest possible error of these areas. They come from histograms of
         ``auc_per_class_error``                   probabilities, so that the order within a bin is unknown.
+        ``uncalibrated``                          of a calibrated model: `calibration` and `ece` of the probabilities that it had
+                                                  before; else None
+        ``margins``                               histogram of the margins, the score of a row's class less the largest other
+                                                  score: edges, (n_bins + 1,), and the weight in each bin, (n_bins,)
+        ``worst_rows``                            the 20 rows whose own class has the lowest probability: row (its number), true
+                                                  and predicted class, probability of the true class, confidence (that of the
+                                                  predicted one), arrays (20,); of equal ones, the first rows
         ``accuracy_interval``,                    95 % confidence intervals, (low, high): Wilson's for the accuracy, else the
         ``log_loss_interval``,                    normal approximation. Weights count as the importance of rows, not as
         ``brier_interval``                        repeated rows.
@@ -97,10 +110,15 @@ def evaluate(
     >>> found["accuracy"] > 0.9, found["confusion"].shape
     (True, (3, 3))
     """
+    return evaluated(model, Given(X, y, sample_weight), metrics, verbose)
+
+
+def evaluated(model: Any, given: Given, metrics: Iterable[str] | None, verbose: int) -> Evaluation:
+    """Return the metrics on labelled rows. Warnings name the caller's caller."""
     _check_fitted(model)
     groups = chosen(metrics)
-    data = judged_data(model, Given(X, y, sample_weight), 4)
-    sums = _judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose)
+    data = judged_data(model, given, 5)
+    sums = judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose)
     return Evaluation.of(Totals(sums, model.classes_, data.weighted), groups)
 
 
@@ -110,7 +128,7 @@ def confusion(
     """Return the confusion matrix, in which labels that the model does not know count as mistakes."""
     _check_fitted(model)
     data = judged_data(model, Given(X, y, sample_weight), 5)
-    sums = _judged(model, data, {DECISIONS}, False, client or model.client, verbose)
+    sums = judged(model, data, {DECISIONS}, False, client or model.client, verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
     if not found.counts[:-1].sum():
         raise DataError(
@@ -126,24 +144,45 @@ def _check_fitted(model: Any) -> None:
     check_is_fitted(model, "classes_")
 
 
-def _judged(
-    model: CommonParameters, data: RawDataset, groups: set[str], strict: bool, client: Any, verbose: int
+def judged(
+    model: CommonParameters,
+    data: RawDataset,
+    groups: set[str],
+    strict: bool,
+    client: Any,
+    verbose: int,
+    temperatures: Sequence[float] = (),
 ) -> Sums:
-    """Return the sums of these groups over all rows. Each row is read once."""
+    """Return the sums of these groups over all rows, or those at some temperatures. Each row is read once."""
     step = rows_per_task(data.sources.x)
     if isinstance(data.sources.x, ArraySource):
         step = min(step, PIECE_ROWS)  # nothing is decoded: more tasks, so that all threads have some
     rows = data.sources.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
-    judge = Judge(
+    judge = judge_of(model, groups, strict, places, temperatures)
+    cuts = list(spans(0, data.n_rows, step))
+    calls = ((*rows.parts(a, b), a) for a, b in cuts)
+    answers = each(judge_part, judge, calls, client, n_threads(model))
+    return reduce(
+        merged, shown("calibrate" if temperatures else "evaluate", answers, cuts, data.n_rows, verbose)
+    )
+
+
+def judge_of(
+    model: CommonParameters,
+    groups: set[str],
+    strict: bool,
+    places: Places,
+    temperatures: Sequence[float] = (),
+) -> Judge:
+    """Return what workers need to judge rows by a fitted model."""
+    return Judge(
         partial(predict_chunk, predictor=predictor_of(model, scores_answer(model))),
         probabilities_of(model),
         model.learned_.classes,
         frozenset(groups),
         strict,
         places,
+        own_probabilities_of(model) if model.learned_.calibration is not None else None,
+        tuple(temperatures),
     )
-    cuts = list(spans(0, data.n_rows, step))
-    calls = ((*rows.parts(a, b), a) for a, b in cuts)
-    answers = each(judge_part, judge, calls, client, n_threads(model))
-    return reduce(merged, shown("evaluate", answers, cuts, data.n_rows, verbose))

@@ -82,10 +82,16 @@ _ATTRIBUTES = """
     train_loss_, train_error_ : ndarray of shape (n_iter_,)
         The algorithm's own loss and the error rate on the training rows after each round.
     eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
-        The same on the `eval_set`, if one was given.
+        The same on the first set of `eval_set`, if one was given.
+    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
         Why training ended.
+    runtime_ : str
+        Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    calibration_ : Calibration or None
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
 """
 
 _EXAMPLE = """

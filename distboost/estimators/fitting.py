@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any
 
 from distboost.data.dataset import Dataset, RawDataset
@@ -12,7 +13,9 @@ from distboost.data.edges import load_merge
 from distboost.data.row_weights import class_weights
 from distboost.errors import DataError
 from distboost.estimators.ending import warn_of_end
-from distboost.estimators.keeping import check_keepable, header_of, set_learned
+from distboost.estimators.held_out import NAME as VALIDATION
+from distboost.estimators.held_out import check_judged, held_out
+from distboost.estimators.keeping import check_keepable, header_of, set_learned, snapshot
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
@@ -21,14 +24,18 @@ from distboost.estimators.parameters import (
     n_threads,
     seed_of,
 )
+from distboost.estimators.second_training import calibrated_by_second_training
 from distboost.estimators.validation import Given, checked_rows, evaluation_data, training_data
 from distboost.model.checkpoint import Checkpoint
+from distboost.model.history import Watch
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads
+from distboost.training.calibration import calibrated
 from distboost.training.loop import Schedule
 from distboost.training.memory_plan import parse_limit
+from distboost.training.metrics import metric_name, row_metrics
 from distboost.training.progress import progress_bar
 from distboost.training.resumption import Resumption
 from distboost.training.run import Keeper, run
@@ -42,25 +49,15 @@ def fit_to(
     checkpoint: Checkpoint | None = None,
 ) -> None:
     """Train the estimator, from the beginning or from the end of an earlier training. Warnings name the caller's caller."""
-    if estimator.early_stopping_rounds is not None and given.eval_set is None:
-        raise DataError(
-            f"early_stopping_rounds={estimator.early_stopping_rounds} needs an eval_set. Call fit(..., eval_set=(X, y))."
-        )
+    check_judged(estimator, given.eval_set is not None)
     check_compression(estimator)
     data = training_data(estimator, given)
     check_keepable(estimator)  # now, rather than after the training
-    evaluation = evaluation_data(estimator, given.eval_set)
+    evaluations = evaluation_data(estimator, given.eval_set)
     with ExitStack() as stack:
-        runtime = stack.enter_context(
-            open_runtime(
-                estimator.client,
-                n_threads(estimator),
-                estimator.worker_timeout,
-                estimator.wait_for_workers,
-                _loads(estimator, data),
-            )
-        )
-        staging = _staging(estimator, data, evaluation, runtime)
+        runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data)))
+        estimator.runtime_ = str(runtime)
+        staging = staging_of(estimator, data, [found.data for found in evaluations], runtime)
         least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
         profile = staging.profile(least)
         if resumption is not None:
@@ -69,14 +66,31 @@ def fit_to(
         algorithm.check()
         check_compression(estimator, len(profile.classes))
         weights = class_weights(estimator.class_weight, profile)
-        rows, estimator.memory_plan_ = stack.enter_context(staging.rows(profile, algorithm, weights))
-        schedule = _schedule(estimator, resumption, stack)
+        sets, estimator.memory_plan_ = stack.enter_context(staging.sets(profile, algorithm, weights))
+        names = tuple(found.name for found in evaluations)
+        if estimator.validation_fraction is not None:
+            sets = held_out(sets[0], estimator.validation_fraction, len(profile.classes), runtime)
+            names = (VALIDATION,)
+        schedule = schedule_of(estimator, len(profile.classes), names, resumption, stack)
         keeper = None
         if checkpoint is not None:
             keeper = Keeper(checkpoint, lambda learned: header_of(estimator, learned), algorithm.corrective)
-        learned = run(algorithm, rows, profile, schedule, resumption, keeper)
+        with staging.placed(sets, profile, algorithm, weights) as rows:
+            learned = run(
+                algorithm, rows, profile, schedule, resumption, keeper, partial(snapshot, estimator)
+            )
+            if keeper is not None:
+                keeper.write(learned)
+            counts = rows.counts[0]
+            calibrates = estimator.calibration is not None and len(learned.ensemble) > 0
+            if calibrates and names:
+                learned = calibrated(algorithm, rows, learned, profile)
+        del rows  # and its histograms: the second training needs the memory
+        set_learned(estimator, learned)  # it is not lost if the second training fails
+        if calibrates and not names and (resumption is None or not resumption.on_other_rows):
+            learned = calibrated_by_second_training(estimator, staging, sets[0], profile, learned, counts)
         set_learned(estimator, learned)
-        if keeper is not None:
+        if keeper is not None and learned.calibration is not None:
             keeper.write(learned)
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
@@ -108,25 +122,48 @@ def _loads(estimator: CommonParameters, data: Dataset) -> list[Callable[[], None
     return [load_merge, load_gain] if isinstance(data, RawDataset) else [load_gain]
 
 
-def _staging(
-    estimator: CommonParameters, data: Dataset, evaluation: RawDataset | None, runtime: Runtime
+def runtime_of(
+    estimator: CommonParameters, loads: list[Callable[[], None]]
+) -> AbstractContextManager[Runtime]:
+    """Open the runtime where the estimator trains; `loads` are as for `open_runtime`."""
+    return open_runtime(
+        estimator.client, n_threads(estimator), estimator.worker_timeout, estimator.wait_for_workers, loads
+    )
+
+
+def staging_of(
+    estimator: CommonParameters, data: Dataset, evaluations: Sequence[Dataset], runtime: Runtime
 ) -> Staging:
+    """Return the staging of these rows, within the limits that the estimator gives."""
     return Staging(
         runtime,
         data,
-        evaluation,
+        evaluations,
         growth_limits(estimator),
         estimator.max_bins,
         seed_of(estimator),
         estimator.score_dtype,
-        data.weighted or estimator.class_weight is not None,
+        any(rows.weighted for rows in (data, *evaluations)) or estimator.class_weight is not None,
         parse_limit(estimator.memory_limit),
         None if estimator.scratch is None else os.fspath(estimator.scratch),
         estimator.n_estimators,
     )
 
 
-def _schedule(estimator: CommonParameters, resumption: Resumption | None, stack: ExitStack) -> Schedule:
+def schedule_of(
+    estimator: CommonParameters,
+    n_classes: int,
+    sets: tuple[str, ...],
+    resumption: Resumption | None,
+    stack: ExitStack,
+) -> Schedule:
+    """Return the length of a training that is evaluated on these `sets`. Its progress bar closes with the `stack`."""
+    name = metric_name(estimator.eval_metric)
+    # Another algorithm than that of the training, whose state changes from round to round.
+    metrics = row_metrics(estimator.eval_metric, algorithm_of(estimator, n_classes)) if sets else ()
+    watch = Watch(sets, tuple(metric.name for metric in metrics), name, float(estimator.min_delta))
+    if resumption is not None:
+        resumption.check_watch(watch)
     callbacks = list(estimator.callbacks or ())
     if estimator.verbose:
         callbacks.append(stack.enter_context(progress_bar(type(estimator).__name__)))
@@ -137,4 +174,6 @@ def _schedule(estimator: CommonParameters, resumption: Resumption | None, stack:
         estimator.early_stopping_rounds,
         estimator.on_separation == "stop",
         callbacks,
+        watch if sets else Watch(),
+        metrics,
     )

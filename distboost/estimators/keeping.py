@@ -16,7 +16,15 @@ from distboost.estimators.parameters import (
     deciding_parameters,
 )
 from distboost.io.files import encoded
-from distboost.model.files import damage_reported, feature_names_of, n_features_of, read_learned, read_model
+from distboost.model.files import (
+    damage_reported,
+    feature_names_of,
+    n_features_of,
+    read_learned,
+    read_model,
+    watch_entry,
+)
+from distboost.model.history import ERROR, LOSS, History
 from distboost.model.learned import Learned
 
 
@@ -32,7 +40,7 @@ def check_keepable(estimator: CommonParameters) -> None:
 
 def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
     """Return the header of a model: the parameters that determine it, but nothing about where or how it was trained."""
-    return {
+    header = {
         "algorithm": estimator.algorithm_name,
         "parameters": deciding_parameters(estimator),
         "classes": plain(learned.classes),
@@ -41,7 +49,11 @@ def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
         "feature_names": getattr(estimator, "feature_names_in_", np.empty(0)).tolist() or None,
         "outcome": learned.history.outcome,
         "data": learned.data,
+        **watch_entry(learned.history.watch),
     }
+    if learned.calibration is not None:
+        header["calibration"] = learned.calibration.header()
+    return header
 
 
 def file_content(estimator: CommonParameters) -> bytes:
@@ -62,13 +74,40 @@ def set_learned(estimator: CommonParameters, learned: Learned) -> None:
     estimator.n_iter_ = learned.n_rounds
     estimator.best_iteration_ = len(learned.ensemble)
     estimator.outcome_ = history.outcome
+    estimator.calibration_ = learned.calibration
     for name, values in history.notes.items():
         setattr(estimator, f"{name}_", np.array(values, np.float64))
-    for name in ("eval_loss", "eval_error"):
-        if getattr(history, name):
-            setattr(estimator, f"{name}_", np.array(getattr(history, name)))
-        elif hasattr(estimator, f"{name}_"):
-            delattr(estimator, f"{name}_")
+    _set_evaluations(estimator, history)
+
+
+def snapshot(estimator: CommonParameters, learned: Learned) -> CommonParameters:
+    """Return another estimator with the same parameters, fitted with what was learned.
+
+    It has neither callbacks nor a checkpoint: those are the training's own.
+    """
+    parameters = {**estimator.get_params(deep=False), "callbacks": None, "checkpoint": None}
+    made = type(estimator)(**parameters)
+    made.n_features_in_ = estimator.n_features_in_
+    if hasattr(estimator, "feature_names_in_"):
+        made.feature_names_in_ = estimator.feature_names_in_
+    set_learned(made, learned)
+    return made
+
+
+def _set_evaluations(estimator: CommonParameters, history: History) -> None:
+    """Set the attributes with the histories of evaluation sets; remove those of an earlier training."""
+    for name in ("eval_loss_", "eval_error_", "eval_history_"):
+        if hasattr(estimator, name):
+            delattr(estimator, name)
+    if not (history.evaluations and history.train_loss):
+        return
+    found = {
+        name: {metric: np.array(values) for metric, values in metrics.items()}
+        for name, metrics in history.evaluations.items()
+    }
+    first = next(iter(found.values()))
+    estimator.eval_history_ = found
+    estimator.eval_loss_, estimator.eval_error_ = first[LOSS], first[ERROR]
 
 
 def load_estimator(url: str, find: Callable[[str], type[CommonParameters]]) -> CommonParameters:

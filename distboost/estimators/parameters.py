@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -36,7 +36,16 @@ RUN_PARAMETERS = frozenset(
 )
 
 # Parameters that files store only if they differ from these values: files of earlier versions do not have them.
-LEFT_OUT = {"sampling": "uniform", "sketch": None, "statistic_bits": None, "on_separation": "continue"}
+LEFT_OUT = {
+    "sampling": "uniform",
+    "sketch": None,
+    "statistic_bits": None,
+    "on_separation": "continue",
+    "eval_metric": "error",
+    "min_delta": 0.0,
+    "calibration": "auto",
+    "validation_fraction": None,
+}
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _COMPRESSED = {
@@ -86,12 +95,29 @@ class CommonParameters(BaseEstimator):
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". Votes that are bounded, such as
-        those of GAMBLE, have no such case.
+        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
+        repeats the tree, as the thesis does.
+    calibration : {"auto", "temperature"} or None, default="auto"
+        How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
+        is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
+        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
+        without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
-        Stop after this many rounds without a smaller error on the `eval_set`, and keep the rounds up to the best one.
+        Stop after this many rounds without a better one, and keep the rounds up to the best one. The smaller the `eval_metric` on
+        the last set of `eval_set`, or on the rows of the `validation_fraction`, the better.
+    validation_fraction : float or None, default=None
+        Leave out about this share of the rows, above 0 and below 1, and use them as an `eval_set` named "validation". A hash of
+        a row's bins says whether it is left out, so equal rows are left out together, and a row of weight 2 equals two rows.
+        None: learn from all rows.
+    eval_metric : {"error", "log_loss", "loss"} or callable, default="error"
+        What tells the best round: the fraction of misclassified rows, the log-loss of the algorithm's own probabilities, or the
+        algorithm's own loss. A function(labels, probabilities) is given the class indices of some rows, (n,) int32, and their
+        class probabilities, (n, n_classes) float64. It returns one number for each row, (n,), from this row alone.
+        Their weighted mean is the metric; its name is that of the function, which a model file does not store.
+    min_delta : float, default=0.0
+        A round counts as better only if the metric is smaller than that of the best round by more than this.
     score_dtype : {"float64", "float32"}, default="float64"
         Type of the scores that training keeps for each row.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
@@ -121,7 +147,8 @@ class CommonParameters(BaseEstimator):
     verbose : int, default=0
         1: show a progress bar.
     callbacks : list of callables or None, default=None
-        Each is called with a `distboost.Progress` after each round; training stops if it returns True.
+        Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
+        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
     """
 
     n_estimators: int = parameter(100, _POSITIVE)
@@ -135,8 +162,14 @@ class CommonParameters(BaseEstimator):
     sketch: int | None = parameter(None, _POSITIVE, None)
     statistic_bits: int | None = parameter(None, Interval(Integral, 2, 16, closed="both"), None)
     on_separation: str = parameter("continue", StrOptions({"continue", "stop"}))
+    calibration: str | None = parameter("auto", StrOptions({"auto", "temperature"}), None)
     class_weight: dict[Any, float] | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
     early_stopping_rounds: int | None = parameter(None, _POSITIVE, None)
+    validation_fraction: float | None = parameter(None, Interval(Real, 0, 1, closed="neither"), None)
+    eval_metric: str | Callable[..., Any] = parameter(
+        "error", StrOptions({"error", "log_loss", "loss"}), callable
+    )
+    min_delta: float = parameter(0.0, Interval(Real, 0, None, closed="left"))
     score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
     missing_chunks: str = parameter("warn", StrOptions({"warn", "error", "ignore"}))
     memory_limit: int | str | None = parameter(None, _POSITIVE, str, None)
@@ -240,12 +273,21 @@ def n_threads(estimator: CommonParameters) -> int | None:
     return None if estimator.n_jobs in (None, -1) else estimator.n_jobs
 
 
+def left_out(estimator: CommonParameters) -> dict[str, Any]:
+    """Return the parameters that files store only if they differ from these values, those of the algorithm included."""
+    own = estimator.algorithm.parameters().items()
+    return {**LEFT_OUT, **{name: f.default for name, f in own if f.metadata.get("is_new")}}
+
+
 def deciding_parameters(estimator: CommonParameters) -> dict[str, Any]:
     """Return the parameters that affect the model, as JSON values."""
     given: Mapping[str, Any] = estimator.get_params(deep=False)
+    absent = left_out(estimator)
     kept = {
         name: as_json(name, value)
         for name, value in given.items()
-        if name not in RUN_PARAMETERS and not (name in LEFT_OUT and value == LEFT_OUT[name])
+        if name not in RUN_PARAMETERS
+        and not (name in absent and value == absent[name])
+        and not (name == "eval_metric" and callable(value))  # its name is in the histories
     }
     return {**kept, "random_state": seed_of(estimator)}

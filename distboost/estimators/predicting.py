@@ -13,6 +13,7 @@ from distboost.data.sources import is_lazy
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, opened_rows
 from distboost.model.ensemble import Ensemble, slices
+from distboost.model.learned import Learned
 from distboost.prediction import lazy
 from distboost.threads import Threads
 
@@ -61,6 +62,14 @@ def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
 
 def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function that makes class probabilities, (n, n_classes), of scores F, (n, n_classes)."""
+    learned: Learned = estimator.learned_
+    if learned.calibration is not None:
+        return learned.calibration.probabilities
+    return own_probabilities_of(estimator)
+
+
+def own_probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function that makes the algorithm's own class probabilities of scores F, whatever the calibration."""
     return algorithm_of(estimator, len(estimator.learned_.classes)).probabilities
 
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from distboost.errors import DataError
 from distboost.estimators.keeping import load_estimator
-from distboost.estimators.parameters import LEFT_OUT, CommonParameters, algorithm_of, deciding_parameters
+from distboost.estimators.parameters import CommonParameters, algorithm_of, deciding_parameters, left_out
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned
 
@@ -52,10 +52,11 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
 
 def changed_parameter(estimator: CommonParameters, learned: Learned) -> Changed | None:
     """Return the first parameter that affects the model and has changed since then, or None."""
-    now = {**LEFT_OUT, **deciding_parameters(estimator)}
-    before = {**LEFT_OUT, **(learned.parameters or {})}
+    now = {**left_out(estimator), **deciding_parameters(estimator)}
+    before = {**left_out(estimator), **(learned.parameters or {})}
     if "n_estimators" not in algorithm_of(estimator, len(learned.classes)).fixed_parameters:
         del now["n_estimators"]
+    del now["calibration"]  # it is found again
     differing = (Changed(name, before[name], value) for name, value in now.items() if value != before[name])
     return next(differing, None)
 

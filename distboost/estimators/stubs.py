@@ -18,7 +18,7 @@ from distboost.estimators.factory import estimator
 _HEAD = """# Written by `python -m distboost.estimators.stubs`: do not edit.
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +35,11 @@ from distboost.estimators.factory import classifier as classifier
 from distboost.estimators.factory import load as load
 from distboost.estimators.plan import plan as plan
 from distboost.model.history import Progress as Progress
+from distboost.reporting.report import report as report
+from distboost.selection.search import search as search
+from distboost.selection.validation import cross_validate as cross_validate
 from distboost.training.binning import bin as bin
+from distboost.training.events import EventLog as EventLog
 
 __version__: str
 """

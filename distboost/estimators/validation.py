@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d, validate_data
 
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.labels import is_unicode
 from distboost.data.missing import warn_all, warn_of_missing
 from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
 from distboost.model.ensemble import slices
+from distboost.model.history import UNNAMED
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
 
@@ -58,13 +61,18 @@ def training_data(estimator: CommonParameters, given: Given) -> Dataset:
 
 
 def _binned_store(estimator: CommonParameters, X: Any, sample_weight: Any) -> BinnedStore:
+    store = _opened_store(X, sample_weight)
+    _set_unnamed_features(estimator, store.n_features)
+    return store
+
+
+def _opened_store(X: Any, sample_weight: Any) -> BinnedStore:
     store = BinnedStore.open(X)
     if sample_weight is not None:
         raise DataError(
             f"sample_weight cannot be combined with the binned store {store.url!r}, which has its own weights. Bin the data with "
             "these weights: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
         )
-    _set_unnamed_features(estimator, store.n_features)
     return store
 
 
@@ -74,25 +82,75 @@ def _set_unnamed_features(estimator: CommonParameters, n_features: int) -> None:
         del estimator.feature_names_in_
 
 
-def evaluation_data(estimator: CommonParameters, eval_set: Any) -> RawDataset | None:
-    """Return the evaluation rows, if there are any. Warnings name the caller of the caller's caller."""
+class EvaluationSet(NamedTuple):
+    """Evaluation rows with their name."""
+
+    name: str
+    data: RawDataset | BinnedStore
+
+
+def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[EvaluationSet]:
+    """Return the sets of evaluation rows. Warnings name the caller of the caller's caller."""
+    found = []
+    for name, entry in _named_sets(eval_set).items():
+        place = "eval_set" if name == UNNAMED else f"eval_set {name!r}"
+        data = _evaluation_rows(estimator, entry, place)
+        if data.n_features != estimator.n_features_in_:
+            raise DataError(
+                f"{_place_of(data)} has {data.n_features} features, but the training rows have {estimator.n_features_in_}. Give "
+                "the same features."
+            )
+        if data.n_rows == 0:
+            raise DataError(f"{_place_of(data)} has 0 rows. Omit it, or give it at least 1 row.")
+        warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel=5)
+        found.append(EvaluationSet(name, data))
+    return found
+
+
+def _named_sets(eval_set: Any) -> dict[str, Any]:
+    """Return the entries of `eval_set` by name; a set that was given without a name gets one."""
     if eval_set is None:
-        return None
-    X, y = _one_pair(eval_set)
+        return {}
+    if isinstance(eval_set, Mapping):
+        for name in eval_set:
+            if not (isinstance(name, str) and name and is_unicode(name)):
+                raise DataError(
+                    f"eval_set has a set of the name {name!r:.100}. Give each set a text as its name."
+                )
+        named = dict(eval_set)
+    elif isinstance(eval_set, list) and len(eval_set) != 1:
+        named = {f"{UNNAMED}_{n}": entry for n, entry in enumerate(eval_set)}
+    else:
+        named = {UNNAMED: eval_set[0] if isinstance(eval_set, list) else eval_set}
+    if not named:
+        raise DataError("eval_set is empty. Omit it, or give at least one set: {'name': (X, y)}.")
+    return named
+
+
+def _place_of(data: RawDataset | BinnedStore) -> str:
+    return data.place if isinstance(data, RawDataset) else f"the binned store {data.url!r}"
+
+
+def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> RawDataset | BinnedStore:
+    """Return the rows of one evaluation set; errors name the `place`."""
+    given = (entry, None) if is_lazy(entry) else entry  # for instance, a path
+    if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+        items = (
+            f"{len(given)} items" if isinstance(given, (tuple, list)) else f"the type {type(given).__name__}"
+        )
+        raise DataError(f"{place} has {items}. Give (X, y) or (X, y, sample_weight).")
+    X, y, weights = (*given, None)[:3]
+    if y is None and is_lazy(X) and BinnedStore.is_at(X):
+        return _opened_store(X, weights)
+    if y is None:
+        raise DataError(f"{place} has no labels. Give (X, y) or (X, y, sample_weight).")
     if not is_lazy(X):
         X = validate_data(estimator, X, reset=False, **_NUMBERS)
+        if weights is not None and not is_lazy(weights):
+            weights = _check_sample_weight(weights, X, dtype=np.float64)
     if not is_lazy(y):
         y = column_or_1d(y, warn=True)
-    data = RawDataset.of(X, y, None, prefix="eval_set ")
-    if data.n_features != estimator.n_features_in_:
-        raise DataError(
-            f"{data.place} has {data.n_features} features, but the training rows have {estimator.n_features_in_}. Give the same "
-            "features."
-        )
-    if data.n_rows == 0:
-        raise DataError(f"{data.place} has 0 rows. Omit eval_set, or give it at least 1 row.")
-    warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel=5)
-    return data
+    return RawDataset.of(X, y, weights, prefix=f"{place} ")
 
 
 def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> RawDataset:
@@ -108,19 +166,6 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
         raise DataError(f"{data.place} has 0 rows. Give at least 1 row to evaluate.")
     warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel)
     return data
-
-
-def _one_pair(eval_set: Any) -> tuple[Any, Any]:
-    alone = is_lazy(eval_set)  # for instance, a path
-    pairs = [(eval_set, None)] if alone else [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-    if len(pairs) != 1 or len(pairs[0]) != 2:
-        raise DataError(f"eval_set has {len(pairs)} items. Give one pair (X, y).")
-    X, y = pairs[0]
-    if y is None:
-        if is_lazy(X):
-            as_source(X, "eval_set X")  # raises an error of its own for a binned store
-        raise DataError("eval_set has no labels. Give one pair (X, y).")
-    return X, y
 
 
 def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from distboost.weights.sampled import MAGNITUDES, drawn
 
 
 class Key(NamedTuple):
-    """The identity of a block: its set (`number`: 0 for training rows, 1 for evaluation rows) and its number within the set."""
+    """The identity of a block: the `number` of its set (0: training rows, others: evaluation rows), and its own in the set."""
 
     number: int
     block: int
@@ -242,6 +243,12 @@ class Block:
     def digest(self) -> tuple[int, int]:
         """The digests of the rows: see kernels/digest.py."""
         return digest_of(self.bins, self.values, self.labels, self.weights, self.first)
+
+    def at_zero(self) -> Block:
+        """Return a block of the same rows whose scores are 0."""
+        other = copy.copy(self)
+        other.buffers, other.changed, other.loaded = {"scores": np.zeros(*self._scores)}, set(), set()
+        return other
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
         """Put all rows of positive weight into node 0; with a mask `drawn`, (n,) bool, only those that it selects."""

@@ -35,6 +35,7 @@ from distboost.rows.messages import (
 )
 from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
+from distboost.rows.row_metrics import N_SUMS, RowMetric, mean
 from distboost.rows.sampling import SampleBits, sample_bits, threshold
 from distboost.rows.scales import Scale, fine_bits, most_bits
 from distboost.runtime.layout import Layout
@@ -53,14 +54,14 @@ class CoordinatedRows(Rows):
     ----------
     layout : Layout
     counts : tuple of RowCounts
-        The training rows and, if there are any, the evaluation rows.
+        The training rows and each set of evaluation rows.
     threads : Threads
         The threads of the coordinator.
     """
 
     def __init__(self, layout: Layout, counts: tuple[RowCounts, ...], threads: Threads):
         self.n_bins, self.n_classes = layout.n_bins, layout.n_classes
-        self.n_features = len(layout.n_bins)
+        self.n_features, self.weight_scale = len(layout.n_bins), layout.weight_scale
         self._windows = None if layout.window_bytes is None else Windows(layout.window_bytes, layout.n_bins)
         self.counts = counts
         self.threads = threads
@@ -105,9 +106,9 @@ class CoordinatedRows(Rows):
 
     # A training.
 
-    def begin(self, weighting: Weighting) -> None:
+    def begin(self, weighting: Weighting, metrics: Sequence[RowMetric] = ()) -> None:
         """Begin a training with all scores 0."""
-        self.weighting = weighting
+        self.weighting, self._metrics = weighting, tuple(metrics)
         self.round = 1
         self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
         self._shifts = [self._initial] * len(self.counts)
@@ -149,7 +150,7 @@ class CoordinatedRows(Rows):
             self.calls["magnitudes"] += 1
             self.roots_asked += 1
         wanted = root.subsample.fraction * self.counts[0].n_rows
-        bits, question = self._sample_bits(root), self._root_question(root, shifts)
+        bits, question = _sample_bits(root, self.counts[0]), self._root_question(root, shifts)
         found = min(threshold(self.totals.reshape(-1, 2), wanted), bits.largest)
         draw = Draw(root.subsample.key, found, bits.unit)
         scale = replace(question.scale, bits=bits.prepared)
@@ -166,7 +167,7 @@ class CoordinatedRows(Rows):
         best = self._ask_histograms(Expansion(None, forgotten, tuple(siblings), search, keeps=keep)).best
         if best is not None:
             nodes = [pair.smaller for pair in siblings] + [pair.larger for pair in siblings]
-            self.forget([node for node, gain in zip(nodes, best.gain, strict=True) if not gain > 0])
+            self.forget([node for node, gain in zip(nodes, best.gain.tolist(), strict=True) if not gain > 0])
         return best
 
     def best_split(self, node: int, context: np.ndarray) -> BestSplits:
@@ -202,20 +203,13 @@ class CoordinatedRows(Rows):
     def _magnitudes_question(self, root: Root, shifts: np.ndarray) -> RootQuestion:
         """Return the question for the magnitudes from which the root's rows are drawn."""
         assert root.statistic is not None
-        scale = Scale(root.statistic.shift(shifts.tolist()), self._sample_bits(root).prepared)
+        scale = Scale(root.statistic.shift(shifts.tolist()), _sample_bits(root, self.counts[0]).prepared)
         return RootQuestion(Magnitudes(root.statistic), scale, None, root.weight_factor)
-
-    def _sample_bits(self, root: Root) -> SampleBits:
-        assert root.statistic is not None
-        assert root.subsample is not None
-        wide = root.statistic.wide
-        return sample_bits(
-            most_bits(self.counts[0].weight, wide), wide, self.counts[0], root.subsample.fraction
-        )
 
     def split(self, splits: Splits) -> None:
         """Queue the splits: they travel with the next question and cost no round trip."""
-        self._queue = Splits(*(np.concatenate(pair) for pair in zip(self._queue, splits, strict=True)))
+        queued = zip(self._queue, splits, strict=True)
+        self._queue = Splits._make(map(np.concatenate, queued)) if len(self._queue.node) else splits
 
     def _take_queue(self) -> Splits:
         queue, self._queue = self._queue, Splits.empty()
@@ -248,8 +242,7 @@ class CoordinatedRows(Rows):
         self.calls["sums"] += 1
         reduction = LeafSums(root.statistic, root.weight_factor)
         scale = self.histogram_scale
-        question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
-        sums = self._sums(question).sums
+        sums = self._sums(SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)).sums
         self.totals = sums[-1, : root.statistic.n_totals]
         return sums[:-1]
 
@@ -257,9 +250,14 @@ class CoordinatedRows(Rows):
         """Return the sums, the maxima and the best row of a reduction."""
         self.calls["sums"] += 1
         scale = Scale.fine(reduction.shift(self._shifts[0].tolist()), self.counts[0].weight)
-        question = SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale)
-        answer = self._sums(question)
+        answer = self._sums(SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale))
         return scale.real(answer.sums), answer.maxima, answer.best
+
+    def evaluated(self, reduction: Reduction) -> Reduced:
+        question = SumsQuestion(
+            None, Splits.empty(), NO_NODES, reduction, Scale(0.0, 0), len(self.counts) - 1
+        )
+        return self._sums(question)
 
     @property
     def shifts(self) -> np.ndarray:
@@ -297,7 +295,7 @@ class CoordinatedRows(Rows):
             self._forgotten = []
         question = UpdateQuestion(
             self.round, splits, tuple(steps), from_zero, self.weighting, shifts, factors, root,
-            NO_FEATURES if next_root is None else next_root.features,
+            NO_FEATURES if next_root is None else next_root.features, self._metrics,
         )  # fmt: skip
         self.round += 1
         answer, totals, expanded = self._update(question, expansion)
@@ -305,9 +303,9 @@ class CoordinatedRows(Rows):
             self.totals, self._root_expanded = totals, expanded
         losses = []
         for m, count in enumerate(self.counts):
-            errors, *sums = answer.sums[m]
-            logs = self.weighting.log_totals(np.array(sums) / factors[m], shifts[m])
-            losses.append(Losses(logs, int(errors) / count.weight_units, count.weight))
+            error, sums, means = _read(answer.sums[m], len(self._metrics), m > 0, count)
+            logs = self.weighting.log_totals(sums / factors[m], shifts[m])
+            losses.append(Losses(logs, error, count.weight, means))
             self._shifts[m] = self.weighting.next_shifts(shifts[m], answer.maxima[m])
         if from_zero:
             self._round_shifts_up()
@@ -347,6 +345,24 @@ def _scale_of(statistic: Statistic, shifts: np.ndarray, before: np.ndarray, coun
     above = max(shift - statistic.shift(before.tolist()), 0.0)
     available = most_bits(count.weight, statistic.wide)
     return Scale(shift, statistic.bits(available, count.weight / count.n_rows, above))
+
+
+def _read(
+    answer: np.ndarray, n_metrics: int, evaluated: bool, count: RowCounts
+) -> tuple[float, np.ndarray, tuple[float, ...]]:
+    """Return the error, the sums of weights, (n_sums,) int64, and the metrics of one set of rows, if it was `evaluated`."""
+    first = len(answer) - n_metrics * N_SUMS
+    error, sums, metrics = int(answer[0]) / count.weight_units, answer[1:first], answer[first:]
+    found = metrics.reshape(-1, N_SUMS) if evaluated else ()
+    return error, sums, tuple(mean(one, count.weight_units) for one in found)
+
+
+def _sample_bits(root: Root, count: RowCounts) -> SampleBits:
+    """Return the bits of the statistic of a tree whose rows are drawn by weight."""
+    assert root.statistic is not None
+    assert root.subsample is not None
+    wide = root.statistic.wide
+    return sample_bits(most_bits(count.weight, wide), wide, count, root.subsample.fraction)
 
 
 def _is_by_weight(root: Root | None) -> bool:

@@ -59,3 +59,4 @@ class Layout(NamedTuple):
     score_dtype: str
     # Bytes of the sums of a question in one process, if the histograms of a tree do not fit: then they are never all there.
     window_bytes: int | None = None
+    weight_scale: float = 1.0  # the power of two by which the rows' weights were multiplied

@@ -15,7 +15,9 @@ from distboost.active import QueryByCommittee
 
 
 def committee(n_estimators: int = 3, client: Any = None, **parameters: Any) -> GAMBLEClassifier:
-    made = GAMBLEClassifier(**{"n_estimators": n_estimators, "max_leaf_nodes": 4, "n_jobs": 1, **parameters})
+    made = GAMBLEClassifier(
+        **{"n_estimators": n_estimators, "max_leaf_nodes": 4, "n_jobs": 1, "calibration": None, **parameters}
+    )
     made.client = client
     return made
 

@@ -16,8 +16,13 @@ from distboost.registry import ALGORITHMS
 from tests.active.sessions import asked, committee, learner
 
 MAKERS = {
-    **{name: lambda name=name: estimator(name)(n_estimators=4, n_jobs=1) for name in ALGORITHMS},
-    "rebel, similarity": lambda: REBELClassifier(n_estimators=3, weak_learner="similarity", n_jobs=1),
+    **{
+        name: lambda name=name: estimator(name)(calibration=None, n_estimators=4, n_jobs=1)
+        for name in ALGORITHMS
+    },
+    "rebel, similarity": lambda: REBELClassifier(
+        calibration=None, n_estimators=3, weak_learner="similarity", n_jobs=1
+    ),
 }
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from distboost import GDMCBoostClassifier
 imported = time.perf_counter()
 X = np.random.default_rng(0).normal(size=(200, 4))
-model = GDMCBoostClassifier(n_estimators=2, n_jobs=2).fit(X, np.arange(200) % 4)
+model = GDMCBoostClassifier(calibration=None, n_estimators=2, n_jobs=2).fit(X, np.arange(200) % 4)
 model.predict(X)
 done = time.perf_counter()
 print(imported - start, done - imported, done - start)
@@ -44,7 +44,7 @@ with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as 
     start = time.perf_counter()
     from distboost import GDMCBoostClassifier
     imported = time.perf_counter()
-    GDMCBoostClassifier(n_estimators=2, max_depth=3).fit(X, y)
+    GDMCBoostClassifier(calibration=None, n_estimators=2, max_depth=3).fit(X, y)
     done = time.perf_counter()
 print(imported - start, done - imported, done - imported)
 """

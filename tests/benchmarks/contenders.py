@@ -70,7 +70,11 @@ class Distboost(Contender):
 
         clock = Clock(self.pause)
         self.model = GDMCBoostClassifier(
-            n_estimators=n_rounds, n_jobs=self.n_threads, callbacks=[clock.round_done], **self.setting
+            calibration=None,
+            n_estimators=n_rounds,
+            n_jobs=self.n_threads,
+            callbacks=[clock.round_done],
+            **self.setting,
         ).fit(X, y)
         return np.array(clock.seconds)
 

@@ -64,7 +64,10 @@ def distboost(client: Client, x: Any, y: Any, n_rounds: int, times: RoundTimes) 
     from distboost import GDMCBoostClassifier
 
     model = GDMCBoostClassifier(
-        n_estimators=n_rounds, max_depth=DEPTH, callbacks=[lambda progress: times.note(progress.round)]
+        calibration=None,
+        n_estimators=n_rounds,
+        max_depth=DEPTH,
+        callbacks=[lambda progress: times.note(progress.round)],
     )
     model.client = client
     model.fit(x, y)

@@ -46,6 +46,7 @@ def curve(split: Split, n_rounds: int, n_threads: int, **setting: Any) -> Curve:
     seconds: list[float] = []
     start = time.perf_counter()
     model = GDMCBoostClassifier(
+        calibration=None,
         n_estimators=n_rounds,
         n_jobs=n_threads,
         callbacks=[lambda progress: seconds.append(time.perf_counter() - start)],
@@ -131,7 +132,9 @@ def main(
     known = json.loads(path.read_text()) if path is not None and path.exists() else {}
     warm = np.arange(40.0).reshape(20, 2)
     for setting in ({}, by_weight(0.5)):
-        GDMCBoostClassifier(n_estimators=2, n_jobs=threads, **setting).fit(warm, np.arange(20) % 4)
+        GDMCBoostClassifier(calibration=None, n_estimators=2, n_jobs=threads, **setting).fit(
+            warm, np.arange(20) % 4
+        )
     for name in filter(None, names.split(",")):
         found = known[name] = measured(name, threads, rows, fraction)
         last = {how: f"{found['curves'][how][1][ROUNDS - 1]:.4f}" for how in found["curves"]}

@@ -86,7 +86,9 @@ def ours(
     def mark(progress: Any) -> None:
         marks.append((time.perf_counter(), time.process_time(), float(traffic.n_bytes)))
 
-    model = GDMCBoostClassifier(n_estimators=n_rounds, max_depth=depth, n_jobs=n_threads, callbacks=[mark])
+    model = GDMCBoostClassifier(
+        calibration=None, n_estimators=n_rounds, max_depth=depth, n_jobs=n_threads, callbacks=[mark]
+    )
     if client is not None:
         model.client = client
     model.fit(X, y)

@@ -59,7 +59,7 @@ def train(job: dict, mark: Mark) -> None:
         log = logging.getLogger("distboost")
         log.setLevel(logging.INFO)
         log.addHandler(LogMarks(mark))
-        model = GDMCBoostClassifier(**job["parameters"], scratch=job["scratch"])
+        model = GDMCBoostClassifier(calibration=None, **job["parameters"], scratch=job["scratch"])
         model.callbacks = [
             lambda progress: mark("round", error=progress.train_error),
             lambda progress: mark("plan", **plan_of(model)) if progress.round == 1 else None,

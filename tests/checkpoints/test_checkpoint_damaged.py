@@ -19,7 +19,12 @@ from tests.checkpoints.trainings import fitted, rounds
 @pytest.fixture
 def folder(problem, tmp_path):
     """A checkpoint of three segments."""
-    fitted(REBELClassifier(n_estimators=7, n_jobs=1, checkpoint=tmp_path / "c", checkpoint_every=3), problem)
+    fitted(
+        REBELClassifier(
+            calibration=None, n_estimators=7, n_jobs=1, checkpoint=tmp_path / "c", checkpoint_every=3
+        ),
+        problem,
+    )
     return tmp_path / "c"
 
 
@@ -64,7 +69,7 @@ def test_damaged_files_are_told_by_name(folder, problem, saved):
 def test_a_damaged_checkpoint_is_not_gone_on_from_but_replaced(folder, problem):
     path = next(folder.glob("rounds-3-*"))
     path.write_bytes(path.read_bytes()[:-1])
-    model = REBELClassifier(n_estimators=7, n_jobs=1, checkpoint=folder)
+    model = REBELClassifier(calibration=None, n_estimators=7, n_jobs=1, checkpoint=folder)
     with pytest.raises(ModelFormatError, match=path.name):
         fitted(model, problem, resume=True)
     # The segment may be restored.
@@ -86,7 +91,7 @@ def header(**items):
 
 MANIFESTS = {
     "another format": lambda found: found.update(format="zip"),
-    "another version": lambda found: found.update(version=2),
+    "another version": lambda found: found.update(version=3),
     "no segments": lambda found: found.pop("segments"),
     "segments that are a number": lambda found: found.update(segments=3),
     "fewer segments": lambda found: found["segments"].pop(),
@@ -150,7 +155,7 @@ def test_a_segment_of_the_same_size(folder):
 def test_segments_of_another_training(folder, problem, tmp_path):
     """Whole, and listed as they are: but the trees of one model are not those of another."""
     other = tmp_path / "other"
-    fitted(MultiBoostClassifier(n_estimators=7, n_jobs=1, checkpoint=other), problem)
+    fitted(MultiBoostClassifier(calibration=None, n_estimators=7, n_jobs=1, checkpoint=other), problem)
     found, theirs = (json.loads((place / MANIFEST).read_text()) for place in (folder, other))
     found["segments"] = theirs["segments"]
     found.pop("checksum")

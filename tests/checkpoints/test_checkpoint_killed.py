@@ -31,7 +31,7 @@ def train(algorithm, parameters, data, checkpoint, kill=None, resume=False, addr
         if kill is not None and len(renamed) == kill // 2 + 1:
             os.kill(os.getpid(), signal.SIGKILL)
     publishing.os.replace = counted
-    model = estimator(algorithm)(n_jobs=1, checkpoint=checkpoint, checkpoint_every={EVERY}, **parameters)
+    model = estimator(algorithm)(calibration=None, n_jobs=1, checkpoint=checkpoint, checkpoint_every={EVERY}, **parameters)
     if address is not None:
         model.client = Client(address, set_as_default=False)
         model.callbacks = [lambda progress: progress.round == last and os.kill(os.getpid(), signal.SIGKILL)]

@@ -24,7 +24,7 @@ def fitted(training, problem, **more):
     algorithm, parameters = TRAININGS[training]
     X, y, Xt, yt = problem
     model = estimator(algorithm)(
-        **{"n_estimators": 11, "n_jobs": 1, "checkpoint_every": 2, **parameters, **more}
+        calibration=None, **{"n_estimators": 11, "n_jobs": 1, "checkpoint_every": 2, **parameters, **more}
     )
     return model.fit(X, y, eval_set=(Xt, yt))
 
@@ -92,7 +92,7 @@ def test_going_on_after_the_folder_was_removed(problem, tmp_path, saved):
     )
     X, y, Xt, yt = problem
     algorithm, parameters = TRAININGS["segments"]
-    model = estimator(algorithm)(n_estimators=11, n_jobs=1, checkpoint=folder, **parameters)
+    model = estimator(algorithm)(calibration=None, n_estimators=11, n_jobs=1, checkpoint=folder, **parameters)
     assert saved(model.fit(X, y, eval_set=(Xt, yt), resume=True)) == saved(fitted("segments", problem))
 
 

@@ -55,7 +55,13 @@ def test_a_full_disk(small_disk, saved):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 5)), rng.integers(0, 10, 1000)
     folder = small_disk / "c"
-    parameters = {"n_estimators": 60, "max_depth": 8, "checkpoint": folder, "checkpoint_every": 5}
+    parameters = {
+        "calibration": None,
+        "n_estimators": 60,
+        "max_depth": 8,
+        "checkpoint": folder,
+        "checkpoint_every": 5,
+    }
     with pytest.raises(
         CheckpointError,
         match=r"small/c: \d+ bytes to .*No space left on device, \d+ bytes free.*Correct the cause",
@@ -66,11 +72,14 @@ def test_a_full_disk(small_disk, saved):
     assert 10 <= kept.n_iter_ < 60
     assert kept.n_iter_ % 5 == 0
     np.testing.assert_array_equal(
-        kept.scores(X), GDMCBoostClassifier(n_estimators=kept.n_iter_, max_depth=8).fit(X, y).scores(X)
+        kept.scores(X),
+        GDMCBoostClassifier(calibration=None, n_estimators=kept.n_iter_, max_depth=8).fit(X, y).scores(X),
     )
     subprocess.run(["mount", "-o", "remount,size=9m", small_disk], timeout=20, check=True)
     model = GDMCBoostClassifier(**parameters).fit(X, y, resume=True)
-    assert saved(model) == saved(GDMCBoostClassifier(n_estimators=60, max_depth=8).fit(X, y))
+    assert saved(model) == saved(
+        GDMCBoostClassifier(calibration=None, n_estimators=60, max_depth=8).fit(X, y)
+    )
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_another_training_is_replaced_as_a_whole(problem, tmp_path, saved):
     assert saved(distboost.load(tmp_path / "c")) == saved(model)
     with pytest.raises(DataError, match=r"the checkpoint .*c was made with max_depth=2, not 3"):
         fitted(
-            AdaBoostMMClassifier(n_estimators=12, max_depth=3, checkpoint=tmp_path / "c"),
+            AdaBoostMMClassifier(calibration=None, n_estimators=12, max_depth=3, checkpoint=tmp_path / "c"),
             problem,
             resume=True,
         )

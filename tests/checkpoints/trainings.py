@@ -20,7 +20,7 @@ EVERY = 2
 
 def made(training, **more):
     algorithm, parameters = TRAININGS[training]
-    return estimator(algorithm)(n_jobs=1, **parameters, **more)
+    return estimator(algorithm)(calibration=None, n_jobs=1, **parameters, **more)
 
 
 def fitted(model, problem, resume=False):

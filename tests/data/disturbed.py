@@ -18,7 +18,7 @@ UNREADABLE = Path("/proc/self/mem")
 
 
 def model(**parameters):
-    return GDMCBoostClassifier(n_estimators=3, max_depth=2, n_jobs=1, **parameters)
+    return GDMCBoostClassifier(calibration=None, n_estimators=3, max_depth=2, n_jobs=1, **parameters)
 
 
 class FailingStore(WrapperStore):

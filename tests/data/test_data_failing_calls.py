@@ -36,7 +36,7 @@ def files(store):
 
 def fitted(store, callback):
     model = distboost.GDMCBoostClassifier(
-        n_estimators=3, max_depth=2, n_jobs=1, memory_limit=260_000, scratch=str(folder), callbacks=[callback]
+        calibration=None, n_estimators=3, max_depth=2, n_jobs=1, memory_limit=260_000, scratch=str(folder), callbacks=[callback]
     ).fit(store)
     assert model.memory_plan_.streamed
     model.save(folder / "model")

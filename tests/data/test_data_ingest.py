@@ -113,7 +113,7 @@ def test_one_store_whatever_the_chunks(chunks, memory, kind, rows, expected, wor
 
 def test_a_model_from_the_store_is_that_from_the_arrays(rows, work, tmp_path, saved):
     store = binned(rows, tmp_path / "store", work)
-    model = GDMCBoostClassifier(n_estimators=3, max_bins=32)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=3, max_bins=32)
     assert saved(model.fit(store.url)) == saved(model.fit(rows[0], rows[1], rows[2]))
 
 
@@ -287,7 +287,7 @@ def test_values_are_kept_for_similarities(chunks, rows, work, tmp_path, saved):
     X, y = np.nan_to_num(rows[0]), rows[1]
     arrays = (*stored((X, y, rows[2]), chunks, "zarr", tmp_path)[:2], None)
     store = binned(arrays, tmp_path / "store", work, LEAST, keep_values=True)
-    model = REBELClassifier(n_estimators=2, weak_learner="similarity", max_bins=32)
+    model = REBELClassifier(calibration=None, n_estimators=2, weak_learner="similarity", max_bins=32)
     assert saved(model.fit(store.url)) == saved(model.fit(X, y))
 
 
@@ -335,7 +335,7 @@ TRAIN = """
 import resource, sys
 from distboost import GDMCBoostClassifier
 folder, limit = sys.argv[1:]
-model = GDMCBoostClassifier(n_estimators=1, n_jobs=2, memory_limit=int(limit), scratch=f"{folder}/scratch")
+model = GDMCBoostClassifier(calibration=None, n_estimators=1, n_jobs=2, memory_limit=int(limit), scratch=f"{folder}/scratch")
 model.fit(f"{folder}/x", f"{folder}/y")
 print(model.memory_plan_.streamed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """

@@ -253,7 +253,12 @@ def test_data_that_will_not_do_leave_the_place_free(few, tmp_path):
     with pytest.raises(DataError, match="row 7, column 2"):
         distboost.bin(few[0], few[1], place)
     zarr.open_array(few[0])[7, 2] = 1.0
-    assert GDMCBoostClassifier(n_estimators=1).fit(distboost.bin(few[0], few[1], place)).n_iter_ == 1
+    assert (
+        GDMCBoostClassifier(calibration=None, n_estimators=1)
+        .fit(distboost.bin(few[0], few[1], place))
+        .n_iter_
+        == 1
+    )
 
 
 def test_a_folder_with_other_things_is_refused(few, tmp_path):
@@ -307,7 +312,7 @@ def test_two_processes_at_once(arrays):
     assert "done" in said
     other = said[1 - said.index("done")]
     assert other == "done" or "another process is writing to" in other
-    assert GDMCBoostClassifier(n_estimators=1).fit(places[2]).n_iter_ == 1
+    assert GDMCBoostClassifier(calibration=None, n_estimators=1).fit(places[2]).n_iter_ == 1
 
 
 # A full disk.

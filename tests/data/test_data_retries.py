@@ -134,7 +134,7 @@ def test_too_little_memory_is_no_damage(arrays, store, blobs):
     found = BinnedStore.open(store)
     kept = FailingStore(LocalStore(store), key="bins/c/1/0", error=MemoryError("not even this"))
     found = BinnedStore(store, zarr.open_group(kept, mode="r"), found._manifest)
-    binned = found.binned(found.profile(255, 0, None), None, 1)
+    binned = found.binned(found.profile(255, 0, None), found.own_weights(2, None), 1)
     with pytest.raises(MemoryError, match="not even this"):
         binned.function(*binned.calls[1]).in_memory()
     assert kept.reads == 1

@@ -82,7 +82,7 @@ def form(request):
 @pytest.fixture(scope="module", params=[255, 16], ids=["exact bins", "quantiles"])
 def from_numpy(request, blobs):
     """A model of the arrays as they are."""
-    return GDMCBoostClassifier(n_estimators=3, max_bins=request.param).fit(*blobs)
+    return GDMCBoostClassifier(calibration=None, n_estimators=3, max_bins=request.param).fit(*blobs)
 
 
 def test_one_model(form, from_numpy, blobs, assert_same_model, tmp_path):
@@ -179,7 +179,7 @@ def test_a_feature_without_a_value_has_no_edges():
     X = np.column_stack([np.full(6, np.nan), np.full(6, 2.5), np.arange(6.0)])
     profile = profile_of(X, [0, 1] * 3, 255)
     assert [len(e) for e in profile.edges] == [0, 0, 5]
-    model = GDMCBoostClassifier(n_estimators=2).fit(X, [0, 1] * 3)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, [0, 1] * 3)
     assert (model.learned_.ensemble.arrays()["feature"] == 2).all()
 
 
@@ -213,9 +213,10 @@ def test_labels_of_any_sortable_type(labels, estimator, blobs):
 @pytest.mark.parametrize("labels", [LABELS["text"], LABELS["objects"], LABELS["whole floats"]])
 def test_labels_of_any_type_in_dask(labels, blobs, assert_same_model):
     X, y = blobs
-    expected = GDMCBoostClassifier(n_estimators=2).fit(X, labels[y])
+    expected = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, labels[y])
     assert_same_model(
-        GDMCBoostClassifier(n_estimators=2).fit(in_dask(X, 50), in_dask(labels[y], 64)), expected
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(in_dask(X, 50), in_dask(labels[y], 64)),
+        expected,
     )
 
 
@@ -224,9 +225,9 @@ def test_labels_of_any_type_in_dask(labels, blobs, assert_same_model):
 def test_text_labels_in_zarr(dtype, blobs, assert_same_model, tmp_path):
     X, y = blobs
     labels = LABELS["text"][y]
-    expected = GDMCBoostClassifier(n_estimators=2).fit(X, labels)
+    expected = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, labels)
     stored = in_zarr(labels.astype(np.dtypes.StringDType() if dtype == "T" else dtype), 50, tmp_path / "y")
-    model = GDMCBoostClassifier(n_estimators=2).fit(in_zarr(X, 50, tmp_path / "x"), stored)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(in_zarr(X, 50, tmp_path / "x"), stored)
     assert_same_model(model, expected)
 
 
@@ -236,8 +237,8 @@ def test_sorted_labels(chunks, blobs, assert_same_model, tmp_path):
     X, y = blobs
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    expected = GDMCBoostClassifier(n_estimators=3).fit(X, y)
-    model = GDMCBoostClassifier(n_estimators=3).fit(
+    expected = GDMCBoostClassifier(calibration=None, n_estimators=3).fit(X, y)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=3).fit(
         in_zarr(X, chunks, tmp_path / "x"), in_zarr(y, chunks, tmp_path / "y", fill_value=9)
     )
     assert_same_model(model, expected)
@@ -247,26 +248,26 @@ def test_a_class_of_one_row(blobs):
     X, y = np.array(blobs[0]), np.array(blobs[1])
     y[137] = 77
     X[137] = 50
-    model = GDMCBoostClassifier(n_estimators=5).fit(in_dask(X, 20), in_dask(y, 20))
+    model = GDMCBoostClassifier(calibration=None, n_estimators=5).fit(in_dask(X, 20), in_dask(y, 20))
     assert model.classes_.tolist() == [0, 1, 2, 77]
     assert model.predict(X[137:138]).tolist() == [77]
 
 
 def test_a_column_of_labels(blobs, assert_same_model, tmp_path):
     X, y = blobs
-    model = GDMCBoostClassifier(n_estimators=2).fit(
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(
         in_zarr(X, 50, tmp_path / "x"), in_zarr(y[:, None], 50, tmp_path / "y")
     )
-    assert_same_model(model, GDMCBoostClassifier(n_estimators=2).fit(X, y))
+    assert_same_model(model, GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, y))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "uint8", "bool"])
 def test_features_of_other_types(dtype, assert_same_model, tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2 if dtype == "bool" else 50, (100, 3)).astype(dtype), rng.integers(0, 3, 100)
-    expected = GDMCBoostClassifier(n_estimators=2).fit(X.astype(np.float64), y)
+    expected = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X.astype(np.float64), y)
     for data in (X, in_zarr(X, 30, tmp_path / "x", fill_value=1), in_dask(X, 30)):
-        model = GDMCBoostClassifier(n_estimators=2).fit(data, y)
+        model = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(data, y)
         assert_same_model(model, expected)
         np.testing.assert_array_equal(np.asarray(model.predict(data)), expected.predict(X.astype(np.float64)))
 
@@ -276,7 +277,7 @@ def test_features_of_other_types(dtype, assert_same_model, tmp_path):
 
 def test_prediction_is_lazy_and_the_same(form, blobs, tmp_path):
     X, y = blobs
-    model = GDMCBoostClassifier(n_estimators=4).fit(X, y)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=4).fit(X, y)
     data = form(X, y, tmp_path)[0]
     lazy = hasattr(data, "chunks") or isinstance(data, str)
     if isinstance(data, pd.DataFrame):

@@ -36,8 +36,8 @@ def store(blobs, tmp_path):
 MODELS = pytest.mark.parametrize(
     "make",
     [
-        lambda **p: GDMCBoostClassifier(n_estimators=3, **p),
-        lambda **p: GAMBLEClassifier(n_estimators=3, **p),
+        lambda **p: GDMCBoostClassifier(calibration=None, n_estimators=3, **p),
+        lambda **p: GAMBLEClassifier(calibration=None, n_estimators=3, **p),
     ],
     ids=["gd-mcboost", "gamble"],
 )
@@ -67,8 +67,8 @@ def test_training_from_a_store_is_training_from_the_data(make, weights, paramete
 def test_classes_keep_their_type(labels, blobs, saved, tmp_path):
     X, y = blobs
     path = distboost.bin(X, labels[y], str(tmp_path / "store"))
-    assert saved(GDMCBoostClassifier(n_estimators=2).fit(path)) == saved(
-        GDMCBoostClassifier(n_estimators=2).fit(X, labels[y])
+    assert saved(GDMCBoostClassifier(calibration=None, n_estimators=2).fit(path)) == saved(
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, labels[y])
     )
 
 
@@ -78,8 +78,8 @@ def test_a_store_of_dask_arrays_is_that_of_arrays(blobs, saved, tmp_path):
     b = distboost.bin(da.from_array(X, chunks=(37, 2)), da.from_array(y, chunks=90), str(tmp_path / "b"))
     for name in ("bins", "labels", "weights", "edges", "edge_offsets"):
         np.testing.assert_array_equal(zarr.open_array(f"{a}/{name}")[:], zarr.open_array(f"{b}/{name}")[:])
-    assert saved(GDMCBoostClassifier(n_estimators=2).fit(a)) == saved(
-        GDMCBoostClassifier(n_estimators=2).fit(b)
+    assert saved(GDMCBoostClassifier(calibration=None, n_estimators=2).fit(a)) == saved(
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(b)
     )
 
 
@@ -88,7 +88,7 @@ def test_the_original_data_are_not_needed(blobs, tmp_path):
     zarr.create_array(str(tmp_path / "x"), data=np.asarray(X))
     path = distboost.bin(str(tmp_path / "x"), y, str(tmp_path / "store"))
     shutil.rmtree(tmp_path / "x")
-    assert GDMCBoostClassifier(n_estimators=2).fit(Path(path)).n_features_in_ == 4
+    assert GDMCBoostClassifier(calibration=None, n_estimators=2).fit(Path(path)).n_features_in_ == 4
 
 
 # What is wrong with a store is an error, whatever it is.
@@ -105,7 +105,7 @@ def assert_refused(store, rows):
         BinnedStoreError,
         match=rf"rows {rows} of the binned store .*{re.escape(str(store))}.*Bin the data again",
     ):
-        GDMCBoostClassifier(n_estimators=2).fit(store)
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(store)
 
 
 ROWS = {0: "0 to 59", 1: "60 to 119", 3: "180 to 239"}
@@ -153,7 +153,7 @@ def test_edges_missing(array, store):
         if chunk.is_file():
             chunk.unlink()
     with pytest.raises(BinnedStoreError, match=r"edges .*Bin the data again"):
-        GDMCBoostClassifier(n_estimators=2).fit(store)
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(store)
 
 
 @pytest.mark.parametrize("array", ["edges", "edge_offsets"])
@@ -163,7 +163,7 @@ def test_edges_flipped(array, store):
     content[len(content) // 2] ^= 1
     chunk.write_bytes(content)
     with pytest.raises(BinnedStoreError, match="Bin the data again"):
-        GDMCBoostClassifier(n_estimators=2).fit(store)
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(store)
 
 
 def test_binning_that_was_interrupted(blobs, tmp_path):
@@ -227,7 +227,7 @@ def test_a_manifest_that_was_altered(store):
     (n_rows, *rest), *others = manifest["class_scans"]
     group.attrs["distboost-binned"] = {**manifest, "class_scans": [[n_rows + 1, *rest], *others]}
     with pytest.raises(BinnedStoreError, match="the checksum of its manifest is"):
-        GDMCBoostClassifier(n_estimators=2).fit(store)
+        GDMCBoostClassifier(calibration=None, n_estimators=2).fit(store)
 
 
 def test_a_store_of_other_bins(store):

@@ -36,7 +36,7 @@ def pause(progress):
         os.read(0, 1)
 #replaced#
 X = zarr.create_array({}, data=np.random.default_rng(0).normal(size=(240, 4)), chunks=(240, 1))
-model = GDMCBoostClassifier(n_estimators=2, max_depth=2, n_jobs=2, scratch=scratch, callbacks=[pause])
+model = GDMCBoostClassifier(calibration=None, n_estimators=2, max_depth=2, n_jobs=2, scratch=scratch, callbacks=[pause])
 prepare()
 os.write(1, b"fit\\n")
 model.fit(X, np.arange(240) % 3)

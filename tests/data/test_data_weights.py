@@ -14,10 +14,10 @@ from distboost.runtime.local import LocalRuntime
 MODELS = pytest.mark.parametrize(
     "make",
     [
-        lambda **p: GDMCBoostClassifier(n_estimators=4, **p),
-        lambda **p: GDMCBoostClassifier(n_estimators=4, leaf="codeword", max_depth=2, **p),
-        lambda **p: GDMCBoostClassifier(n_estimators=4, max_leaf_nodes=7, **p),
-        lambda **p: GAMBLEClassifier(n_estimators=4, **p),
+        lambda **p: GDMCBoostClassifier(calibration=None, n_estimators=4, **p),
+        lambda **p: GDMCBoostClassifier(calibration=None, n_estimators=4, leaf="codeword", max_depth=2, **p),
+        lambda **p: GDMCBoostClassifier(calibration=None, n_estimators=4, max_leaf_nodes=7, **p),
+        lambda **p: GAMBLEClassifier(calibration=None, n_estimators=4, max_leaf_nodes=15, **p),
     ],
     ids=["direction", "codeword", "best first", "gamble"],
 )
@@ -85,8 +85,8 @@ def test_weights_from_any_source(make, blobs, assert_same_model):
 def test_a_column_of_weights(blobs, assert_same_model):
     X, y = blobs
     w = np.random.default_rng(1).choice([0.0, 0.3, 2.0], len(y))
-    model = GDMCBoostClassifier(n_estimators=2)
-    expected = GDMCBoostClassifier(n_estimators=2).fit(X, y, sample_weight=w)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2)
+    expected = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, y, sample_weight=w)
     assert_same_model(model.fit(X, y, sample_weight=da.from_array(w[:, None], chunks=(60, 1))), expected)
 
 
@@ -156,8 +156,10 @@ def test_products_beyond_what_a_float_holds(make, exponent, blobs, assert_same_m
 def test_the_smallest_weights_that_there_are(blobs):
     X, y = blobs
     smallest = np.full(len(y), 5e-324)
-    expected = GDMCBoostClassifier(n_estimators=3).fit(X, y, sample_weight=np.full(len(y), 0.3))
-    model = GDMCBoostClassifier(n_estimators=3).fit(X, y, sample_weight=smallest)
+    expected = GDMCBoostClassifier(calibration=None, n_estimators=3).fit(
+        X, y, sample_weight=np.full(len(y), 0.3)
+    )
+    model = GDMCBoostClassifier(calibration=None, n_estimators=3).fit(X, y, sample_weight=smallest)
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
 

@@ -90,6 +90,7 @@ def cut_from_all(folder: Path) -> None:
         workers.client,
         folder,
         callbacks=[at(10, cut), at(30, mend), back, gone],
+        wait_for_workers=3,  # one that joins later would count as the one that comes back
         worker_timeout=TIMEOUT,
     )
     assert back.done

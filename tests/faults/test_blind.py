@@ -82,7 +82,7 @@ def two(workers):
 
 
 def model(**parameters: Any) -> GDMCBoostClassifier:
-    return GDMCBoostClassifier(**{"n_estimators": 4, "max_depth": 3, **parameters})
+    return GDMCBoostClassifier(**{"calibration": None, "n_estimators": 4, "max_depth": 3, **parameters})
 
 
 # What may be done with the arrays. Each gives something that can be compared.
@@ -124,7 +124,7 @@ def evaluate(arrays: Arrays, client: Client | None, folder: Path) -> list:
 
 
 def query(arrays: Arrays, client: Client | None, folder: Path) -> list:
-    committee = GAMBLEClassifier(n_estimators=3, scratch=str(folder / "out"))
+    committee = GAMBLEClassifier(calibration=None, n_estimators=3, scratch=str(folder / "out"))
     committee.client = client
     asked = QueryByCommittee(committee, arrays["x"], warm_start=True)
     asked.teach(range(60), arrays.y[:60])
@@ -170,7 +170,7 @@ def place(arrays: Arrays, folder: Path, hidden: str) -> Path:
 def test_all_workers_are_blind(job, hidden, two, arrays, tmp_path, monkeypatch):
     """The error names the chunk, the array and the process."""
     # Read by workers, however small.
-    monkeypatch.setattr(distboost.data.ingest, "_near", lambda source, rows: source)
+    monkeypatch.setattr(distboost.data.ingest, "near", lambda source, rows: source)
     (tmp_path / "out").mkdir()
     for name in two.alive():
         two.blind(name, arrays.folder / hidden)

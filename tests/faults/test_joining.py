@@ -164,13 +164,13 @@ def test_for_a_moment_there_is_no_worker(which, nth, workers, data, tmp_path):
         (tmp_path / "open").touch()
         workers.begin()
 
-    model = GDMCBoostClassifier(n_estimators=3, worker_timeout=5.0)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=3, worker_timeout=5.0)
     model.client = workers.client
     other = threading.Thread(target=replace)
     other.start()
     model.fit(*found.values())
     other.join()
-    alone = GDMCBoostClassifier(n_estimators=3, n_jobs=1).fit(data.X, data.y)
+    alone = GDMCBoostClassifier(calibration=None, n_estimators=3, n_jobs=1).fit(data.X, data.y)
     model.save(tmp_path / "there")
     alone.save(tmp_path / "alone")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "alone").read_bytes()

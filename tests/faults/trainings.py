@@ -34,35 +34,59 @@ class Training:
 TRAININGS = {
     "gd": Training(
         lambda **how: GDMCBoostClassifier(
-            n_estimators=15, max_depth=3, subsample=0.8, early_stopping_rounds=12, learning_rate=0.3, **how
+            calibration=None,
+            n_estimators=15,
+            max_depth=3,
+            subsample=0.8,
+            early_stopping_rounds=12,
+            eval_metric="log_loss",
+            learning_rate=0.3,
+            **how,
         ),
         evaluated=True,
     ),
     "compressed": Training(
-        lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, sketch=2, statistic_bits=4, **how)
+        lambda **how: GDMCBoostClassifier(
+            calibration=None, n_estimators=8, max_depth=3, sketch=2, statistic_bits=4, **how
+        )
     ),
     "by weight": Training(
         lambda **how: GDMCBoostClassifier(
-            n_estimators=8, max_depth=3, subsample=0.3, sampling="weight", **how
+            calibration=None, n_estimators=8, max_depth=3, subsample=0.3, sampling="weight", **how
         )
     ),
     "streaming": Training(
-        lambda **how: GDMCBoostClassifier(n_estimators=8, max_depth=3, max_bins=16, **how),
+        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=8, max_depth=3, max_bins=16, **how),
         "store",
         options={"memory_limit": STREAMING},
     ),
-    "mm": Training(lambda **how: AdaBoostMMClassifier(n_estimators=12, max_depth=2, **how), "numpy"),
-    "corrective": Training(lambda **how: MultiBoostClassifier(n_estimators=3, **how), "dask"),
-    "tall chunks": Training(lambda **how: AdaBoostMMClassifier(n_estimators=5, max_depth=2, **how), "tall"),
-    "similarities": Training(
-        lambda **how: REBELClassifier(n_estimators=2, weak_learner="similarity", **how), "zarr"
+    "mm": Training(
+        lambda **how: AdaBoostMMClassifier(calibration=None, n_estimators=12, max_depth=2, **how), "numpy"
     ),
-    "soak": Training(lambda **how: GDMCBoostClassifier(n_estimators=100, max_depth=6, **how)),
+    "corrective": Training(
+        lambda **how: MultiBoostClassifier(calibration=None, n_estimators=3, **how), "dask"
+    ),
+    "tall chunks": Training(
+        lambda **how: AdaBoostMMClassifier(calibration=None, n_estimators=5, max_depth=2, **how), "tall"
+    ),
+    "similarities": Training(
+        lambda **how: REBELClassifier(calibration=None, n_estimators=2, weak_learner="similarity", **how),
+        "zarr",
+    ),
+    "soak": Training(
+        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=100, max_depth=6, **how)
+    ),
     # Each tree has three levels of histograms: on a cluster, questions 1, 4, 7 .. are about a root.
-    "levels": Training(lambda **how: GDMCBoostClassifier(n_estimators=6, max_depth=3, **how)),
-    "best first": Training(lambda **how: GDMCBoostClassifier(n_estimators=4, max_leaf_nodes=6, **how)),
-    "whole": Training(lambda **how: REBELClassifier(n_estimators=3, max_depth=2, **how)),
-    "long": Training(lambda **how: GDMCBoostClassifier(n_estimators=60, max_depth=2, **how)),
+    "levels": Training(
+        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=6, max_depth=3, **how)
+    ),
+    "best first": Training(
+        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=4, max_leaf_nodes=6, **how)
+    ),
+    "whole": Training(lambda **how: REBELClassifier(calibration=None, n_estimators=3, max_depth=2, **how)),
+    "long": Training(
+        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=60, max_depth=2, **how)
+    ),
 }
 
 
@@ -104,12 +128,15 @@ class Data:
         return url
 
     @property
-    def evaluation(self) -> tuple:
-        return self.X[: 3 * EVALUATED], self.y[: 3 * EVALUATED]
+    def evaluation(self) -> dict[str, tuple]:
+        """Two sets, the second with weights."""
+        n = 3 * EVALUATED
+        weights = np.arange(n) % 3
+        return {"first": (self.X[:n], self.y[:n]), "second": (self.X[n : 2 * n], self.y[n : 2 * n], weights)}
 
     @cached_property
     def model(self) -> Any:
-        return GDMCBoostClassifier(n_estimators=20, max_depth=3).fit(self.X, self.y)
+        return GDMCBoostClassifier(calibration=None, n_estimators=20, max_depth=3).fit(self.X, self.y)
 
 
 def fit(training: Training, data: Data, client: Any, folder: Path, **how: Any) -> bytes:

@@ -61,7 +61,9 @@ def test_the_kernels_that_are_loaded_are_those_of_a_training(called):
     load_search(gains.DIRECTION)
     loaded = {name: types.copy() for name, types in called.items()}
     assert len(loaded) == 5
-    in_process(GDMCBoostClassifier(n_estimators=2, max_depth=2, max_bins=20, n_jobs=1)).fit(*rows())
+    in_process(GDMCBoostClassifier(calibration=None, n_estimators=2, max_depth=2, max_bins=20, n_jobs=1)).fit(
+        *rows()
+    )
     assert called == loaded
 
 
@@ -82,7 +84,7 @@ def loads(monkeypatch):
 def test_a_client_loads_what_it_will_need(loads, clients, tmp_path):
     X, y = rows()
     store = distboost.bin(X, y, str(tmp_path / "store"), client=clients[1])
-    model = AdaBoostMMClassifier(n_estimators=1)
+    model = AdaBoostMMClassifier(calibration=None, n_estimators=1)
     model.client = clients[1]
     model.fit(X, y)
     model.fit(store)
@@ -92,7 +94,7 @@ def test_a_client_loads_what_it_will_need(loads, clients, tmp_path):
 
 
 def test_one_process_loads_nothing_in_advance(loads):
-    in_process(AdaBoostMMClassifier(n_estimators=1)).fit(*rows())
+    in_process(AdaBoostMMClassifier(calibration=None, n_estimators=1)).fit(*rows())
     assert loads == []
 
 

@@ -25,16 +25,22 @@ N_BLOCKS = 5
 N_ROWS, N_EVALUATED = 120, 40
 
 MODELS = {
-    "trees": distboost.GDMCBoostClassifier(n_estimators=3, max_depth=3, subsample=0.6),
-    "best first": distboost.CDMCBoostClassifier(n_estimators=3, max_depth=None, max_leaf_nodes=4),
-    "stumps": distboost.AdaBoostMMClassifier(n_estimators=4, max_depth=1),
-    "similarities": distboost.REBELClassifier(n_estimators=3, weak_learner="similarity", max_candidates=4),
-    "committee": baselines.OneVsAllAdaBoostClassifier(n_estimators=2, max_depth=2, subsample=0.8),
-    "class statistics": distboost.GAMBLEClassifier(n_estimators=3, max_leaf_nodes=4),
-    "drawn by weight": distboost.AdaBoostMMClassifier(
-        n_estimators=3, max_depth=2, subsample=0.5, sampling="weight"
+    "trees": distboost.GDMCBoostClassifier(calibration=None, n_estimators=3, max_depth=3, subsample=0.6),
+    "best first": distboost.CDMCBoostClassifier(
+        calibration=None, n_estimators=3, max_depth=None, max_leaf_nodes=4
     ),
-    "corrective": baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
+    "stumps": distboost.AdaBoostMMClassifier(calibration=None, n_estimators=4, max_depth=1),
+    "similarities": distboost.REBELClassifier(
+        calibration=None, n_estimators=3, weak_learner="similarity", max_candidates=4
+    ),
+    "committee": baselines.OneVsAllAdaBoostClassifier(
+        calibration=None, n_estimators=2, max_depth=2, subsample=0.8
+    ),
+    "class statistics": distboost.GAMBLEClassifier(calibration=None, n_estimators=3, max_leaf_nodes=4),
+    "drawn by weight": distboost.AdaBoostMMClassifier(
+        calibration=None, n_estimators=3, max_depth=2, subsample=0.5, sampling="weight"
+    ),
+    "corrective": baselines.MultiBoostClassifier(calibration=None, n_estimators=3, nu=0.05),
 }
 
 

@@ -14,6 +14,7 @@ from distboost import registry
 from distboost.algorithms import mcboost, tables
 from distboost.algorithms.solvers import linesearch
 from distboost.data.dataset import RawDataset
+from distboost.data.row_weights import WeightRule
 from distboost.kernels import gains
 from distboost.model.create import new_ensemble
 from distboost.model.trees import TreeEnsemble
@@ -44,9 +45,15 @@ WEIGHTING = MarginWeights(0.5)
 def place(runtime, X, y, weights=None, evaluation=None, n_scores=None, values=False):
     data = RawDataset.of(X, y, weights)
     profile = data.profile(255, 0, runtime)
-    sets = [data.binned(profile, np.ones(len(profile.classes)), 7, values)]
+    sets = [
+        data.binned(profile, WeightRule.of(np.ones(len(profile.classes)), profile.class_scans), 7, values)
+    ]
     if evaluation is not None:
-        sets.append(RawDataset.of(*evaluation, None).binned(profile, None, 5, values))
+        sets.append(
+            RawDataset.of(*evaluation, None).binned(
+                profile, WeightRule.alone(len(profile.classes), None), 5, values
+            )
+        )
     n_classes = len(profile.classes)
     return runtime.place(sets, Layout(profile.n_bins, n_classes, n_scores or n_classes, "float64")), profile
 

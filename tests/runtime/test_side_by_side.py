@@ -48,11 +48,13 @@ def client():
 
 
 def of_trees():
-    return GDMCBoostClassifier(n_estimators=5, max_depth=3, subsample=0.7, n_jobs=2)
+    return GDMCBoostClassifier(calibration=None, n_estimators=5, max_depth=3, subsample=0.7, n_jobs=2)
 
 
 def of_similarities():
-    return REBELClassifier(n_estimators=3, weak_learner="similarity", max_candidates=4, n_jobs=2)
+    return REBELClassifier(
+        calibration=None, n_estimators=3, weak_learner="similarity", max_candidates=4, n_jobs=2
+    )
 
 
 def trained(make, client, rows, path) -> bytes:
@@ -67,7 +69,7 @@ def test_side_by_side_each_is_what_it_is_alone(client, rows, tmp_path):
     """Two trainings and a prediction on one cluster, from three threads, again and again."""
     alone = [trained(make, None, rows, tmp_path / "alone") for make in (of_trees, of_similarities)]
     X, y = rows
-    predictor = AdaBoostMMClassifier(n_estimators=5, max_depth=2).fit(X, y)
+    predictor = AdaBoostMMClassifier(calibration=None, n_estimators=5, max_depth=2).fit(X, y)
     predicted = predictor.predict_proba(X).tobytes()
     together = threading.Barrier(3)
 

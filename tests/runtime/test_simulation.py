@@ -27,12 +27,14 @@ REPLAYED = "SCHEDULE"  # environment variable: the seed of the only schedule to 
 STORY = 40  # events told of a schedule that fails
 
 MODELS = [
-    distboost.GDMCBoostClassifier(n_estimators=4, max_depth=2, subsample=0.7),
-    distboost.REBELClassifier(n_estimators=3, weak_learner="similarity", max_candidates=4),
-    distboost.AdaBoostMMClassifier(n_estimators=4, max_depth=2),
-    baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
-    baselines.OneVsAllAdaBoostClassifier(n_estimators=3, max_depth=2, subsample=0.8),
-    distboost.GDMCBoostClassifier(n_estimators=4, max_depth=2, subsample=0.4, sampling="weight"),
+    distboost.GDMCBoostClassifier(calibration=None, n_estimators=4, max_depth=2, subsample=0.7),
+    distboost.REBELClassifier(calibration=None, n_estimators=3, weak_learner="similarity", max_candidates=4),
+    distboost.AdaBoostMMClassifier(calibration=None, n_estimators=4, max_depth=2),
+    baselines.MultiBoostClassifier(calibration=None, n_estimators=3, nu=0.05),
+    baselines.OneVsAllAdaBoostClassifier(calibration=None, n_estimators=3, max_depth=2, subsample=0.8),
+    distboost.GDMCBoostClassifier(
+        calibration=None, n_estimators=4, max_depth=2, subsample=0.4, sampling="weight"
+    ),
 ]
 
 # Who owns the histograms of a growing tree, and how many workers are a group.

@@ -179,7 +179,7 @@ def test_many_workers_are_not_all_named():
 
 def test_training_does_not_begin(cluster, blobs):
     client, *_ = cluster
-    model = distboost.GDMCBoostClassifier(n_estimators=2)
+    model = distboost.GDMCBoostClassifier(calibration=None, n_estimators=2)
     model.client = client
     with pytest.raises(ClusterError, match=r"does not have distboost|versions differ"):
         model.fit(*blobs)

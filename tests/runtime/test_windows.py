@@ -16,14 +16,16 @@ from distboost.training import staging
 from distboost.weights.margin import MarginWeights, Residuals
 
 MODELS = {
-    "levels": GDMCBoostClassifier(n_estimators=3, max_depth=4, min_weight_fraction_leaf=0.02),
-    "best first": GDMCBoostClassifier(
-        n_estimators=3, max_leaf_nodes=7, subsample=0.7, max_features=0.6, random_state=3
+    "levels": GDMCBoostClassifier(
+        calibration=None, n_estimators=3, max_depth=4, min_weight_fraction_leaf=0.02
     ),
-    "whole tree": REBELClassifier(n_estimators=3, max_depth=2),
-    "many trees": baselines.OneVsAllAdaBoostClassifier(n_estimators=2, max_depth=2),
-    "class statistics": distboost.GAMBLEClassifier(n_estimators=3, max_depth=3),
-    "corrective": baselines.MultiBoostClassifier(n_estimators=3, nu=0.05),
+    "best first": GDMCBoostClassifier(
+        calibration=None, n_estimators=3, max_leaf_nodes=7, subsample=0.7, max_features=0.6, random_state=3
+    ),
+    "whole tree": REBELClassifier(calibration=None, n_estimators=3, max_depth=2),
+    "many trees": baselines.OneVsAllAdaBoostClassifier(calibration=None, n_estimators=2, max_depth=2),
+    "class statistics": distboost.GAMBLEClassifier(calibration=None, n_estimators=3, max_depth=3),
+    "corrective": baselines.MultiBoostClassifier(calibration=None, n_estimators=3, nu=0.05),
 }
 # Bytes per question: some features, one feature, some nodes of one feature.
 SIZES = [20_000, 2_000, 1]

@@ -92,7 +92,8 @@ class DistributedRows(CoordinatedRows):
     def _sums(self, question: SumsQuestion) -> Reduced:
         # Tables may be large: the workers add them up in pairs, and one arrives here.
         answer: Reduced = self._ask("sums", question, heads=1, fan_out=2)
-        self._crew.replay_log = self._crew.replay_log.with_question(question)
+        if question.number == 0:
+            self._crew.replay_log = self._crew.replay_log.with_question(question)
         return answer
 
     def _update(
