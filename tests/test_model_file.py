@@ -323,13 +323,13 @@ def test_rewriting_by_itself_changes_nothing(file):
     assert file.read_bytes() == content
 
 
-@pytest.mark.parametrize("version", [3, 99, 0, "1", None])
+@pytest.mark.parametrize("version", [4, 99, 0, "1", None])
 def test_another_version(version, file, monkeypatch):
     header, arrays = read_file(str(file))
     header["version"] = version
     write_file(str(file), header, arrays)
     with pytest.raises(
-        ModelFormatError, match=rf"has format version {version!r}, but this library reads versions 1 and 2"
+        ModelFormatError, match=rf"has format version {version!r}, but this library reads versions 1 to 3"
     ):
         distboost.load(file)
 
@@ -424,7 +424,8 @@ def test_trees_that_are_no_rounds(blobs, file):
         inner, leaves = arrays["roots"][-2], arrays["value_offsets"][-2]
         for name in ("feature", "threshold", "missing_left", "left", "right", "gain"):
             arrays[name] = arrays[name][:inner]
-        arrays["values"] = arrays["values"][:leaves]
+        for name in ("values", "leaf_rows", "leaf_weight"):
+            arrays[name] = arrays[name][:leaves]
         arrays["roots"], arrays["value_offsets"] = arrays["roots"][:-1], arrays["value_offsets"][:-1]
 
     rewrite(file, drop_last_tree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class WeightRule:
 
     class_weight: np.ndarray  # (n_classes,) float64
     exponent: int = 0
+    whole: bool = True  # all weights are whole numbers up to 2^WEIGHT_BITS
 
     @classmethod
     def of(cls, class_weight: np.ndarray, scans: list[ClassScan]) -> WeightRule:
@@ -59,13 +60,13 @@ class WeightRule:
             return cls(class_weight)
         beyond = 0 if -1021 <= exponent <= 1024 else exponent  # outside the range of a float64
         largest = math.ldexp(mantissa, exponent - beyond)
-        return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond)
+        return cls(class_weight, WEIGHT_BITS - math.ceil(math.log2(largest)) - beyond, whole=False)
 
     @classmethod
     def alone(cls, n_classes: int, scan: ClassScan | None) -> WeightRule:
         """Return the rule for rows without class weights; `scan` is that of their sample weights, None if they have none."""
-        exponent = 0 if scan is None else cls.of(np.ones(1), [scan]).exponent
-        return cls(np.ones(n_classes), exponent)
+        rule = cls(np.ones(1)) if scan is None else cls.of(np.ones(1), [scan])
+        return replace(rule, class_weight=np.ones(n_classes))
 
     @property
     def scale(self) -> float:

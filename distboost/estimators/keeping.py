@@ -51,6 +51,8 @@ def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
         "data": learned.data,
         **watch_entry(learned.history.watch),
     }
+    if learned.ensemble.has_covers:
+        header["covers"] = True
     if learned.calibration is not None:
         header["calibration"] = learned.calibration.header()
     return header

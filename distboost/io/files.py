@@ -24,9 +24,12 @@ from fsspec.implementations.local import LocalFileSystem
 from distboost.errors import ModelFormatError
 from distboost.io.publishing import file_kind, publish
 
-FORMAT_VERSION = 1
-# Of a model with entries that the libraries that read version 1 would ignore.
-EXTENDED_VERSION = 2
+# The format versions that this library reads, each with the entries of the header of which a file needs it.
+VERSIONS: dict[int, frozenset[str]] = {
+    1: frozenset(),
+    2: frozenset({"calibration", "evaluation"}),
+    3: frozenset({"covers"}),
+}
 
 
 def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -76,15 +79,15 @@ def decoded(content: bytes, url: str) -> tuple[dict[str, Any], dict[str, np.ndar
 
 def version_of(header: dict[str, Any]) -> int:
     """Return the format version that a file with this header needs."""
-    return EXTENDED_VERSION if {"calibration", "evaluation"} & header.keys() else FORMAT_VERSION
+    return max(version for version, entries in VERSIONS.items() if version == 1 or entries & header.keys())
 
 
 def check_version(version: Any, where: str) -> None:
     """Raise ModelFormatError unless this library can read this format version."""
-    if version not in (FORMAT_VERSION, EXTENDED_VERSION) or type(version) is not int:
+    if type(version) is not int or version not in VERSIONS:
         raise ModelFormatError(
-            f"{where} has format version {version!r}, but this library reads versions {FORMAT_VERSION} and "
-            f"{EXTENDED_VERSION}. Install the version of distboost that wrote it."
+            f"{where} has format version {version!r:.100}, but this library reads versions 1 to {max(VERSIONS)}. Install the "
+            "version of distboost that wrote it."
         )
 
 

@@ -18,9 +18,11 @@ def new_ensemble(algorithm: Algorithm, n_features: int) -> Ensemble:
     return TreeEnsemble(n_features, n_scores, algorithm.learners_per_round)
 
 
-def read_ensemble(algorithm: Algorithm, arrays: dict[str, np.ndarray], n_features: int) -> Ensemble:
-    """Return the ensemble of the algorithm that is stored in arrays of a file."""
+def read_ensemble(
+    algorithm: Algorithm, arrays: dict[str, np.ndarray], n_features: int, has_covers: bool
+) -> Ensemble:
+    """Return the ensemble of the algorithm that is stored in arrays of a file, with covers if it `has_covers`."""
     n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
     if algorithm.needs_values:
         return SimilarityEnsemble.from_arrays(arrays, n_features, n_scores)
-    return TreeEnsemble.from_arrays(arrays, n_features, n_scores, algorithm.learners_per_round)
+    return TreeEnsemble.from_arrays(arrays, n_features, n_scores, algorithm.learners_per_round, has_covers)

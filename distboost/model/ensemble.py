@@ -68,6 +68,11 @@ class Ensemble(ABC):
 
     # Common to all kinds.
 
+    @property
+    def has_covers(self) -> bool:
+        """Whether the ensemble knows how many rows each leaf had in training: trees do, except those of early model files."""
+        return False
+
     def __len__(self) -> int:
         """Return the number of rounds."""
         return len(self._learners) // self.per_round

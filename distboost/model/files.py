@@ -135,10 +135,12 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
     header, parts = stored
     if type(header["outcome"]) is not str:
         raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}, not a text.")
+    if header.get("covers", True) is not True:
+        raise ModelFormatError(f"its entry about covers is {header['covers']!r:.100}, not true.")
     ensemble = new_ensemble(algorithm, n_features)
     history = History.of(algorithm.notes, _watch(stored), header["outcome"])
     for segment, arrays in parts:
-        part = read_ensemble(algorithm, arrays, n_features)
+        part = read_ensemble(algorithm, arrays, n_features, "covers" in header)
         n_rounds = _add_histories(history, arrays)
         first, last, kept = (0, n_rounds, 0) if segment is None else (*segment[:2], header["rounds"])
         if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:

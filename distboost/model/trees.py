@@ -18,6 +18,7 @@ from distboost.trees.grower import Tree
 from distboost.trees.tree import BinnedTree, TreeStep
 
 _NODES = ("feature", "threshold", "missing_left", "left", "right", "gain")
+_COVERS = ("leaf_rows", "leaf_weight")
 
 # Node arrays and leaf arrays of all trees, concatenated; tree t begins at `roots[t]` and `value_offsets[t]`.
 _ARRAYS = {
@@ -30,19 +31,29 @@ _ARRAYS = {
     "roots": np.int64,
     "values": np.float64,
     "value_offsets": np.int64,
+    "leaf_rows": np.int64,
+    "leaf_weight": np.float64,
 }
+_MOST_ROWS = 2**53  # of a leaf, so that sums over leaves are exact
 
 
 class TreeEnsemble(Ensemble):
     """Trees whose leaves add values to the scores.
 
-    A learner is the node arrays of a tree, by name, with the values of its leaves, (n_leaves, n_scores) float64.
+    A learner is the arrays of a tree, by name, with the values of its leaves, (n_leaves, n_scores) float64. Its covers are the
+    arrays of its leaves (`trees.tree.Cover`): either all learners have them, or none, as in files of earlier versions.
     """
+
+    @property
+    def has_covers(self) -> bool:
+        """Whether the ensemble knows how many rows each leaf had in training."""
+        return not self._learners or _COVERS[0] in self._learners[-1][0]
 
     def append(self, learners: Sequence[Tree], values: Sequence[np.ndarray], edges: list[np.ndarray]) -> None:
         """Append a round of trees. Bin edges become thresholds; a threshold is infinite if only missing values go right."""
         added = []
-        for (binned, gain, *_), of_leaves in zip(learners, values, strict=True):
+        for tree, of_leaves in zip(learners, values, strict=True):
+            binned = tree.binned
             threshold = [
                 edges[d][b] if b < len(edges[d]) else np.inf
                 for d, b in zip(binned.feature, binned.bin, strict=True)
@@ -53,8 +64,10 @@ class TreeEnsemble(Ensemble):
                 "missing_left": binned.missing_left,
                 "left": binned.left,
                 "right": binned.right,
-                "gain": gain,
+                "gain": tree.gain,
             }
+            if self.has_covers:
+                nodes |= {"leaf_rows": tree.cover.rows, "leaf_weight": tree.cover.weight}
             added.append((nodes, of_leaves))
         self._set([*self._learners, *added])
 
@@ -102,7 +115,8 @@ class TreeEnsemble(Ensemble):
         def joined(parts: Iterable[np.ndarray], name: str, empty: int | tuple[int, int] = 0) -> np.ndarray:
             return np.concatenate([np.empty(empty, _ARRAYS[name]), *parts]).astype(_ARRAYS[name])
 
-        arrays = {name: joined((nodes[name] for nodes, _ in self._learners), name) for name in _NODES}
+        stored = (*_NODES, *_COVERS) if self.has_covers else _NODES
+        arrays = {name: joined((nodes[name] for nodes, _ in self._learners), name) for name in stored}
         arrays["values"] = joined((values for _, values in self._learners), "values", (0, self.n_scores))
         n_nodes = [len(nodes["feature"]) for nodes, _ in self._learners]
         n_leaves = [len(values) for _, values in self._learners]
@@ -112,10 +126,15 @@ class TreeEnsemble(Ensemble):
 
     @classmethod
     def from_arrays(
-        cls, arrays: dict[str, np.ndarray], n_features: int, n_scores: int, per_round: int
+        cls, arrays: dict[str, np.ndarray], n_features: int, n_scores: int, per_round: int, has_covers: bool
     ) -> TreeEnsemble:
-        """Make the ensemble of these arrays; raise ModelFormatError if they do not describe trees."""
+        """Make the ensemble of these arrays; raise ModelFormatError if they do not describe trees.
+
+        `has_covers`: whether covers are among them, as in files since version 3.
+        """
         _check_trees(arrays, n_features, n_scores)
+        if has_covers:
+            _check_covers(arrays)
         roots, offsets = arrays["roots"], arrays["value_offsets"]
         if (len(roots) - 1) % per_round:
             raise ModelFormatError(
@@ -123,7 +142,10 @@ class TreeEnsemble(Ensemble):
             )
         ensemble = cls(n_features, n_scores, per_round)
         for a, b, c, d in zip(roots, roots[1:], offsets, offsets[1:], strict=False):
-            ensemble._learners.append(({name: arrays[name][a:b] for name in _NODES}, arrays["values"][c:d]))
+            nodes = {name: arrays[name][a:b] for name in _NODES}
+            if has_covers:
+                nodes |= {name: arrays[name][c:d] for name in _COVERS}
+            ensemble._learners.append((nodes, arrays["values"][c:d]))
         return ensemble
 
 
@@ -137,7 +159,7 @@ def _binned(nodes: dict[str, np.ndarray], edges: list[np.ndarray]) -> BinnedTree
 
 def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
     require = Requirement("trees")
-    require.arrays(arrays, _ARRAYS)
+    require.arrays(arrays, {name: dtype for name, dtype in _ARRAYS.items() if name not in _COVERS})
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
     n_nodes = len(arrays["feature"])
     for name in _NODES:
@@ -170,3 +192,14 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
             bool(np.where(child >= 0, (child > number) & (child < size), ~child <= size).all()),
             "a child is out of range",
         )
+
+
+def _check_covers(arrays: dict[str, np.ndarray]) -> None:
+    require = Requirement("trees")
+    require.arrays(arrays, {name: _ARRAYS[name] for name in _COVERS})
+    n_leaves = len(arrays["values"])
+    for name in _COVERS:
+        require(arrays[name].shape == (n_leaves,), f"array {name!r} does not have one entry per leaf")
+    rows, weight = arrays["leaf_rows"], arrays["leaf_weight"]
+    require(bool(((rows >= 0) & (rows <= _MOST_ROWS)).all()), "a leaf has an impossible number of rows")
+    require(bool((np.isfinite(weight) & (weight >= 0)).all()), "a leaf has an impossible weight")

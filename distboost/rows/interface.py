@@ -27,6 +27,8 @@ class Rows(ABC):
         The size of the training rows and of each set of evaluation rows.
     weight_scale : float
         The power of two by which the rows' weights were multiplied.
+    whole_weights : bool
+        Whether the weights are whole numbers, so that a row of weight 2 counts as two rows.
     calls : Counter
         Questions asked so far, by kind: each is one round trip on a cluster.
     roots_asked : int
@@ -46,6 +48,7 @@ class Rows(ABC):
     n_classes: int
     counts: tuple[RowCounts, ...]
     weight_scale: float
+    whole_weights: bool
     calls: Counter[str]
     roots_asked: int
     round: int

@@ -60,3 +60,4 @@ class Layout(NamedTuple):
     # Bytes of the sums of a question in one process, if the histograms of a tree do not fit: then they are never all there.
     window_bytes: int | None = None
     weight_scale: float = 1.0  # the power of two by which the rows' weights were multiplied
+    whole_weights: bool = True  # they are whole numbers, which were not multiplied

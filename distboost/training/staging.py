@@ -165,13 +165,15 @@ class Staging:
         n_rows = sum(sum(part.sizes) for part in sets)
         found = self.plan(algorithm, int((profile.n_bins + 1).sum()), n_rows=n_rows)
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
+        rule = WeightRule.of(class_weight, profile.class_scans)
         layout = Layout(
             profile.n_bins,
             len(profile.classes),
             n_scores,
             self.score_dtype,
             found.window_bytes,
-            WeightRule.of(class_weight, profile.class_scans).scale,
+            rule.scale,
+            rule.whole,
         )
         # The rows of a lost worker may be more than the others have room for.
         may_grow = self.runtime.on_cluster and all(data.is_stored for data in self._sets)

@@ -15,7 +15,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
 from distboost.rows.protocols import Gain
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
-from distboost.trees.tree import BinnedTree, TreeStep
+from distboost.trees.tree import BinnedTree, Cover, TreeStep
 from distboost.weights.base import Statistic
 from distboost.weights.sketch import compressed
 
@@ -89,6 +89,7 @@ class Tree(NamedTuple):
     # does not read the sums (see `TreeGrower`), they are estimates, from the histograms.
     sums: np.ndarray
     mass: np.ndarray  # (n_leaves,) int64: rows, or their weight if that is more (rounded up)
+    cover: Cover
 
     @property
     def n_leaves(self) -> int:
@@ -342,7 +343,14 @@ class TreeGrower:
         mass = sums[:, n]
         if self.weighted:
             mass = np.maximum(mass, np.ceil(sums[:, n + 1] / LEAF_WEIGHT_FACTOR).astype(np.int64))
-        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass)
+        return Tree(binned, gain, leaves, self.weight, sums[:, :n], mass, self._cover(leaves))
+
+    def _cover(self, leaves: np.ndarray) -> Cover:
+        rows, *weight = self.nodes.sums[leaves, self.n_sums :].T
+        if not weight:
+            return Cover(rows, rows.astype(np.float64))
+        mass = weight[0] / LEAF_WEIGHT_FACTOR
+        return Cover(mass.astype(np.int64) if self.rows.whole_weights else rows, mass)
 
 
 def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:

@@ -30,6 +30,21 @@ class BinnedTree(NamedTuple):
         return max(depths, default=0)
 
 
+class Cover(NamedTuple):
+    """The rows in each leaf that the tree was grown on: all rows, or those that were drawn for it.
+
+    Rows are drawn by `subsample`, and `statistic_bits` leaves out those whose statistic is rounded to nothing. The numbers of an
+    inner node are the sums of its leaves.
+    """
+
+    rows: (
+        np.ndarray
+    )  # (n_leaves,) int64: their number; if all weights are whole, a row of weight 2 is two rows
+    weight: (
+        np.ndarray
+    )  # (n_leaves,) float64: the sum of their weights, as `data.row_weights.WeightRule` scales them
+
+
 class TreeStep(NamedTuple):
     """A tree whose leaves add `values` to the scores."""
 

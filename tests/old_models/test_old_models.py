@@ -9,8 +9,10 @@ from tests.old_models.make import FOLDER, models
 FILES = sorted(FOLDER.glob("*.model"))
 
 
-def test_every_estimator_has_a_file_of_the_first_version():
-    assert {file.stem for file in FILES} >= {f"1-{name}" for name, _ in models()}
+def test_every_estimator_has_files_of_earlier_versions():
+    assert {file.stem for file in FILES} >= {
+        f"{version}-{name}" for version in (1, 2) for name, _ in models()
+    }
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
