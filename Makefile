@@ -6,37 +6,41 @@ OUT_OF_CORE := $(RUN) -m tests.benchmarks.out_of_core
 KEEP := --data build/bench-data
 INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: bench-defaults demo test soak browser mutants bench bench-memory lint clean
+# The first target is the default. Each target's line in `make help` is the comment behind its name.
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.with-core
+.PHONY: help bench-losses bench-defaults demo test soak browser mutants bench bench-memory lint clean
+
+demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
 
-test: $(VENV)/.with-test
+test: $(VENV)/.with-test  ## run the tests: about 8 minutes on 2 cores
 	$(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-soak: $(VENV)/.with-test
+soak: $(VENV)/.with-test  ## run the long tests: workers that die at every moment (hours)
 	$(RUN) -m pytest -m soak -s
 
 # Needs Chromium: `apt-get install chromium`, or CHROMIUM=/path/to/it.
-browser: $(VENV)/.with-test
+browser: $(VENV)/.with-test  ## look at a report in Chromium
 	$(RUN) -m pytest -m browser tests/test_browser.py
 
 # FILES="letter.npz pendigits.npz": arrays X, y and n_train
-bench-losses: $(VENV)/.with-bench
+bench-losses: $(VENV)/.with-bench  ## compare losses on FILES of arrays
 	$(RUN) -m tests.benchmarks.losses $(FILES)
 
-bench-defaults: $(VENV)/.with-bench
+bench-defaults: $(VENV)/.with-bench  ## compare all estimators at their defaults on 18 data sets
 	$(RUN) -m tests.benchmarks.defaults
 
-mutants: $(VENV)/.with-test
+mutants: $(VENV)/.with-test  ## put faults into a copy of the code: a test must fail for each
 	$(RUN) -m tests.mutants
 
-bench: $(VENV)/.with-bench
+bench: $(VENV)/.with-bench  ## compare speed and accuracy with other libraries
 	$(RUN) -m tests.benchmarks.compare
 	$(RUN) -m tests.benchmarks.cold_start
 
 # Each writes the data that it needs, and keeps them for the next.
-bench-memory: $(VENV)/.with-bench
+bench-memory: $(VENV)/.with-bench  ## measure training out of core
 	$(OUT_OF_CORE) capped $(KEEP)
 	$(OUT_OF_CORE) many-rows $(KEEP)
 	$(OUT_OF_CORE) workers $(KEEP)
@@ -46,13 +50,13 @@ bench-memory: $(VENV)/.with-bench
 	$(OUT_OF_CORE) rival $(KEEP)
 	$(OUT_OF_CORE) scaling $(KEEP)
 
-lint: $(VENV)/.with-dev
+lint: $(VENV)/.with-dev  ## check style, types and layers
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
 
-clean:
+clean:  ## remove the environment and all that is made
 	rm -rf $(VENV) demo-data build dist .pytest_cache .mypy_cache .ruff_cache
 
 $(RUN):

@@ -63,8 +63,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -177,7 +177,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -216,7 +216,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -278,8 +278,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -385,7 +385,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -420,7 +420,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -478,8 +478,8 @@ class GAMBLEClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -585,7 +585,7 @@ class GAMBLEClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -620,7 +620,7 @@ class GAMBLEClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -688,8 +688,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -795,7 +795,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -833,7 +833,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -907,8 +907,8 @@ class REBELClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -1017,7 +1017,7 @@ class REBELClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -1055,7 +1055,7 @@ class REBELClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -1119,8 +1119,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -1229,7 +1229,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -1266,7 +1266,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',

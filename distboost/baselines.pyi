@@ -43,8 +43,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -150,7 +150,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -186,7 +186,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -243,8 +243,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -350,7 +350,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -385,7 +385,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -445,8 +445,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -552,7 +552,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -588,7 +588,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -646,8 +646,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -753,7 +753,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -788,7 +788,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -844,8 +844,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -951,7 +951,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -986,7 +986,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -1041,8 +1041,8 @@ class GradBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -1148,7 +1148,7 @@ class GradBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -1182,7 +1182,7 @@ class GradBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -1238,8 +1238,8 @@ class MultiBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -1347,7 +1347,7 @@ class MultiBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -1382,7 +1382,7 @@ class MultiBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -1439,8 +1439,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -1546,7 +1546,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -1581,7 +1581,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
@@ -1637,8 +1637,8 @@ class SAMMEClassifier(BoostingClassifier):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -1744,7 +1744,7 @@ class SAMMEClassifier(BoostingClassifier):
     min_weight_fraction_leaf: float
     subsample: float
     sampling: Literal['uniform', 'weight']
-    max_features: float | int
+    max_features: float | int | Literal['log2', 'sqrt']
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
@@ -1779,7 +1779,7 @@ class SAMMEClassifier(BoostingClassifier):
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
         sampling: Literal['uniform', 'weight'] = 'uniform',
-        max_features: float | int = 1.0,
+        max_features: float | int | Literal['log2', 'sqrt'] = 1.0,
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',

@@ -28,6 +28,10 @@ class BinnedStoreError(StoreError):
     """A binned store is incomplete, damaged, or of another version."""
 
 
+class MissingPackageError(DistboostError, ImportError):
+    """An optional package is not installed. The message has the command that installs it."""
+
+
 class ModelFormatError(DistboostError, ValueError):
     """A model file is truncated, altered, or of an unknown version."""
 

@@ -15,7 +15,7 @@ from distboost.active import QueryByCommittee
 from distboost.cli import main
 from distboost.errors import DataError, MissingChunkError
 
-BINNED = r"is a binned store, which has bins, labels and weights but no values\. Give it to fit alone"
+BINNED = r"(is a binned store, which has its own labels and weights\. To train on it, give it alone|has bins but no raw values)"
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from distboost.io import retry
 from distboost.io.storage import create_group, open_store
 from distboost.prediction import streamed as stream
 from distboost.prediction.streamed import write_predictions
+from distboost.training.memory_plan import while_reading
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")
@@ -103,7 +104,7 @@ def test_a_store_on_s3_is_that_on_disk(way, arrays, bucket, tmp_path, monkeypatc
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
     limit = None
     if way == "bands":
-        limit = least_memory(*RawDataset.of(*arrays, None).sources, 255, 40)
+        limit = while_reading(on_cluster=False) + least_memory(*RawDataset.of(*arrays, None).sources, 255, 40)
     stores = [
         distboost.bin(*arrays, place, memory_limit=limit)
         for place in (f"{bucket}/store", str(tmp_path / "store"))

@@ -19,7 +19,13 @@ from zarr.core.group import GroupMetadata
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath, WrapperStore, ZipStore
 
-from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
+from distboost.algorithms.constraints import (
+    Interval,
+    Options,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 # scikit-learn.
 
@@ -49,6 +55,15 @@ def test_scikit_learn_validates_parameters():
         [name] = refused
         with pytest.raises(ValueError, match=f"The '{name}' parameter of Constrained must be"):
             Constrained(**refused)._validate_params()
+
+
+def test_scikit_learn_validates_the_parameters_of_functions():
+    allowed = {"size": [Interval(Integral, 1, None, closed="left"), None], "whole": ["boolean"]}
+    validate_parameter_constraints(allowed, {"size": None, "whole": True}, "function")
+    with pytest.raises(ValueError, match="The 'size' parameter of function must be"):
+        validate_parameter_constraints(allowed, {"size": 0, "whole": True}, "function")
+    with pytest.raises(ValueError, match="The 'whole' parameter of function must be"):
+        validate_parameter_constraints(allowed, {"size": 1, "whole": "yes"}, "function")
 
 
 def test_the_options_of_a_text_are_known():

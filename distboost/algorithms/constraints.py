@@ -5,6 +5,12 @@ Only this module imports them. `tests/test_private_interfaces.py` tests the part
 
 from __future__ import annotations
 
-from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    Options,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
-__all__ = ["Interval", "Options", "RealNotInt", "StrOptions"]
+__all__ = ["Interval", "Options", "RealNotInt", "StrOptions", "validate_parameter_constraints"]

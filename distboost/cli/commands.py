@@ -124,16 +124,6 @@ def evaluate(
         click.echo(f"report in {report}", err=as_json)
 
 
-def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    """Bytes given as a text such as 2GB."""
-    from dask.utils import parse_bytes
-
-    try:
-        return None if value is None else parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(f"{value!r} is not a size such as 500MB.") from error
-
-
 @main.command("bin")
 @path_option("--x", "Features, (rows, features).")
 @path_option("--y", "Labels, (rows,).")
@@ -151,9 +141,8 @@ def _size(ctx: click.Context, option: click.Parameter, value: str | None) -> int
 )
 @click.option(
     "--memory-limit",
-    metavar="SIZE",
-    callback=_size,
-    help="Memory that each process may use, such as 500MB.",
+    metavar="BYTES",
+    help="Memory that each process may use, libraries included, such as 2GB.",
 )
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
 @cluster_options
@@ -164,7 +153,7 @@ def bin_rows(
     out: str,
     max_bins: int,
     random_state: int,
-    memory_limit: int | None,
+    memory_limit: str | None,
     keep_values: bool,
     cluster: ClusterOptions,
 ) -> None:
@@ -203,7 +192,11 @@ def bin_rows(
 @click.option(
     "--classes", type=click.IntRange(min=2), help="Number of classes, unless --x is a binned store."
 )
-@click.option("--memory-limit", metavar="BYTES", help="Memory that each process may use, such as 2GB.")
+@click.option(
+    "--memory-limit",
+    metavar="BYTES",
+    help="Memory that each process may use, libraries included, such as 2GB.",
+)
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process."
 )

@@ -17,7 +17,7 @@ from distboost.data.ingest import (
     take_profile,
     weight_scan,
 )
-from distboost.data.ingest_plan import least_memory
+from distboost.data.ingest_plan import largest_chunk, least_memory
 from distboost.data.missing import check_chunks
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
@@ -114,6 +114,10 @@ class RawDataset:
         return least_memory(
             *self.sources, max_bins, block_rows(self.n_features), keep_values, work.on_cluster
         )
+
+    def largest_chunk(self) -> str:
+        """Describe the largest chunk of these arrays, for messages about memory."""
+        return largest_chunk(source for source in self.sources if source is not None)
 
     @property
     def n_classes(self) -> int | None:

@@ -6,6 +6,7 @@ All figures are bytes of one process, for ingest alone. They do not include libr
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -135,13 +136,18 @@ def least_memory(
 
 
 def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:
-    largest = max(sources, key=lambda source: source.chunk_bytes)
-    chunk = tuple(min(axis.chunk, axis.length) for axis in largest.axes)
     return LimitError(
         f"memory is limited to {memory} bytes ({mebibytes(memory)}), but reading {sources[0].place} takes at least {least} "
-        f"({mebibytes(least)}): the largest chunk, {chunk} of {largest.place}, has {largest.chunk_bytes} bytes. "
+        f"({mebibytes(least)}): {largest_chunk(sources)}. "
         "Rechunk that array into smaller chunks, or raise the limit."
     )
+
+
+def largest_chunk(sources: Iterable[Source]) -> str:
+    """Describe the largest chunk of some arrays."""
+    largest = max(sources, key=lambda source: source.chunk_bytes)
+    chunk = tuple(min(axis.chunk, axis.length) for axis in largest.axes)
+    return f"the largest chunk, {chunk} of {largest.place}, has {largest.chunk_bytes} bytes"
 
 
 def mebibytes(n: int) -> str:

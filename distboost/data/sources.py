@@ -178,6 +178,10 @@ def is_dask(data: Any) -> bool:
     return callable(getattr(data, "__dask_graph__", None))
 
 
+class BinnedStoreGivenError(DataError):
+    """A binned store was given in place of an array."""
+
+
 def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
     """Open the zarr array at a path or URL."""
     place = repr(os.fspath(url))
@@ -188,9 +192,9 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         )
     except (FileNotFoundError, NodeTypeValidationError) as error:
         if is_binned(store):
-            raise DataError(
-                f"{name}: {place} is a binned store, which has bins, labels and weights but no values. Give it to fit alone, as "
-                "X, or give the arrays that it was made from."
+            raise BinnedStoreGivenError(
+                f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, give it alone, "
+                "without y and sample_weight. For anything else, give the array that it was made from."
             ) from error
         raise DataError(
             f"{name}: there is no zarr array at {place} ({quoted(error)}). "

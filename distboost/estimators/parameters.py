@@ -81,8 +81,8 @@ class CommonParameters(BaseEstimator):
         larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
         divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
         Needs a `subsample` below 1.
-    max_features : float or int, default=1.0
-        The fraction or the number of features that each round may split on.
+    max_features : float, int, "sqrt" or "log2", default=1.0
+        The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
         Choose the splits by projections of each row's K residuals to this number, below K, by random signs that change with every
         round. Leaves and steps remain exact. It pays with many classes. Only for `GDMCBoostClassifier` with leaf="direction" and
@@ -158,7 +158,9 @@ class CommonParameters(BaseEstimator):
     min_weight_fraction_leaf: float = parameter(0.0, Interval(Real, 0, 0.5, closed="both"))
     subsample: float = parameter(1.0, _FRACTION)
     sampling: str = parameter("uniform", StrOptions({"uniform", "weight"}))
-    max_features: float | int = parameter(1.0, Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE)
+    max_features: float | int | str = parameter(
+        1.0, Interval(RealNotInt, 0, 1, closed="right"), _POSITIVE, StrOptions({"sqrt", "log2"})
+    )
     sketch: int | None = parameter(None, _POSITIVE, None)
     statistic_bits: int | None = parameter(None, Interval(Integral, 2, 16, closed="both"), None)
     on_separation: str = parameter("continue", StrOptions({"continue", "stop"}))
@@ -183,8 +185,8 @@ class CommonParameters(BaseEstimator):
     verbose: int = parameter(0, "verbose")
     callbacks: Sequence[Callback] | None = parameter(None, list, tuple, None)
 
-    # Where training runs: a `distributed.Client`; None: the current one if there is one, else this process. It is not a parameter
-    # (it cannot be cloned), so it has no annotation: with one, a dataclass would make it a field.
+    # Where training runs: a `distributed.Client`, or the address of a scheduler; None: the current client if there is one, else
+    # this process. It is not a parameter (it cannot be cloned), so it has no annotation: a dataclass would make it a field.
     client = None  # type: Any
 
     algorithm: ClassVar[type[Algorithm]]

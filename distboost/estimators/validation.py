@@ -12,8 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, co
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.labels import is_unicode
 from distboost.data.missing import warn_all, warn_of_missing
-from distboost.data.sources import as_source, is_dask, is_lazy, open_zarr
+from distboost.data.sources import as_source, is_dask, is_lazy
 from distboost.data.store.store import BinnedStore
+from distboost.data.store.values import open_rows
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
 from distboost.model.ensemble import slices
@@ -156,6 +157,10 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
 def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> RawDataset:
     """Return labelled rows to compare predictions with. The `stacklevel` of warnings is counted from `warn_all`."""
     X, y = given.X, given.y
+    if y is None:
+        raise DataError("y is None: give one label per row, to compare the predictions with.")
+    if isinstance(X, (str, os.PathLike)):
+        X = open_rows(X, "X")
     if not is_lazy(X):
         X = validate_data(estimator, X, reset=False, **_NUMBERS)
     if not is_lazy(y):
@@ -184,6 +189,6 @@ def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
     """Return lazy rows for prediction; warn about missing chunks, with a `stacklevel` counted from the caller."""
     if is_dask(X):
         return X
-    X = open_zarr(X, "X") if isinstance(X, (str, os.PathLike)) else X
+    X = open_rows(X, "X") if isinstance(X, (str, os.PathLike)) else X
     warn_of_missing(as_source(X, "X"), estimator.missing_chunks, stacklevel)
     return X

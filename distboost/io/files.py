@@ -15,13 +15,13 @@ import os
 import stat
 from typing import Any
 
-import fsspec
 import numpy as np
 import safetensors
 import safetensors.numpy
 from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import ModelFormatError
+from distboost.io.filesystems import filesystem_at
 from distboost.io.publishing import file_kind, publish
 
 # The format versions that this library reads, each with the entries of the header of which a file needs it.
@@ -105,7 +105,7 @@ def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatE
 
     Raise IsADirectoryError if a local path is that of a folder, and an error of type `kind` if it is no regular file either.
     """
-    filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem, path = filesystem_at(url)
     end = None if most is None else most + 1
     if isinstance(filesystem, LocalFileSystem):
         return read_local(path, end, kind)

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import StoreError
+from distboost.io.filesystems import filesystem_at
 
 # The suffix of files that are being written. A process that is killed leaves such files behind.
 PARTIAL = ".part"
@@ -20,7 +20,7 @@ PARTIAL = ".part"
 
 def publish(url: str, content: bytes) -> None:
     """Write a file at a path or URL. Readers see the old file or the new one, never a part."""
-    filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem, path = filesystem_at(url)
     if isinstance(filesystem, LocalFileSystem):
         check_replaceable(path)
         write_durably(path, content)
@@ -66,8 +66,9 @@ def force_names(folder: str | os.PathLike[str]) -> None:
 
 
 def check_folder(path: str) -> None:
-    """Raise StoreError early, before hours of work, if a file cannot be written at a local path. URLs are not checked."""
+    """Raise an error early, before hours of work, if a file cannot be written at a path, or if a URL's package is missing."""
     if "://" in path:
+        filesystem_at(path)
         return
     folder = os.path.dirname(os.path.abspath(path))
     if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):

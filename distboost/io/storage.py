@@ -16,7 +16,6 @@ from urllib.request import url2pathname
 
 import numpy as np
 import zarr
-from fsspec.core import url_to_fs
 from fsspec.implementations.memory import MemoryFileSystem
 from zarr.abc.store import Store
 from zarr.core.buffer import Buffer, default_buffer_prototype
@@ -25,6 +24,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from distboost.errors import DataError, DistboostError, StoreError
+from distboost.io.filesystems import filesystem_at, protocol_needed
 from distboost.io.publishing import force_names, write_durably
 from distboost.io.retry import quoted, retried, retried_async
 
@@ -116,7 +116,7 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
 
 def exists(url: str) -> bool:
     """Whether a file or folder at a path or URL is visible to this process."""
-    filesystem, path = url_to_fs(url)
+    filesystem, path = filesystem_at(url)
     return bool(filesystem.exists(path))
 
 
@@ -125,7 +125,8 @@ def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: 
     path = local_path(url)
     if path is not None:  # absolute: another process may have another working directory
         return DurableStore(path.absolute(), read_only=read_only, must_exist=must_exist)
-    return RemoteStore.from_url(os.fspath(url), read_only=read_only)
+    with protocol_needed(url):
+        return RemoteStore.from_url(os.fspath(url), read_only=read_only)
 
 
 def is_in_memory(store: Store) -> bool:

@@ -21,9 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import fsspec
-
 from distboost.errors import StoreError
+from distboost.io.filesystems import filesystem_at
 from distboost.io.storage import local_path
 
 try:
@@ -52,7 +51,7 @@ def temporary_folder(base: str) -> Iterator[str]:
     path = local_path(url)
     try:
         if path is None:
-            filesystem, place = fsspec.core.url_to_fs(url)
+            filesystem, place = filesystem_at(url)
             filesystem.makedirs(place, exist_ok=True)
         else:
             own(path)
@@ -90,7 +89,7 @@ def remove(url: str) -> None:
     """Remove a folder at a path or URL with its content. An interrupt is raised only after that."""
     path = local_path(url)
     if path is None:
-        filesystem, place = fsspec.core.url_to_fs(url)
+        filesystem, place = filesystem_at(url)
         with suppress(FileNotFoundError):
             filesystem.rm(place, recursive=True)
         return

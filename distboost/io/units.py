@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def megabytes(n_bytes: float) -> str:
     """Format a number of bytes in MB of 10^6 bytes.
@@ -11,3 +13,12 @@ def megabytes(n_bytes: float) -> str:
     """
     number = n_bytes / 1e6
     return f"{number:,.0f} MB" if number >= 100 else f"{number:.2g} MB" if number < 10 else f"{number:.1f} MB"
+
+
+def megabytes_up(n_bytes: float) -> str:
+    """Format a number of bytes in whole MB, rounded up: a limit of that size suffices.
+
+    >>> megabytes_up(1_234_567)
+    '2.0 MB'
+    """
+    return megabytes(math.ceil(n_bytes / 1e6) * 1e6)

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
-import fsspec
 import numpy as np
 from dask.utils import parse_timedelta
 
 from distboost.errors import CheckpointError, DataError, ModelFormatError
 from distboost.io.files import check_version, decoded, encoded, read, version_of
+from distboost.io.filesystems import filesystem_at
 from distboost.io.publishing import PARTIAL, publish
 from distboost.io.storage import local_path, only_writer
 from distboost.model.learned import Learned
@@ -342,7 +342,7 @@ def _content(learned: Learned, first: int, last: int) -> bytes:
 
 
 def _remove(url: str, names: Iterable[str]) -> None:
-    filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem, path = filesystem_at(url)
     for name in names:
         with suppress(FileNotFoundError):
             filesystem.rm_file(f"{path}/{name}")
@@ -364,7 +364,7 @@ def _checkpoint_files(url: str) -> set[str]:
 
 def _listed(url: str) -> dict[str, dict[str, Any]]:
     """Return the details that fsspec lists of each entry of the folder, by name."""
-    filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem, path = filesystem_at(url)
     filesystem.invalidate_cache()
     with suppress(FileNotFoundError, NotADirectoryError):
         return {os.path.basename(found["name"]): found for found in filesystem.ls(path, detail=True)}

@@ -15,6 +15,7 @@ from distboost.data.missing import warn_of_missing
 from distboost.data.parts import pieces
 from distboost.data.result import Array, Result
 from distboost.data.sources import Source, as_source, rows_at_once
+from distboost.data.store.values import open_rows
 from distboost.errors import DataError
 from distboost.io.progress import bar
 from distboost.io.storage import local_path
@@ -92,7 +93,7 @@ def shown(
 
 
 def _rows(model: Any, x: str) -> Source:
-    source = as_source(x, "X")
+    source = as_source(open_rows(x, "X"), "X")
     check_features(source, model.n_features_in_)
     warn_of_missing(source, "warn", 2)
     return source

@@ -10,6 +10,8 @@ from typing import Any
 
 from distributed import Client, get_worker, worker_client
 
+from distboost.errors import ClusterError
+from distboost.io.retry import quoted
 from distboost.runtime.base import Runtime
 from distboost.runtime.cluster.runtime import WORKER_TIMEOUT, ClusterRuntime
 from distboost.runtime.local import LocalRuntime
@@ -29,8 +31,9 @@ def open_runtime(
 ) -> Iterator[Runtime]:
     """Open the runtime of a training, and close it at the end.
 
-    It is the cluster of the given client, as soon as `wait_for_workers` of its workers can take work (None: one). Without a
-    client, it is the cluster of the current Dask task or of the current client; if there is none, threads of this process.
+    It is the cluster of the given client, or of the scheduler at the given address, as soon as `wait_for_workers` of its workers
+    can take work (None: one). Without a client, it is the cluster of the current Dask task or of the current client; if there is
+    none, threads of this process.
 
     `loads` load kernels that this process will need. On a cluster, they run in the background: while workers start, read rows
     and load kernels of their own, this process would only wait.
@@ -64,8 +67,16 @@ def _background(calls: Sequence[Callable[[], None]]) -> Iterator[None]:
 
 @contextmanager
 def _resolved(client: Any) -> Iterator[Any]:
+    """Yield the client of the cluster to use, or None for this process."""
+    if client is IN_PROCESS:
+        yield None
+        return
+    if isinstance(client, Client):
+        yield client
+        return
     if client is not None:
-        yield None if client is IN_PROCESS else client
+        with _connected(client) as own:
+            yield own
         return
     try:
         get_worker()
@@ -75,6 +86,22 @@ def _resolved(client: Any) -> Iterator[Any]:
     # Inside a task: leave the worker's thread pool while waiting; otherwise the tasks of this training might not run.
     with worker_client() as inner:
         yield inner
+
+
+@contextmanager
+def _connected(address: Any) -> Iterator[Client]:
+    """Connect to the scheduler at an address, or of a cluster object; the connection ends with the context."""
+    try:
+        client = Client(address, set_as_default=False)
+    except (
+        Exception
+    ) as error:  # an address that is none, or a server that is no scheduler, may cause any error
+        raise ClusterError(
+            f"client is {address!r}, but no Dask scheduler answers there ({quoted(error)}). Give the address of one, such as "
+            "'tcp://host:8786', or a connected client: distributed.Client(...)."
+        ) from error
+    with client:
+        yield client
 
 
 def _current_client() -> Any:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
+from distboost.algorithms.constraints import Interval, validate_parameter_constraints
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.missing import warn_all
 from distboost.data.store.writing import write_store
+from distboost.data.work import TaskRunner
+from distboost.errors import LimitError
+from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.choose import open_runtime
+from distboost.training.memory_plan import parse_limit, while_reading
+
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+_ALLOWED: Mapping[str, Any] = {
+    "max_bins": [Interval(Integral, 2, 255, closed="both")],
+    "random_state": [Interval(Integral, 0, None, closed="left"), None],
+    "memory_limit": [_POSITIVE, str, None],
+    "keep_values": ["boolean"],
+    "wait_for_workers": [_POSITIVE, None],
+}
 
 
 def bin(
@@ -18,9 +34,9 @@ def bin(
     *,
     sample_weight: Any = None,
     max_bins: int = 255,
-    random_state: int = 0,
+    random_state: int | None = 0,
     missing_chunks: str = "warn",
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
     keep_values: bool = False,
     wait_for_workers: int | None = None,
     client: Any = None,
@@ -41,24 +57,33 @@ def bin(
         Weights of the rows, as for `fit`.
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values.
-    random_state : int, default=0
-        Seed of the sample of rows whose quantiles become bin edges.
+    random_state : int or None, default=0
+        Seed of the sample of rows whose quantiles become bin edges. None means 0, as in `fit`.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written: zarr fills them with one value.
-    memory_limit : int or None, default=None
-        Bytes that binning may take in each process, without libraries and arrays already in memory. The default is 256 MiB per
-        thread, or more if the largest chunk needs it.
+    memory_limit : int, str or None, default=None
+        Bytes (or a text such as "2GB") that each process may use, libraries included, as in `fit`. Arrays that are in memory
+        already do not count. None: 256 MiB per thread besides the libraries, or more if the largest chunk needs it.
     keep_values : bool, default=False
         Store the raw values beside the bins. REBEL's similarities need them.
     wait_for_workers : int or None, default=None
         On a cluster: begin when so many workers can take work, as in `fit`.
-    client : distributed.Client or None, default=None
-        The cluster to run on. By default it is chosen as in `fit`.
+    client : distributed.Client, str or None, default=None
+        The cluster to run on, or the address of its scheduler. By default it is chosen as in `fit`.
 
     Returns
     -------
     out : str
         The path or URL given.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has an invalid value. The message names the valid ones.
+    distboost.errors.LimitError
+        If the memory limit is too small. The message names a sufficient one.
+    distboost.errors.DataError
+        If the data cannot be used, or if there is a store of other data at `out`.
 
     Examples
     --------
@@ -70,10 +95,27 @@ def bin(
     >>> model.n_features_in_
     4
     """
-    if wait_for_workers is not None and wait_for_workers < 1:
-        raise ValueError(f"wait_for_workers is {wait_for_workers}, expected at least 1, or None.")
+    given = {
+        "max_bins": max_bins, "random_state": random_state, "memory_limit": memory_limit,
+        "keep_values": keep_values, "wait_for_workers": wait_for_workers,
+    }  # fmt: skip
+    validate_parameter_constraints(_ALLOWED, given, "bin")
+    limit = parse_limit(memory_limit)
     data = RawDataset.of(X, y, sample_weight)
     warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
     with open_runtime(client, None, wait_for_workers=wait_for_workers, loads=[load_merge]) as runtime:
-        write_store(data, out, max_bins, random_state, runtime, memory_limit, keep_values)
+        memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)
+        write_store(data, out, max_bins, random_state or 0, runtime, memory, keep_values)
     return out
+
+
+def _for_binning(limit: int, data: RawDataset, max_bins: int, work: TaskRunner, keep_values: bool) -> int:
+    """Return what a limit leaves for reading and binning, beside the libraries; raise LimitError if that is too little."""
+    libraries = while_reading(work.on_cluster)
+    least = libraries + data.least_ingest(max_bins, work, keep_values)
+    if limit < least:
+        raise LimitError(
+            f"memory_limit is {megabytes(limit)} per process, but reading and binning {data.place} takes {megabytes_up(least)}, "
+            f"libraries included. Raise the limit to that, or rechunk the arrays into smaller chunks: {data.largest_chunk()}."
+        )
+    return limit - libraries

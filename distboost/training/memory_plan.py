@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from dask.utils import parse_bytes
@@ -10,7 +9,7 @@ from distributed.system import memory_limit
 
 from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
-from distboost.io.units import megabytes
+from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.layout import Allotment
 from distboost.training.memory_parts import (
     RELAYED,
@@ -83,7 +82,7 @@ class MemoryPlan:
     @property
     def for_ingest(self) -> int | None:
         """Bytes that reading and binning the raw rows may take. No binned rows are in memory during this time."""
-        return None if self.limit is None else self.limit - _while_reading(self.parts[0].n_bytes)
+        return None if self.limit is None else self.limit - _before_kernels(self.parts[0].n_bytes)
 
     def allotment(self, scratch: str | None, may_grow: bool = False) -> Allotment | None:
         """The limits of a shard; None if all its rows stay in memory and it gets no others later."""
@@ -97,7 +96,7 @@ def parse_limit(given: int | str | None) -> int | None:
     if given is None:
         return None
     try:
-        return parse_bytes(given)
+        return parse_bytes(given if isinstance(given, str) else int(given))
     except ValueError as error:
         raise LimitError(
             f"memory_limit is {given!r}. Give a number of bytes, or a text such as '2GB'."
@@ -138,7 +137,7 @@ def plan_memory(
         If the limit is too small for any training. The message names a sufficient limit.
     """
     share = -(-task.n_rows // n_processes)
-    libraries = _libraries(WORKER_BYTES if on_cluster else PROCESS_BYTES)
+    libraries = _libraries(_library_bytes(on_cluster))
     sums = sums_part(task, n_threads, "thread", n_threads + (RELAYED if on_cluster else RESULTS))
     histograms = histograms_part(task, n_processes, on_cluster)
     shares = shares_part(task, n_threads)
@@ -174,9 +173,18 @@ def plan_memory(
     )
 
 
-def _while_reading(libraries: int) -> int:
+def while_reading(on_cluster: bool) -> int:
+    """Return the bytes of the libraries in a process that reads and bins rows: a worker, or the only process."""
+    return _before_kernels(_library_bytes(on_cluster))
+
+
+def _before_kernels(libraries: int) -> int:
     """Return the bytes of the libraries before the kernels of a training are loaded."""
     return min(libraries, READING_BYTES)
+
+
+def _library_bytes(on_cluster: bool) -> int:
+    return WORKER_BYTES if on_cluster else PROCESS_BYTES
 
 
 def _libraries(n_bytes: int) -> Part:
@@ -227,10 +235,10 @@ def _describe_row(task: Task) -> str:
 def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:
     """Raise LimitError if the limit is too small even when all rows stream. The limit that the message names is sufficient."""
     streaming = fixed + LEAST_WINDOW * task.streamed_block_bytes
-    training, reading = min(needed, streaming), _while_reading(libraries) + task.ingest
+    training, reading = min(needed, streaming), _before_kernels(libraries) + task.ingest
     if limit is None or limit >= max(training, reading):
         return
-    enough = megabytes(math.ceil(max(training, reading) / 1e6) * 1e6)
+    enough = megabytes_up(max(training, reading))
     begun = f"memory_limit is {megabytes(limit)} per process, but "
     if reading > training:
         raise LimitError(
@@ -253,7 +261,7 @@ def _check_leader(parts: tuple[Part, ...], limit: int | None) -> None:
         return
     raise LimitError(
         f"memory_limit is {megabytes(limit)} per process, but the process that calls fit takes "
-        f"{megabytes(math.ceil(needed / 1e6) * 1e6)}. Raise the limit to that. `distboost plan` shows what takes the memory."
+        f"{megabytes_up(needed)}. Raise the limit to that. `distboost plan` shows what takes the memory."
     )
 
 

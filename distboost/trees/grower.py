@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ class GrowthLimits:
     min_samples_leaf: int = 1
     min_weight_fraction_leaf: float = 0.0
     subsample: float = 1.0
-    max_features: float | int = 1.0
+    max_features: float | int | str = 1.0
     sketch: int | None = None
     statistic_bits: int | None = None
     seed: int = 0
@@ -55,6 +56,15 @@ class GrowthLimits:
     def draws_rows(self) -> bool:
         """Whether trees depend on draws by the numbers of rows."""
         return self.subsample < 1.0 or self.statistic_bits is not None
+
+    def most_features(self, n_features: int) -> int:
+        """Return how many features a round draws, as scikit-learn's trees do; more than `n_features` mean all."""
+        wanted = self.max_features
+        if isinstance(wanted, Integral):
+            return int(wanted)
+        if isinstance(wanted, str):
+            return max(1, int({"sqrt": math.sqrt, "log2": math.log2}[wanted](n_features)))
+        return max(1, int(wanted * n_features))
 
     def compressed(self, statistic: Statistic, round: int) -> Statistic:
         """Return what the histograms of a round sum instead of the statistic."""
@@ -355,8 +365,7 @@ class TreeGrower:
 
 def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndarray:
     """Return the round's features, (m,) int64 ascending: those with the smallest random numbers."""
-    wanted = limits.max_features
-    n = wanted if isinstance(wanted, int) else max(1, int(wanted * n_features))
+    n = limits.most_features(n_features)
     if n >= n_features:
         return np.arange(n_features)
     draws = random.uniforms(random.key(limits.seed, random.FEATURE_SUBSAMPLE, round), 0, n_features)

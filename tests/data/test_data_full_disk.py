@@ -16,6 +16,7 @@ from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import StoreError
 from distboost.io.storage import DurableStore
+from distboost.training.memory_plan import while_reading
 from tests.data.disturbed import BLOCK
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -54,7 +55,11 @@ def _fill(folder):
 @pytest.mark.parametrize("way", ["whole blocks", "bands"])
 def test_a_disk_that_is_full_at_the_nth_write(way, arrays, disk, tmp_path, monkeypatch):
     """Whichever: the error says where and how much is needed, nothing is left half written, and the same command goes on."""
-    memory = least_memory(*RawDataset.of(*arrays, None).sources, 255, BLOCK) if way == "bands" else None
+    memory = None
+    if way == "bands":
+        memory = while_reading(on_cluster=False) + least_memory(
+            *RawDataset.of(*arrays, None).sources, 255, BLOCK
+        )
     distboost.bin(*arrays, str(tmp_path / "expected"), memory_limit=memory)
     place, write, writes = disk / "store", DurableStore._write, itertools.count(1)
 

@@ -366,7 +366,7 @@ def test_what_the_command_says(rows, tmp_path, capsys):
     arguments = ["bin", "--x", str(tmp_path / "x"), "--y", str(tmp_path / "y"), "--out", str(tmp_path / "s")]
     for said in ("binning takes up to", "complete and was made from the same data"):
         with pytest.raises(SystemExit) as ended:
-            main([*arguments, "--memory-limit", "200MB"])
+            main([*arguments, "--memory-limit", "600MB"])
         assert ended.value.code == 0
         shown = capsys.readouterr()
         assert said in shown.err

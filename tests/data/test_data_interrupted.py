@@ -16,6 +16,7 @@ from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
+from distboost.training.memory_plan import while_reading
 from tests.forked import Forks
 from tests.programs import Program
 
@@ -142,7 +143,7 @@ def test_killed_at_any_line_that_writes(binning, tmp_path):
 
 def _least(arrays) -> int:
     data = RawDataset.of(*(str(arrays / name) for name in "xyw"))
-    return least_memory(*data.sources, 255, BLOCK)
+    return while_reading(on_cluster=False) + least_memory(*data.sources, 255, BLOCK)
 
 
 def _state(store: Path) -> str:
@@ -361,7 +362,9 @@ def test_a_disk_that_fills_up(disk, tmp_path, monkeypatch):
         return block
 
     x = da.from_array(X, chunks=(2000, 100)).map_blocks(fill, meta=np.empty((0, 100), np.uint8), name="x")
-    block_by_block = least_memory(*RawDataset.of(x, y, None).sources, 255, 2000)
+    block_by_block = while_reading(on_cluster=False) + least_memory(
+        *RawDataset.of(x, y, None).sources, 255, 2000
+    )
     with pytest.raises(
         StoreError,
         match=r"no room for the store '.*disk/store': it takes about \d{7} bytes in total, and \d+ are",

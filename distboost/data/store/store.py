@@ -24,6 +24,7 @@ from zarr.core.sync import sync
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
+from distboost.data.sources import ZarrSource
 from distboost.data.store.layout import StoredBlocks, is_block_array
 from distboost.data.store.manifest import (
     STORE_VERSION,
@@ -139,6 +140,19 @@ class BinnedStore:
             return cast(zarr.Array[Any], array)
 
         return intact(read, f"the metadata of array {name} of the binned store {self.url}")
+
+    def raw_values(self, name: str) -> zarr.Array[Any]:
+        """Return the array of raw values, (n, D) float64; raise DataError if there is none. `name` is for messages."""
+        if not self._manifest["keep_values"]:
+            raise DataError(
+                f"{name}: the binned store {self.url!r} has bins but no raw values, which predictions need. Give the array that "
+                "it was made from, or bin that again with keep_values=True."
+            )
+        values = self._array("values")
+        missing = ZarrSource(values, name).missing_chunks()
+        if missing:
+            raise damaged(self.url, f"array values lacks {len(missing)} chunks, such as {missing[0]}")
+        return values
 
     def _checksums(self, name: str) -> list[int]:
         """Return the checksums of the blocks of an array."""
