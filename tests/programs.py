@@ -100,7 +100,14 @@ class Program:
         return self.returncode
 
     def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
-        """What it wrote on both streams by its end; again the same."""
+        """What it wrote on both streams by its end; again the same. A program that takes longer is killed."""
+        try:
+            return self._communicate(input, timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def _communicate(self, input: str | None, timeout: float | None) -> tuple[str, str]:
         streams = [stream for stream in (self.stdout, self.stderr) if stream not in (None, *self._said)]
 
         def read(stream: Any) -> None:

@@ -203,7 +203,9 @@ def test_too_few_workers(address, data, tmp_path, monkeypatch):
 
 def test_in_this_process_there_are_no_workers_to_wait_for(data, blobs, tmp_path, saved):
     """The parameter decides nothing that is learned, and no file has it."""
-    alone, waiting = (distboost.GAMBLEClassifier(n_estimators=2, wait_for_workers=n) for n in (None, 5))
+    alone, waiting = (
+        distboost.GAMBLEClassifier(calibration=None, n_estimators=2, wait_for_workers=n) for n in (None, 5)
+    )
     assert saved(waiting.fit(*blobs)) == saved(alone.fit(*blobs))
     store = distboost.bin(f"{data}/x", f"{data}/y", f"{tmp_path}/store", wait_for_workers=5)
     assert saved(waiting.fit(store)) == saved(alone.fit(f"{data}/x", f"{data}/y"))
@@ -211,6 +213,6 @@ def test_in_this_process_there_are_no_workers_to_wait_for(data, blobs, tmp_path,
 
 def test_no_number_of_workers(data, tmp_path):
     with pytest.raises(ValueError, match="'wait_for_workers' parameter of GAMBLEClassifier"):
-        distboost.GAMBLEClassifier(wait_for_workers=0).validate()
+        distboost.GAMBLEClassifier(calibration=None, wait_for_workers=0).validate()
     with pytest.raises(ValueError, match="wait_for_workers is 0, expected at least 1, or None"):
         distboost.bin(f"{data}/x", f"{data}/y", f"{tmp_path}/store", wait_for_workers=0)

@@ -221,7 +221,9 @@ def test_the_seed_and_the_order_of_rows_decide(data):
     X, y = data
     folds = [folds_of(y, 3, seed=seed) for seed in (0, 1)]
     assert (folds[0] != folds[1]).any()
-    found = [results_of(cross_validate(make(), X, y, 3, random_state=seed)) for seed in (0, 0, 1)]
+    found = [
+        results_of(cross_validate(make(calibration=None), X, y, 3, random_state=seed)) for seed in (0, 0, 1)
+    ]
     assert found[0] == found[1] != found[2]
 
 
@@ -233,17 +235,19 @@ def test_the_same_on_any_runtime(grouped, data, clients, tmp_path, monkeypatch):
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 64)
     X, y = data
     options = {"folds": 2, "random_state": SEED, "return_curves": True}
+    parameters = {}
     if grouped:
+        parameters["calibration"] = None
         options["groups"] = np.arange(400) % 7
-    expected = results_of(cross_validate(make(), X, y, **options))
+    expected = results_of(cross_validate(make(**parameters), X, y, **options))
     codes = np.unique(y, return_inverse=True)[1]
     urls = [str(tmp_path / name) for name in "xy"]
     for url, array in zip(urls, (X, codes), strict=True):
         zarr.create_array(url, data=array, chunks=(60, *array.shape[1:]))
-    assert results_of(cross_validate(make(), *urls, **options)) == expected
+    assert results_of(cross_validate(make(**parameters), *urls, **options)) == expected
     store = distboost.bin(*urls, str(tmp_path / "store"))
     for n in (1, 2, 3):
-        model = make()
+        model = make(**parameters)
         model.client = clients[n]
         assert (
             results_of(cross_validate(model, store if n > 1 else X, None if n > 1 else y, **options))
@@ -257,17 +261,19 @@ def test_streamed(data, monkeypatch):
     monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
     monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
     monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
-    near = make(max_depth=1, max_bins=16).fit(X, y)
+    near = make(calibration=None, max_depth=1, max_bins=16).fit(X, y)
     histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
     task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=4)
     limit = int(histograms + sums + 2 * task.streamed_block_bytes)
     placed = []
     place = LocalRuntime.place
     monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given[3]) or place(*given))
-    far = cross_validate(make(max_depth=1, max_bins=16, memory_limit=limit), X, y, 2)
-    assert len(placed) == 4
+    far = cross_validate(make(calibration=None, max_depth=1, max_bins=16, memory_limit=limit), X, y, 2)
+    assert len(placed) == 2
     assert all(allotment.resident < 500 for allotment in placed)
-    assert results_of(far) == results_of(cross_validate(make(max_depth=1, max_bins=16), X, y, 2))
+    assert results_of(far) == results_of(
+        cross_validate(make(calibration=None, max_depth=1, max_bins=16), X, y, 2)
+    )
 
 
 # Bad input

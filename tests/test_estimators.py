@@ -156,7 +156,7 @@ def test_resume_is_the_uninterrupted_training(make, digits, tmp_path):
 
 def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
     X, y, _, _ = digits
-    whole = make(n_estimators=23, subsample=0.5).fit(X, y)
+    whole = make(calibration=None, n_estimators=23, subsample=0.5).fit(X, y)
     url = tmp_path / "checkpoint"
 
     def die(progress):
@@ -164,12 +164,12 @@ def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(n_estimators=23, subsample=0.5, checkpoint=url, callbacks=[die]).fit(X, y)
+        make(calibration=None, n_estimators=23, subsample=0.5, checkpoint=url, callbacks=[die]).fit(X, y)
     assert distboost.load(url).n_iter_ == 10
-    rest = make(n_estimators=23, subsample=0.5, checkpoint=url).fit(X, y, resume=True)
+    rest = make(calibration=None, n_estimators=23, subsample=0.5, checkpoint=url).fit(X, y, resume=True)
     assert saved(rest, tmp_path) == saved(whole, tmp_path) == saved(distboost.load(url), tmp_path)
     with pytest.raises(distboost.errors.DataError, match=r"subsample=0.5, not 0.6"):
-        make(n_estimators=23, subsample=0.6, checkpoint=url).fit(X, y, resume=True)
+        make(calibration=None, n_estimators=23, subsample=0.6, checkpoint=url).fit(X, y, resume=True)
 
 
 def test_perfect_separation_trains_all_rounds(make):

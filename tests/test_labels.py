@@ -62,7 +62,7 @@ def rows():
 
 
 def make(**parameters):
-    return GAMBLEClassifier(**{"n_estimators": 2, "n_jobs": 1, **parameters})
+    return GAMBLEClassifier(**{"calibration": None, "n_estimators": 2, "n_jobs": 1, **parameters})
 
 
 def same(a, b):

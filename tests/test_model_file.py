@@ -16,11 +16,15 @@ from distboost.io.files import read_file, write_file
 
 MODELS = {
     "direction": lambda **p: GDMCBoostClassifier(n_estimators=3, max_depth=3, **p),
-    "codeword": lambda **p: GDMCBoostClassifier(n_estimators=3, leaf="codeword", max_depth=2, **p),
-    "best first": lambda **p: GDMCBoostClassifier(n_estimators=3, max_leaf_nodes=6, **p),
+    "codeword": lambda **p: GDMCBoostClassifier(
+        calibration=None, n_estimators=3, leaf="codeword", max_depth=2, **p
+    ),
+    "best first": lambda **p: GDMCBoostClassifier(calibration=None, n_estimators=3, max_leaf_nodes=6, **p),
     "gamble": lambda **p: GAMBLEClassifier(n_estimators=3, **p),
-    "a tree for each class": lambda **p: OneVsAllAdaBoostClassifier(n_estimators=3, **p),
-    "notes of each round": lambda **p: AdaBoostMMClassifier(n_estimators=3, max_depth=2, **p),
+    "a tree for each class": lambda **p: OneVsAllAdaBoostClassifier(calibration=None, n_estimators=3, **p),
+    "notes of each round": lambda **p: AdaBoostMMClassifier(
+        calibration=None, n_estimators=3, max_depth=2, **p
+    ),
 }
 
 

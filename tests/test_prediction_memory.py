@@ -18,7 +18,7 @@ CHUNKS = [(240, 1), (240, 4), (100, 2), (50, 4), (1, 4), (7, 3)]
 
 @pytest.fixture(scope="module")
 def model(blobs):
-    return GDMCBoostClassifier(n_estimators=3).fit(*blobs)
+    return GDMCBoostClassifier(calibration=None, n_estimators=3).fit(*blobs)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_the_peak_of_a_prediction(tmp_path):
     n, d = 1_000_000, 32
     rng = np.random.default_rng(0)
     few = rng.normal(size=(500, d)).astype("f4")
-    model = GDMCBoostClassifier(n_estimators=2).fit(few, few[:, 0] > 0)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(few, few[:, 0] > 0)
     model.save(str(tmp_path / "model"))
     zarr.create_array(str(tmp_path / "small"), data=few, chunks=(100, 3))
     x = zarr.create_array(

@@ -27,7 +27,7 @@ def rows():
 
 
 def model(n_estimators: int = 3, **parameters) -> GDMCBoostClassifier:
-    return GDMCBoostClassifier(n_estimators=n_estimators, max_depth=2, **parameters)
+    return GDMCBoostClassifier(calibration=None, n_estimators=n_estimators, max_depth=2, **parameters)
 
 
 def scaled(X, y, w):
@@ -88,7 +88,11 @@ def test_the_order_of_rows_counts_where_they_are_drawn_by_number(rows):
 
 def test_the_values_count_where_the_algorithm_needs_them(rows):
     X, y, _ = rows
-    found = REBELClassifier(n_estimators=1, weak_learner="similarity").fit(X, y).set_params(n_estimators=2)
+    found = (
+        REBELClassifier(calibration=None, n_estimators=1, weak_learner="similarity")
+        .fit(X, y)
+        .set_params(n_estimators=2)
+    )
     with pytest.raises(DataError, match=OTHERS):
         found.fit(X + 1e-9 * (X > 0), y, resume=True)
     assert found.fit(X, y, resume=True).n_iter_ == 2

@@ -188,7 +188,7 @@ MODELS = {
     "class statistics": lambda **how: distboost.GAMBLEClassifier(n_estimators=4, max_leaf_nodes=5, **how),
     "committee": lambda **how: distboost.baselines.OneVsAllAdaBoostClassifier(n_estimators=3, max_depth=2, **how),
 }  # fmt: skip
-SOME = {"subsample": 0.3, "sampling": "weight", "random_state": 5}
+SOME = {"calibration": None, "subsample": 0.3, "sampling": "weight", "random_state": 5}
 
 
 @pytest.fixture(
@@ -301,9 +301,11 @@ def test_blocks_without_a_drawn_row_are_not_read_for_histograms(problem, fractio
 
 def test_the_header_names_only_what_differs_from_the_default(problem, tmp_path):
     X, y, _ = problem
-    plain = GDMCBoostClassifier(n_estimators=1, subsample=0.5).fit(X, y)
+    plain = GDMCBoostClassifier(calibration=None, n_estimators=1, subsample=0.5).fit(X, y)
     assert b"sampling" not in content(plain, tmp_path)
-    weighted = GDMCBoostClassifier(n_estimators=1, subsample=0.5, sampling="weight").fit(X, y)
+    weighted = GDMCBoostClassifier(calibration=None, n_estimators=1, subsample=0.5, sampling="weight").fit(
+        X, y
+    )
     assert b"sampling" in content(weighted, tmp_path)
     assert distboost.load(tmp_path / "model").sampling == "weight"
 
@@ -311,7 +313,7 @@ def test_the_header_names_only_what_differs_from_the_default(problem, tmp_path):
 def test_all_rows_by_weight_is_refused(problem):
     X, y, _ = problem
     with pytest.raises(ValueError, match=r"sampling='weight' needs a subsample below 1, but subsample is 1"):
-        GDMCBoostClassifier(sampling="weight").fit(X, y)
+        GDMCBoostClassifier(calibration=None, sampling="weight").fit(X, y)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
@@ -332,6 +334,6 @@ def test_algorithms(subject, problem):
 
 def test_similarities_name_the_remedy(problem):
     X, y, _ = problem
-    model = REBELClassifier(weak_learner="similarity", subsample=0.5, sampling="weight")
+    model = REBELClassifier(calibration=None, weak_learner="similarity", subsample=0.5, sampling="weight")
     with pytest.raises(DataError, match="Set sampling='uniform', or weak_learner='tree'"):
         model.fit(X, y)

@@ -22,8 +22,10 @@ from tests.active.sessions import FORMS, asked, committee, learner, state
 ESTIMATORS = {
     "gamble": lambda: committee(),
     "some rows and features": lambda: committee(subsample=0.7, max_features=0.6),
-    "gd": lambda: GDMCBoostClassifier(n_estimators=3, max_depth=2, n_jobs=1),
-    "similarities": lambda: REBELClassifier(n_estimators=3, weak_learner="similarity", n_jobs=1),
+    "gd": lambda: GDMCBoostClassifier(calibration=None, n_estimators=3, max_depth=2, n_jobs=1),
+    "similarities": lambda: REBELClassifier(
+        calibration=None, n_estimators=3, weak_learner="similarity", n_jobs=1
+    ),
 }
 
 
@@ -196,5 +198,5 @@ def test_which_can():
 def test_no_scores_are_kept_where_they_are_of_no_use(problem, scratch):
     X, y = problem
     for parameters in ({"pool_fraction": 0.5}, {"strategy": "votes"}, {"strategy": "random"}):
-        asked(grown(X, GAMBLEClassifier(n_estimators=2), scratch, **parameters), y, 3)
+        asked(grown(X, GAMBLEClassifier(calibration=None, n_estimators=2), scratch, **parameters), y, 3)
     assert not scratch.exists()

@@ -79,12 +79,18 @@ class Subject:
     def settings(self) -> dict[str, Any]:
         return VARIANTS[self.algorithm][self.variant] if self.variant else {}
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Those of each training. Calibration is the same for all variants: one of each algorithm is calibrated."""
+        calibrated = {"calibration": None} if self.variant else {}
+        return {"n_estimators": ROUNDS, **calibrated, **self.settings}
+
     def make(self, **parameters):
         """The estimator; the test's parameters go before the variant's."""
         place = "distboost.baselines" if self.algorithm in registry.BASELINES else "distboost"
         names = {name: estimator for estimator, name in registry.estimator_names(registry.ALGORITHMS).items()}
         estimator = getattr(importlib.import_module(place), names[self.algorithm])
-        return estimator(**{"n_estimators": ROUNDS, "n_jobs": 1, **self.settings, **parameters})
+        return estimator(**{"n_jobs": 1, **self.parameters, **parameters})
 
 
 SUBJECTS = [

@@ -121,7 +121,7 @@ def train(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
 
     def file_of(subject: Subject, draw: str, client: Any) -> bytes:
-        model = subject.make(n_estimators=ROUNDS, **DRAWS[draw](subject))
+        model = subject.make(calibration=None, n_estimators=ROUNDS, **DRAWS[draw](subject))
         model.client = client
         model.fit(X, y, weights if draw != "all rows" else None, eval_set=(X[::5], y[::5]))
         model.save(folder / "model")

@@ -520,10 +520,9 @@ def test_the_memory_plan_counts_what_is_kept_of_a_row_and_summed(subject, weight
 
 def test_command_line(subject, content, arrays, tmp_path):
     path = tmp_path / "model"
-    settings = {"n_estimators": ROUNDS, **subject.settings}
     arguments = ["train", "--algorithm", subject.algorithm, "--x", arrays / "x", "--y", arrays / "y", "--model", path,
                  "--eval-x", arrays / "ex", "--eval-y", arrays / "ey"]  # fmt: skip
-    for name, value in settings.items():
+    for name, value in subject.parameters.items():
         arguments += ["--set", f"{name}={json.dumps(value)}"]
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output

@@ -35,7 +35,9 @@ CASES = {
 
 
 def classifier(**parameters):
-    return REBELClassifier(**{"n_estimators": 6, "weak_learner": "similarity", **parameters})
+    return REBELClassifier(
+        **{"calibration": None, "n_estimators": 6, "weak_learner": "similarity", **parameters}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,7 @@ def test_a_smaller_tree_that_the_algorithm_refuses_is_not_used():
 
 
 def test_rounds_help_on_few_rows(wine):
-    model = GDMCBoostClassifier(n_estimators=30, n_jobs=1)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=30, n_jobs=1)
     continued, stopped = (
         cross_val_score(model.set_params(on_separation=what), *wine, cv=5).mean()
         for what in ("continue", "stop")
@@ -141,7 +141,7 @@ def test_rounds_help_on_few_rows(wine):
                                    OneVsAllAdaBoostClassifier(max_depth=3)], ids=name_of)  # fmt: skip
 def test_the_same_bytes_anywhere(model, wine, saved, clients):
     X, y = wine
-    whole = model.set_params(n_estimators=6).fit(X, y)
+    whole = model.set_params(n_estimators=6, calibration=None).fit(X, y)
     content = saved(whole)
     assert saved(model.fit(da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=70))) == content
     for workers in (2, 3):
@@ -155,9 +155,11 @@ def test_the_same_bytes_anywhere(model, wine, saved, clients):
 def test_a_row_of_weight_two_is_the_row_twice(wine, assert_same_model):
     X, y = wine
     twice = np.arange(len(y)) % 3 == 0
-    weighted = GDMCBoostClassifier(n_estimators=8).fit(X, y, 1.0 + twice)
+    weighted = GDMCBoostClassifier(calibration=None, n_estimators=8).fit(X, y, 1.0 + twice)
     repeats = np.repeat(np.arange(len(y)), 1 + twice)
-    assert_same_model(weighted, GDMCBoostClassifier(n_estimators=8).fit(X[repeats], y[repeats]))
+    assert_same_model(
+        weighted, GDMCBoostClassifier(calibration=None, n_estimators=8).fit(X[repeats], y[repeats])
+    )
 
 
 @pytest.mark.parametrize("learning_rate", [0.3, 1.0, 2.0])
@@ -165,7 +167,9 @@ def test_a_row_of_weight_two_is_the_row_twice(wine, assert_same_model):
 def test_adaboost_mm_keeps_its_bound(wine, learning_rate, n_classes):
     X, y = wine
     rows = y < n_classes
-    model = AdaBoostMMClassifier(n_estimators=12, learning_rate=learning_rate).fit(X[rows], y[rows])
+    model = AdaBoostMMClassifier(calibration=None, n_estimators=12, learning_rate=learning_rate).fit(
+        X[rows], y[rows]
+    )
     # With learning_rate=2, steps overshoot, and losses are counted in units for the largest that a step could have left.
     assert (model.train_loss_ <= model.loss_bound_ * (1 + 1e-5)).all()
     X, y = LADDER[0], LADDER[1] // 2

@@ -109,7 +109,9 @@ def test_the_twin_on_rows(leaf, weighted, K, rate):
 @pytest.mark.parametrize("rate", [1.0, 0.1])
 def test_the_loss_falls_in_every_round(leaf, rate):
     X, y, _ = data(n=600)
-    model = GDMCBoostClassifier(loss="softmax", leaf=leaf, n_estimators=30, max_depth=3, learning_rate=rate)
+    model = GDMCBoostClassifier(
+        calibration=None, loss="softmax", leaf=leaf, n_estimators=30, max_depth=3, learning_rate=rate
+    )
     losses = model.fit(X, y).train_loss_
     assert losses[0] < np.log(4)
     assert (np.diff(losses) < 0).all()
@@ -118,12 +120,12 @@ def test_the_loss_falls_in_every_round(leaf, rate):
 def test_two_classes_are_logistic_regression_on_trees():
     """Direction and Newton without a penalty differ in the leaves' lengths: of a single leaf each they are the same."""
     X, y, _ = data(K=2)
-    stump = GDMCBoostClassifier(loss="softmax", n_estimators=1, max_depth=1).fit(X, y)
+    stump = GDMCBoostClassifier(calibration=None, loss="softmax", n_estimators=1, max_depth=1).fit(X, y)
     F = stump.scores(X)
     assert_allclose(F.sum(axis=1), 0, atol=1e-12)
-    newton = GDMCBoostClassifier(loss="softmax", leaf="newton", l2=0.0, n_estimators=40, max_depth=1).fit(
-        X, y
-    )
+    newton = GDMCBoostClassifier(
+        calibration=None, loss="softmax", leaf="newton", l2=0.0, n_estimators=40, max_depth=1
+    ).fit(X, y)
     # The best odds of a stump's leaf are those of its rows.
     left = X[:, 0] <= X[F[:, 1] < 0, 0].max()
     assert newton.train_loss_[-1] < stump.train_loss_[0] <= np.log(2)
@@ -148,13 +150,15 @@ def test_wrong_labels_weigh_at_most_one():
 def test_a_tree_without_an_error_has_a_bounded_step(leaf):
     X, y = np.arange(90.0)[:, None], np.arange(90) // 30
     stopped = GDMCBoostClassifier(
-        loss="softmax", leaf=leaf, max_depth=3, on_separation="stop", n_estimators=4
+        calibration=None, loss="softmax", leaf=leaf, max_depth=3, on_separation="stop", n_estimators=4
     )
     with pytest.warns(distboost.errors.TrainingEndedWarning):
         stopped.fit(X, y)
     assert stopped.outcome_ == "separated"
     assert np.ptp(stopped.scores(X), axis=1).max() <= LIMIT * stopped.n_iter_ * (1 + 1e-12)
-    going_on = GDMCBoostClassifier(loss="softmax", leaf=leaf, max_depth=3, n_estimators=12).fit(X, y)
+    going_on = GDMCBoostClassifier(
+        calibration=None, loss="softmax", leaf=leaf, max_depth=3, n_estimators=12
+    ).fit(X, y)
     assert going_on.n_iter_ == 12
     assert np.isfinite(going_on.scores(X)).all()
     assert going_on.score(X, y) == 1.0
@@ -164,7 +168,9 @@ def test_newtons_values_are_not_lengthened():
     """The longest step is 1, so that the penalty holds: without it, a pure leaf would ask for the largest step."""
     X, y = np.arange(90.0)[:, None], np.arange(90) // 30
     for l2 in (0.0, 1.0, 1e4):
-        model = GDMCBoostClassifier(loss="softmax", leaf="newton", l2=l2, max_depth=3, n_estimators=3)
+        model = GDMCBoostClassifier(
+            calibration=None, loss="softmax", leaf="newton", l2=l2, max_depth=3, n_estimators=3
+        )
         first, *_, last = model.fit(X, y).staged_scores(X)
         # 30 rows in a leaf, p = 1/3.
         own = 2 / 3 * (30 * 2 / 3) / (30 * 2 / 9 + l2)
@@ -179,9 +185,9 @@ def test_a_larger_penalty_shortens_the_values_of_light_leaves():
     y = np.concatenate([[0, 0, 0, 1], np.arange(400) % 4 > 0])
     ratios = []
     for l2 in (0.0, 1.0, 10.0):
-        model = GDMCBoostClassifier(loss="softmax", leaf="newton", l2=l2, n_estimators=1, max_depth=1).fit(
-            x, y
-        )
+        model = GDMCBoostClassifier(
+            calibration=None, loss="softmax", leaf="newton", l2=l2, n_estimators=1, max_depth=1
+        ).fit(x, y)
         F = model.scores(np.array([[0.0], [1.0]]))
         ratios.append(abs(F[0, 0] / F[1, 0]))
     # S = 1 of 4 rows and 100 of 400, curvatures of 1/4 a row.
@@ -191,24 +197,24 @@ def test_a_larger_penalty_shortens_the_values_of_light_leaves():
 def test_parameters_that_do_not_go_together():
     X, y, _ = data(n=40)
     with pytest.raises(DataError, match=r"leaf is 'newton', but loss is 'exponential'.*Set loss='softmax'"):
-        GDMCBoostClassifier(leaf="newton").fit(X, y)
+        GDMCBoostClassifier(calibration=None, leaf="newton").fit(X, y)
     with pytest.raises(DataError, match=r"l2 is 0\.5, but leaf is 'direction'.*leaf='newton'"):
-        GDMCBoostClassifier(l2=0.5).fit(X, y)
+        GDMCBoostClassifier(calibration=None, l2=0.5).fit(X, y)
     with pytest.raises(DataError, match=r"statistic_bits=4, but"):
-        GDMCBoostClassifier(loss="softmax", leaf="newton", statistic_bits=4).fit(X, y)
+        GDMCBoostClassifier(calibration=None, loss="softmax", leaf="newton", statistic_bits=4).fit(X, y)
     for l2 in (-1.0, "1"):
         with pytest.raises(ValueError, match="'l2' parameter"):
-            GDMCBoostClassifier(loss="softmax", leaf="newton", l2=l2).fit(X, y)
+            GDMCBoostClassifier(calibration=None, loss="softmax", leaf="newton", l2=l2).fit(X, y)
 
 
 def test_new_parameters_at_their_defaults_leave_the_file_as_it_was(tmp_path):
     X, y, _ = data(n=60)
-    model = GDMCBoostClassifier(n_estimators=2).fit(X, y)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2).fit(X, y)
     model.save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
     assert b"l2" not in content
     assert b'loss\\\\\\"' not in content.replace(b"_loss", b"")
-    softmax_model = GDMCBoostClassifier(n_estimators=2, loss="softmax").fit(X, y)
+    softmax_model = GDMCBoostClassifier(calibration=None, n_estimators=2, loss="softmax").fit(X, y)
     softmax_model.save(tmp_path / "model")
     assert distboost.load(tmp_path / "model").loss == "softmax"
     assert_array_equal(distboost.load(tmp_path / "model").scores(X), softmax_model.scores(X))

@@ -133,18 +133,18 @@ def two_classes() -> tuple[np.ndarray, np.ndarray]:
 
 # F_1 - F_0 is so many times AdaBoost's score.
 ADABOOSTS = {
-    "cd-mcboost": (CDMCBoostClassifier(), 2),
-    "gd-mcboost, codeword": (GDMCBoostClassifier(leaf="codeword", max_depth=1), 2),
-    "gd-mcboost, direction": (GDMCBoostClassifier(max_depth=1), 2),
-    "adaboost-mm": (AdaBoostMMClassifier(max_depth=1), 1),
-    "stagewise": (StagewiseBoostClassifier(nu=0.0, learning_rate=1.0), 1),
-    "rebel": (REBELClassifier(), 2),
-    "one-vs-all": (OneVsAllAdaBoostClassifier(), 2),
-    "adaboost-m1": (AdaBoostM1Classifier(max_depth=1), 2),
-    "samme": (SAMMEClassifier(max_depth=1), 2),
-    "adaboost-mh": (AdaBoostMHClassifier(), 2),
-    "adaboost-ecc": (AdaBoostECCClassifier(), 2),
-    "adaboost-mo": (AdaBoostMOClassifier(), 2),
+    "cd-mcboost": (CDMCBoostClassifier(calibration=None), 2),
+    "gd-mcboost, codeword": (GDMCBoostClassifier(calibration=None, leaf="codeword", max_depth=1), 2),
+    "gd-mcboost, direction": (GDMCBoostClassifier(calibration=None, max_depth=1), 2),
+    "adaboost-mm": (AdaBoostMMClassifier(calibration=None, max_depth=1), 1),
+    "stagewise": (StagewiseBoostClassifier(calibration=None, nu=0.0, learning_rate=1.0), 1),
+    "rebel": (REBELClassifier(calibration=None), 2),
+    "one-vs-all": (OneVsAllAdaBoostClassifier(calibration=None), 2),
+    "adaboost-m1": (AdaBoostM1Classifier(calibration=None, max_depth=1), 2),
+    "samme": (SAMMEClassifier(calibration=None, max_depth=1), 2),
+    "adaboost-mh": (AdaBoostMHClassifier(calibration=None), 2),
+    "adaboost-ecc": (AdaBoostECCClassifier(calibration=None), 2),
+    "adaboost-mo": (AdaBoostMOClassifier(calibration=None), 2),
 }
 
 
@@ -160,7 +160,7 @@ def test_with_two_classes_it_is_adaboost(name):
 def test_stagewise_coefficients_of_two_classes_are_adaboosts():
     """w_1 - w_0 = 1/2 ln((1 - ε) / ε) of the stump that says +1 for class 1."""
     X, y = two_classes()
-    model = StagewiseBoostClassifier(n_estimators=1, nu=0.0, learning_rate=1.0).fit(X, y)
+    model = StagewiseBoostClassifier(calibration=None, n_estimators=1, nu=0.0, learning_rate=1.0).fit(X, y)
     values = model.learned_.ensemble.arrays()["values"]
     ε = (model.predict(X) != y).mean()
     assert_allclose(np.abs(values[:, 1] - values[:, 0]), np.log((1 - ε) / ε) / 2, rtol=1e-12)
@@ -170,8 +170,10 @@ def test_stagewise_coefficients_of_two_classes_are_adaboosts():
 def test_gamble_at_half_the_rate_is_gentle_adaboost():
     X, y = two_classes()
     expected = gentle_adaboost(X, 2 * y - 1, 15)
-    gamble = GAMBLEClassifier(n_estimators=15, max_leaf_nodes=2, learning_rate=0.5).fit(X, y)
-    gentle = GentleAdaBoostClassifier(n_estimators=15).fit(X, y)
+    gamble = GAMBLEClassifier(calibration=None, n_estimators=15, max_leaf_nodes=2, learning_rate=0.5).fit(
+        X, y
+    )
+    gentle = GentleAdaBoostClassifier(calibration=None, n_estimators=15).fit(X, y)
     for ours, theirs, F in zip(gamble.staged_scores(X), gentle.staged_scores(X), expected, strict=True):
         assert_allclose(ours, np.column_stack([-F, F]), rtol=1e-9, atol=1e-12)
         assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12)
@@ -180,8 +182,10 @@ def test_gamble_at_half_the_rate_is_gentle_adaboost():
 def test_gambles_first_step_is_twice_gentle_adaboosts():
     X, y = two_classes()
     for size in (2, 5, 15):
-        gamble = GAMBLEClassifier(n_estimators=1, max_leaf_nodes=size).fit(X, y)
-        gentle = GentleAdaBoostClassifier(n_estimators=1, max_depth=None, max_leaf_nodes=size).fit(X, y)
+        gamble = GAMBLEClassifier(calibration=None, n_estimators=1, max_leaf_nodes=size).fit(X, y)
+        gentle = GentleAdaBoostClassifier(
+            calibration=None, n_estimators=1, max_depth=None, max_leaf_nodes=size
+        ).fit(X, y)
         assert_allclose(gamble.scores(X), 2 * gentle.scores(X), rtol=1e-9)
 
 
@@ -212,8 +216,8 @@ ExactMMClassifier = classifier(ExactMM)
 def test_gd_mcboost_with_codewords_is_adaboost_mm_with_the_exact_step(name):
     """F_MM is F_GD / 2 but for a shift of each row."""
     X, y = PROBLEMS[name]()
-    gd = GDMCBoostClassifier(n_estimators=12, leaf="codeword", max_depth=2).fit(X, y)
-    mm = ExactMMClassifier(n_estimators=12, max_depth=2).fit(X, y)
+    gd = GDMCBoostClassifier(calibration=None, n_estimators=12, leaf="codeword", max_depth=2).fit(X, y)
+    mm = ExactMMClassifier(calibration=None, n_estimators=12, max_depth=2).fit(X, y)
     for ours, theirs in zip(gd.staged_scores(X), mm.staged_scores(X), strict=True):
         assert_allclose(theirs - theirs.mean(axis=1, keepdims=True), ours / 2, rtol=1e-9, atol=1e-9)
     assert_allclose(mm.train_loss_, gd.train_loss_ - 1, rtol=1e-9)
@@ -236,7 +240,7 @@ def test_adaboost_mm_takes_the_step_of_its_edge():
 
 def test_one_vs_all_is_an_adaboost_for_each_class():
     X, y = PROBLEMS["overlap"]()
-    model = OneVsAllAdaBoostClassifier(n_estimators=10).fit(X, y)
+    model = OneVsAllAdaBoostClassifier(calibration=None, n_estimators=10).fit(X, y)
     expected = [adaboost(X, np.where(y == c, 1, -1), 10) for c in range(5)]
     for t, F in enumerate(model.staged_scores(X)):
         assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
@@ -247,7 +251,7 @@ def test_adaboost_mh_votes_with_the_best_stump_of_all_classes():
     X, y = PROBLEMS["overlap"]()
     H, Y = stumps(X), np.where(y[:, None] == np.arange(5), 1.0, -1.0)
     F = np.zeros(Y.shape)
-    model = AdaBoostMHClassifier(n_estimators=10).fit(X, y)
+    model = AdaBoostMHClassifier(calibration=None, n_estimators=10).fit(X, y)
     for found in model.staged_scores(X):
         W = np.exp(-Y * F)
         edges = H @ (W * Y) / W.sum()
@@ -258,7 +262,7 @@ def test_adaboost_mh_votes_with_the_best_stump_of_all_classes():
 
 def test_gentle_adaboost_is_one_for_each_class():
     X, y = PROBLEMS["overlap"]()
-    model = GentleAdaBoostClassifier(n_estimators=10).fit(X, y)
+    model = GentleAdaBoostClassifier(calibration=None, n_estimators=10).fit(X, y)
     expected = [gentle_adaboost(X, np.where(y == c, 1, -1), 10) for c in range(5)]
     for t, F in enumerate(model.staged_scores(X)):
         assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
@@ -269,7 +273,7 @@ def test_adaboost_mo_moves_all_columns_of_its_code_by_one_step():
     K, n_rounds, H = 4, 8, stumps(X)
     code = np.array([[1 if (b + 1) >> k & 1 else -1 for b in range(2 ** (K - 1) - 1)] for k in range(K - 1)])
     code = np.concatenate([np.full((1, code.shape[1]), -1), code])
-    model = AdaBoostMOClassifier(n_estimators=n_rounds).fit(X, y)
+    model = AdaBoostMOClassifier(calibration=None, n_estimators=n_rounds).fit(X, y)
     G = np.zeros((len(X), code.shape[1]))
     for t, F in enumerate(model.staged_scores(X)):
         w = np.exp(-code[y] * G)
@@ -297,7 +301,7 @@ MM_SETTINGS = {
 @settings_and_problems(MM_SETTINGS)
 def test_adaboost_mm_keeps_its_bound(name, problem):
     X, y = problem
-    model = AdaBoostMMClassifier(n_estimators=15, **MM_SETTINGS[name]).fit(X, y)
+    model = AdaBoostMMClassifier(calibration=None, n_estimators=15, **MM_SETTINGS[name]).fit(X, y)
     assert (model.train_loss_ <= model.loss_bound_ * ROUNDING).all()
     assert (model.train_error_ <= model.loss_bound_ * ROUNDING).all()
     if model.learning_rate == 1:
@@ -317,7 +321,9 @@ def test_fixed_votes_keep_their_bound_while_the_edges_are_met(name, problem):
     """loss <= (K - 1) prod kappa."""
     X, y = problem
     strategy, depth, edge = FIXED[name]
-    model = AdaBoostMMClassifier(n_estimators=10, strategy=strategy, edge=edge, max_depth=depth).fit(X, y)
+    model = AdaBoostMMClassifier(
+        calibration=None, n_estimators=10, strategy=strategy, edge=edge, max_depth=depth
+    ).fit(X, y)
     K = model.n_classes_
     step = model.eta if strategy == "os-exponential" else best_step(edge, K)
     assert_allclose(model.loss_bound_, (K - 1) * kappa(edge, step, K) ** np.arange(1, model.n_iter_ + 1))
@@ -329,7 +335,7 @@ def test_a_step_for_each_round_keeps_its_bound():
     X, y = PROBLEMS["vehicle"]()
     edges, alphas = np.linspace(0.3, 0.05, 12), np.linspace(0.5, 0.1, 12)
     model = AdaBoostMMClassifier(
-        n_estimators=12, strategy="fixed", edge=edges, alphas=alphas, max_depth=4
+        calibration=None, n_estimators=12, strategy="fixed", edge=edges, alphas=alphas, max_depth=4
     ).fit(X, y)
     factors = [kappa(γ, α, 4) for γ, α in zip(edges, alphas, strict=True)]
     assert_allclose(model.loss_bound_, 3 * np.cumprod(factors))
@@ -349,7 +355,9 @@ def test_the_game_ends_with_the_last_round():
 )
 def test_the_game_for_the_0_1_loss_is_won_while_the_edges_are_met(name, depth, edge):
     X, y = PROBLEMS[name]()
-    model = AdaBoostMMClassifier(n_estimators=8, strategy="os-zero-one", edge=edge, max_depth=depth).fit(X, y)
+    model = AdaBoostMMClassifier(
+        calibration=None, n_estimators=8, strategy="os-zero-one", edge=edge, max_depth=depth
+    ).fit(X, y)
     assert (model.edge_ >= edge).all()
     assert (model.loss_bound_ == model.loss_bound_[0]).all()
     assert model.train_error_[-1] <= model.train_loss_[-1] * ROUNDING <= model.loss_bound_[-1]
@@ -358,26 +366,26 @@ def test_the_game_for_the_0_1_loss_is_won_while_the_edges_are_met(name, depth, e
 # Losses that fall in every round
 
 FALLING = {
-    "cd-mcboost": CDMCBoostClassifier(),
-    "cd-mcboost, depth 3": CDMCBoostClassifier(max_depth=3),
-    "gd-mcboost, direction": GDMCBoostClassifier(max_depth=2),
-    "gd-mcboost, codeword": GDMCBoostClassifier(leaf="codeword", max_depth=2),
-    "gd-mcboost, half the rate": GDMCBoostClassifier(max_depth=2, learning_rate=0.5),
-    "adaboost-mm": AdaBoostMMClassifier(max_depth=2),
-    "stagewise, exponential": StagewiseBoostClassifier(),
-    "stagewise, logistic": StagewiseBoostClassifier(loss="logistic"),
-    "stagewise, whole steps": StagewiseBoostClassifier(learning_rate=1.0),
-    "stagewise, bounded steps": StagewiseBoostClassifier(learning_rate=1.0, max_step=0.1),
-    "stagewise, depth 2": StagewiseBoostClassifier(max_depth=2),
-    "rebel": REBELClassifier(),
-    "rebel, depth 3": REBELClassifier(max_depth=3),
-    "one-vs-all": OneVsAllAdaBoostClassifier(),
-    "adaboost-mh": AdaBoostMHClassifier(),
-    "adaboost-mh, depth 2": AdaBoostMHClassifier(max_depth=2),
-    "adaboost-mh, real": AdaBoostMHClassifier(vote="real"),
-    "adaboost-ecc": AdaBoostECCClassifier(),
-    "gentle-adaboost": GentleAdaBoostClassifier(max_depth=2),
-    "gradboost, no penalty": GradBoostClassifier(penalty=0.0),
+    "cd-mcboost": CDMCBoostClassifier(calibration=None),
+    "cd-mcboost, depth 3": CDMCBoostClassifier(calibration=None, max_depth=3),
+    "gd-mcboost, direction": GDMCBoostClassifier(calibration=None, max_depth=2),
+    "gd-mcboost, codeword": GDMCBoostClassifier(calibration=None, leaf="codeword", max_depth=2),
+    "gd-mcboost, half the rate": GDMCBoostClassifier(calibration=None, max_depth=2, learning_rate=0.5),
+    "adaboost-mm": AdaBoostMMClassifier(calibration=None, max_depth=2),
+    "stagewise, exponential": StagewiseBoostClassifier(calibration=None),
+    "stagewise, logistic": StagewiseBoostClassifier(calibration=None, loss="logistic"),
+    "stagewise, whole steps": StagewiseBoostClassifier(calibration=None, learning_rate=1.0),
+    "stagewise, bounded steps": StagewiseBoostClassifier(calibration=None, learning_rate=1.0, max_step=0.1),
+    "stagewise, depth 2": StagewiseBoostClassifier(calibration=None, max_depth=2),
+    "rebel": REBELClassifier(calibration=None),
+    "rebel, depth 3": REBELClassifier(calibration=None, max_depth=3),
+    "one-vs-all": OneVsAllAdaBoostClassifier(calibration=None),
+    "adaboost-mh": AdaBoostMHClassifier(calibration=None),
+    "adaboost-mh, depth 2": AdaBoostMHClassifier(calibration=None, max_depth=2),
+    "adaboost-mh, real": AdaBoostMHClassifier(calibration=None, vote="real"),
+    "adaboost-ecc": AdaBoostECCClassifier(calibration=None),
+    "gentle-adaboost": GentleAdaBoostClassifier(calibration=None, max_depth=2),
+    "gradboost, no penalty": GradBoostClassifier(calibration=None, penalty=0.0),
 }
 
 
@@ -394,7 +402,7 @@ def test_the_loss_falls(name, problem):
 
 
 def test_bounded_steps_are_bounded():
-    values = StagewiseBoostClassifier(n_estimators=5, learning_rate=1.0, max_step=0.1).fit(
+    values = StagewiseBoostClassifier(calibration=None, n_estimators=5, learning_rate=1.0, max_step=0.1).fit(
         *PROBLEMS["overlap"]()
     )
     assert np.abs(values.learned_.ensemble.arrays()["values"]).max() == 0.1
@@ -403,14 +411,14 @@ def test_bounded_steps_are_bounded():
 @pytest.mark.parametrize("name", ["overlap", "noise", "apart", "glass"])
 def test_adaboost_mos_loss_falls(name):
     X, y = PROBLEMS[name]()
-    model = AdaBoostMOClassifier(n_estimators=10).fit(X, y)
+    model = AdaBoostMOClassifier(calibration=None, n_estimators=10).fit(X, y)
     assert (np.diff(model.train_loss_) <= 1e-12 * model.train_loss_[:-1]).all()
 
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.01, 0.1])
 def test_gradboosts_loss_and_penalty_fall_together(penalty, problem):
     X, y = problem
-    model = GradBoostClassifier(n_estimators=15, penalty=penalty).fit(X, y)
+    model = GradBoostClassifier(calibration=None, n_estimators=15, penalty=penalty).fit(X, y)
     a = model.learned_.ensemble.arrays()
     w: dict[tuple, np.ndarray] = {}
     objective = []
@@ -427,7 +435,7 @@ def test_multiboosts_loss_and_norm_fall_together(loss, nu):
     X, y = PROBLEMS["vehicle"]()
     objective = []
     for n in range(1, 6):
-        model = MultiBoostClassifier(n_estimators=n, loss=loss, nu=nu).fit(X, y)
+        model = MultiBoostClassifier(calibration=None, n_estimators=n, loss=loss, nu=nu).fit(X, y)
         W = model.learned_.ensemble.arrays()["values"][1::2]
         objective.append(model.train_loss_[-1] + nu * np.abs(W).sum())
     assert (np.diff(objective) < 0).all()
@@ -442,25 +450,25 @@ ALIKE = np.zeros((40, 2)), np.arange(40) % 4
 def test_adaboost_m1_gives_up_where_samme_goes_on():
     """A stump knows 2 of 4 classes: half of the weight is lost."""
     X, y = LADDER
-    m1 = AdaBoostM1Classifier(max_depth=1).fit(X, y)
+    m1 = AdaBoostM1Classifier(calibration=None, max_depth=1).fit(X, y)
     assert (m1.outcome_, m1.n_iter_) == ("no better than chance", 0)
     assert_array_equal(m1.predict(X), 0)
     assert_allclose(m1.predict_proba(X), 1 / 4)
-    samme = SAMMEClassifier(max_depth=1, n_estimators=10).fit(X, y)
+    samme = SAMMEClassifier(calibration=None, max_depth=1, n_estimators=10).fit(X, y)
     assert (samme.outcome_, samme.n_iter_) == ("rounds", 10)
     assert samme.train_error_[0] == 1 / 2
 
 
 def test_adaboost_m1_gives_up_in_the_middle():
     X, y = PROBLEMS["vehicle"]()
-    model = AdaBoostM1Classifier(max_depth=3, n_estimators=50).fit(X, y)
+    model = AdaBoostM1Classifier(calibration=None, max_depth=3, n_estimators=50).fit(X, y)
     assert model.outcome_ == "no better than chance"
     assert 0 < model.n_iter_ == model.best_iteration_ < 50
 
 
 def test_samme_gives_up_where_there_is_nothing_to_know(tmp_path):
     X, y = ALIKE
-    model = SAMMEClassifier().fit(X, y)
+    model = SAMMEClassifier(calibration=None).fit(X, y)
     assert (model.outcome_, model.n_iter_) == ("no better than chance", 0)
     model.save(tmp_path / "model")
     again = distboost.load(tmp_path / "model")
@@ -477,8 +485,14 @@ def test_rows_that_are_alike_have_no_split(estimator):
     assert (model.outcome_, model.n_iter_) == ("no split", 0)
 
 
-@pytest.mark.parametrize("model", [CDMCBoostClassifier(), AdaBoostECCClassifier(colorings=[[1, -1, -1], [-1, 1, -1]] * 3)],
-                         ids=lambda model: type(model).__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        CDMCBoostClassifier(calibration=None),
+        AdaBoostECCClassifier(calibration=None, colorings=[[1, -1, -1], [-1, 1, -1]] * 3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
 def test_what_has_no_split_gives_way_to_what_has(model):
     """The feature tells class 1 from class 2, but says nothing of class 0, which the first coordinate or coloring is about."""
     X = np.concatenate([np.tile([0.0, 1.0], 10), np.zeros(20), np.ones(20)])[:, None]
@@ -491,13 +505,13 @@ def test_what_has_no_split_gives_way_to_what_has(model):
 @pytest.mark.parametrize(
     "model",
     [
-        CDMCBoostClassifier(),
-        GDMCBoostClassifier(max_depth=1),
-        AdaBoostECCClassifier(),
-        REBELClassifier(),
-        StagewiseBoostClassifier(),
-        StagewiseBoostClassifier(loss="logistic", nu=0.0),
-        MultiBoostClassifier(),
+        CDMCBoostClassifier(calibration=None),
+        GDMCBoostClassifier(calibration=None, max_depth=1),
+        AdaBoostECCClassifier(calibration=None),
+        REBELClassifier(calibration=None),
+        StagewiseBoostClassifier(calibration=None),
+        StagewiseBoostClassifier(calibration=None, loss="logistic", nu=0.0),
+        MultiBoostClassifier(calibration=None),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -510,11 +524,13 @@ def test_a_stump_without_an_error_of_its_own_does_not_end_training(model):
 
 
 CONVERGING = {
-    "stagewise": StagewiseBoostClassifier(nu=0.1, learning_rate=1.0),
-    "stagewise, logistic": StagewiseBoostClassifier(loss="logistic", nu=30.0, learning_rate=1.0),
-    "gradboost": GradBoostClassifier(penalty=0.1),
-    "multiboost": MultiBoostClassifier(nu=0.1),
-    "multiboost, logistic": MultiBoostClassifier(loss="logistic", nu=30.0),
+    "stagewise": StagewiseBoostClassifier(calibration=None, nu=0.1, learning_rate=1.0),
+    "stagewise, logistic": StagewiseBoostClassifier(
+        calibration=None, loss="logistic", nu=30.0, learning_rate=1.0
+    ),
+    "gradboost": GradBoostClassifier(calibration=None, penalty=0.1),
+    "multiboost": MultiBoostClassifier(calibration=None, nu=0.1),
+    "multiboost, logistic": MultiBoostClassifier(calibration=None, loss="logistic", nu=30.0),
 }
 
 
@@ -553,7 +569,7 @@ def test_votes_are_counted_again_if_the_weights_of_a_leaf_or_of_the_mistakes_hav
 @pytest.mark.parametrize(("name", "accuracy"), [("optdigits", 0.925), ("pendigits", 0.895)])
 def test_cd_mcboost_with_stumps_reaches_the_accuracy_measured(name, accuracy):
     X, y, X_test, y_test = published(name)
-    model = CDMCBoostClassifier(n_estimators=20 * 9).fit(X, y)
+    model = CDMCBoostClassifier(calibration=None, n_estimators=20 * 9).fit(X, y)
     assert model.score(X_test, y_test) >= accuracy
 
 

@@ -41,11 +41,13 @@ EVERYWHERE = {name: stage for name, stage in WORK.items() if name not in ("scan"
 
 
 def resident(make, kind: str, **options) -> Training:
-    return Training(partial(make, **options), kind)
+    return Training(partial(make, calibration=None, **options), kind)
 
 
 def streamed(make, **options) -> Training:
-    return Training(partial(make, max_bins=16, **options), "store", options={"memory_limit": STREAMING})
+    return Training(
+        partial(make, calibration=None, max_bins=16, **options), "store", options={"memory_limit": STREAMING}
+    )
 
 
 MANY = [

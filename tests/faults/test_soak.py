@@ -70,15 +70,15 @@ def test_workers_die_all_the_time(seed, three, many, expected, tmp_path):
 
 PAUSE = 0.05  # seconds from round to round, in which something may happen
 SHORT = 3.0  # seconds without a sign of life
-FEW = (1, 6)  # seeds of every test run
+FEW = (6,)  # seeds of every test run
 
 
 def resident(make, kind: str, **options) -> Training:
-    return Training(partial(make, **options), kind)
+    return Training(partial(make, calibration=None, **options), kind)
 
 
 def streamed(make, limit: int = STREAMING, **options) -> Training:
-    return Training(partial(make, **options), "store", options={"memory_limit": limit})
+    return Training(partial(make, calibration=None, **options), "store", options={"memory_limit": limit})
 
 
 MANY = [

@@ -75,7 +75,7 @@ def in_columns(x):
 
 
 def model(client=None, **parameters):
-    made = GDMCBoostClassifier(**{"n_estimators": 2, "max_depth": 2, **parameters})
+    made = GDMCBoostClassifier(**{"calibration": None, "n_estimators": 2, "max_depth": 2, **parameters})
     made.client = client
     return made
 
@@ -93,24 +93,26 @@ def values(*arrays):
     return dask.compute(*arrays, scheduler="synchronous")
 
 
-def expected(X, y, w=None, eval_set=None):
+def expected(X, y, w=None, eval_set=None, **parameters):
     X, y, *w = values(X, y, *([] if w is None else [w]))
-    return model(n_jobs=1).fit(X, y, *w, eval_set=None if eval_set is None else values(*eval_set))
+    return model(n_jobs=1, **parameters).fit(
+        X, y, *w, eval_set=None if eval_set is None else values(*eval_set)
+    )
 
 
 @pytest.mark.parametrize(
-    ("make", "derived", "block"),
+    ("make", "derived", "block", "calibration"),
     [
-        (drawn, masked, PART),
-        (delays, masked, MANY),
-        (drawn, centred, MANY),
-        (mapped, in_columns, MANY),
-        pytest.param(mapped, in_columns, PART, marks=pytest.mark.soak),
-        pytest.param(drawn, masked, MANY, marks=pytest.mark.soak),
-        pytest.param(mapped, masked, MANY, marks=pytest.mark.soak),
+        (drawn, masked, PART, "auto"),
+        (delays, masked, MANY, None),
+        (drawn, centred, MANY, None),
+        (mapped, in_columns, MANY, None),
+        pytest.param(mapped, in_columns, PART, "auto", marks=pytest.mark.soak),
+        pytest.param(drawn, masked, MANY, "auto", marks=pytest.mark.soak),
+        pytest.param(mapped, masked, MANY, "auto", marks=pytest.mark.soak),
     ],
 )
-def test_x_and_y_share_tasks(make, derived, block, client, assert_same_model, monkeypatch):
+def test_x_and_y_share_tasks(make, derived, block, calibration, client, assert_same_model, monkeypatch):
     """Labels, weights and evaluation rows are made of the same array, and the training is done twice."""
     monkeypatch.setattr("distboost.data.ingest.BLOCK_ROWS", block)
 
@@ -119,10 +121,10 @@ def test_x_and_y_share_tasks(make, derived, block, client, assert_same_model, mo
         x = derived(make())
         return x, labels(x), weights(x), (halved(make()), labels(halved(make())))
 
-    alone = expected(*arrays())
+    alone = expected(*arrays(), calibration=calibration)
     for _ in range(2):
         x, y, w, evaluation = arrays()
-        there = model(client).fit(x, y, w, eval_set=evaluation)
+        there = model(client, calibration=calibration).fit(x, y, w, eval_set=evaluation)
         assert_same_model(there, alone)
         np.testing.assert_array_equal(there.eval_loss_, alone.eval_loss_)
 

@@ -17,13 +17,22 @@ from distboost.runtime.cluster import owners
 
 N, D = 1500, 7
 
+# One is calibrated, as by default.
 ESTIMATORS = {
-    "direction": lambda: GDMCBoostClassifier(n_estimators=6, max_depth=4),
+    "direction": lambda: GDMCBoostClassifier(calibration=None, n_estimators=6, max_depth=4),
     "codeword": lambda: GDMCBoostClassifier(n_estimators=6, leaf="codeword", max_depth=2),
     "sampled": lambda: GDMCBoostClassifier(
-        n_estimators=6, max_leaf_nodes=9, subsample=0.6, max_features=0.5, max_bins=20, random_state=3
+        calibration=None,
+        n_estimators=6,
+        max_leaf_nodes=9,
+        subsample=0.6,
+        max_features=0.5,
+        max_bins=20,
+        random_state=3,
     ),
-    "gamble": lambda: GAMBLEClassifier(n_estimators=6, class_weight="balanced", learning_rate=0.5),
+    "gamble": lambda: GAMBLEClassifier(
+        calibration=None, n_estimators=6, class_weight="balanced", learning_rate=0.5
+    ),
 }
 
 
@@ -135,7 +144,7 @@ def test_zarr_array_in_memory_on_a_cluster(data, expected, clients, tmp_path):
 
 def test_more_workers_than_rows(clients, tmp_path):
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
-    make = lambda: GDMCBoostClassifier(n_estimators=2)  # noqa: E731
+    make = lambda: GDMCBoostClassifier(calibration=None, n_estimators=2)  # noqa: E731
     alone = trained(tmp_path, make, None, X, y, None, None)
     assert trained(tmp_path, make, clients[3], X, y, None, None) == alone
 
@@ -171,7 +180,7 @@ def test_trainings_share_a_cluster(data, expected, clients, tmp_path):
 def test_nothing_stays_on_the_workers(data, clients):
     X, y, _, _ = data
     client = clients[3]
-    model = GDMCBoostClassifier(n_estimators=2)
+    model = GDMCBoostClassifier(calibration=None, n_estimators=2)
     model.client = client
     model.fit(X, y)
 
