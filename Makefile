@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults demo test soak browser mutants bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults demo test soak browser docs mutants bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -24,6 +24,11 @@ soak: $(VENV)/.with-test  ## run the long tests: workers that die at every momen
 # Needs Chromium: `apt-get install chromium`, or CHROMIUM=/path/to/it.
 browser: $(VENV)/.with-test  ## look at a report in Chromium
 	$(RUN) -m pytest -m browser tests/test_browser.py
+
+# The site, in build/site: warnings are errors, and so are local links that lead nowhere.
+docs: $(VENV)/.with-docs  ## build the site in build/site
+	$(RUN) -m sphinx --fail-on-warning --keep-going --fresh-env --builder html docs build/site
+	$(RUN) docs/check_links.py build/site
 
 # FILES="letter.npz pendigits.npz": arrays X, y and n_train
 bench-losses: $(VENV)/.with-bench  ## compare losses on FILES of arrays

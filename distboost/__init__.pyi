@@ -139,11 +139,11 @@ class AdaBoostMMClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -152,10 +152,10 @@ class AdaBoostMMClassifier(BoostingClassifier):
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
-    edge_ : ndarray of shape (n_iter_,)
+    edge_ : ndarray of shape (`n_iter_`,)
         The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
         meets the edge-over-random condition of a strategy if this is at least `edge`.
-    loss_bound_ : ndarray of shape (n_iter_,)
+    loss_bound_ : ndarray of shape (`n_iter_`,)
         The theory's upper bound of the loss, if every round sees all rows. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
         where steps are shrunk or cut off. "fixed" and "os-exponential": (K - 1) prod kappa, with each round's edge and step,
         while the edges are met. "os-zero-one": the potential before the first round, which bounds the last loss.
@@ -354,11 +354,11 @@ class CDMCBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -554,11 +554,11 @@ class GAMBLEClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -661,7 +661,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
         paper (use `max_depth=2`). "newton", only with loss="softmax": for each class k Newton's step for its score alone,
         (K - 1) / K S_k / (H_k + l2) (Friedman 2001, algorithm 6, with a penalty): S_k and H_k are the sums of [k = y_i] - p_k and
-        of p_k (1 - p_k) over the leaf's rows, and p is softmax(F). Then splits are chosen by |S|^2 / (n + l2), summed over the
+        of p_k (1 - p_k) over the leaf's rows, and p is softmax(F). Then splits are chosen by `|S|^2 / (n + l2)`, summed over the
         two sides, where n is the number of rows of a side, or their weight. Newton's values are taken as they are, or multiplied
         by the step below 1 that minimises the risk; the other leaves are multiplied by the step that minimises it.
     l2 : float, default=1.0
@@ -764,11 +764,11 @@ class GDMCBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -983,11 +983,11 @@ class REBELClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -996,7 +996,7 @@ class REBELClassifier(BoostingClassifier):
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
-    passes_ : ndarray of shape (n_iter_,)
+    passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows in each round; on a cluster, each is a round trip. The pass for a tree's root does not count: the
         update of the round before usually computes it.
 
@@ -1195,11 +1195,11 @@ class StagewiseBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -1208,7 +1208,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
-    coefficient_passes_ : ndarray of shape (n_iter_,)
+    coefficient_passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows that each round's coefficients needed, besides the pass that every round makes: none with the
         exponential loss, usually one with the logistic.
 

@@ -119,11 +119,11 @@ class AdaBoostECCClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -319,11 +319,11 @@ class AdaBoostM1Classifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -521,11 +521,11 @@ class AdaBoostMHClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -722,11 +722,11 @@ class AdaBoostMOClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -920,11 +920,11 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -1117,11 +1117,11 @@ class GradBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -1314,11 +1314,11 @@ class MultiBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -1327,7 +1327,7 @@ class MultiBoostClassifier(BoostingClassifier):
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
-    coefficient_passes_ : ndarray of shape (n_iter_,)
+    coefficient_passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows that each round's coefficients needed.
 
     Examples
@@ -1515,11 +1515,11 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str
@@ -1713,11 +1713,11 @@ class SAMMEClassifier(BoostingClassifier):
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str

@@ -156,7 +156,7 @@ class GDMCBoost(MCBoost):
         Output of a leaf: any direction of the margin space, which learns more per round, or one of the class codewords, as in the
         paper (use `max_depth=2`). "newton", only with loss="softmax": for each class k Newton's step for its score alone,
         (K - 1) / K S_k / (H_k + l2) (Friedman 2001, algorithm 6, with a penalty): S_k and H_k are the sums of [k = y_i] - p_k and
-        of p_k (1 - p_k) over the leaf's rows, and p is softmax(F). Then splits are chosen by |S|^2 / (n + l2), summed over the
+        of p_k (1 - p_k) over the leaf's rows, and p is softmax(F). Then splits are chosen by `|S|^2 / (n + l2)`, summed over the
         two sides, where n is the number of rows of a side, or their weight. Newton's values are taken as they are, or multiplied
         by the step below 1 that minimises the risk; the other leaves are multiplied by the step that minimises it.
     l2 : float, default=1.0

@@ -75,7 +75,7 @@ class REBEL(Algorithm):
 
     Attributes
     ----------
-    passes_ : ndarray of shape (n_iter_,)
+    passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows in each round; on a cluster, each is a round trip. The pass for a tree's root does not count: the
         update of the round before usually computes it.
     """

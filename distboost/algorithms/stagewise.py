@@ -64,7 +64,7 @@ class StagewiseBoost(LargeMargin):
 
     Attributes
     ----------
-    coefficient_passes_ : ndarray of shape (n_iter_,)
+    coefficient_passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows that each round's coefficients needed, besides the pass that every round makes: none with the
         exponential loss, usually one with the logistic.
     """

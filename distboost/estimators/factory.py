@@ -79,11 +79,11 @@ _ATTRIBUTES = """
         The number of rounds done.
     best_iteration_ : int
         The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (n_iter_,)
+    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
         The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (n_iter_,)
+    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
         The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
         "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
     feature_importances_ : ndarray of shape (n_features,)
     outcome_ : str

@@ -60,7 +60,7 @@ def search(
     X, y, folds, groups, sample_weight
         As for `cross_validate`.
     scoring : str, default="accuracy"
-        The metric to maximise: one of those of `cross_validate`, with "neg_" before losses, as "neg_log_loss". For those of
+        The metric to maximise: one of those of `cross_validate`, with `neg_` before losses, as "neg_log_loss". For those of
         probabilities, each training is calibrated as the setting's `calibration` says, else none is.
     n_iter : int or None, default=None
         The number of settings to draw from the space. None: all combinations.

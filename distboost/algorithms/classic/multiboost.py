@@ -53,7 +53,7 @@ class MultiBoost(LargeMargin):
 
     Attributes
     ----------
-    coefficient_passes_ : ndarray of shape (n_iter_,)
+    coefficient_passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows that each round's coefficients needed.
     """
 

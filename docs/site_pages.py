@@ -1,0 +1,103 @@
+"""What the site has besides the pages of this folder: the reference, and pages that stand elsewhere in the repository.
+
+`conf.py` writes both to docs/generated before each build.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+GENERATED = DOCS / "generated"
+
+# Pages outside this folder, and their names on the site.
+OUTSIDE = {
+    ROOT / "CHANGELOG.md": "changelog.md",
+    ROOT / "CONTRIBUTING.md": "contributing.md",
+    ROOT / "SECURITY.md": "security.md",
+    ROOT / "examples" / "data" / "README.md": "example-data.md",
+    ROOT / "tests" / "benchmarks" / "README.md": "benchmarking.md",
+    ROOT / "tests" / "mutants" / "README.md": "mutants.md",
+}
+LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?\)")
+
+# Modules that `distboost.__all__` does not name, because they are imported by themselves.
+FURTHER = ("distboost.active",)
+KINDS = ("Classifiers", "Classes", "Errors and warnings", "Functions")
+
+
+def public_names() -> dict[str, list[str]]:
+    """The public names of each public module: those of its `__all__` that are not modules themselves."""
+    found = {}
+    for module in ["distboost", *_modules(), *FURTHER]:
+        exported = import_module(module)
+        names = getattr(exported, "__all__", None) or [name for name in vars(exported) if name[0] != "_"]
+        found[module] = [name for name in names if not isinstance(getattr(exported, name), ModuleType)]
+    return found
+
+
+def _modules() -> list[str]:
+    package = import_module("distboost")
+    values = (getattr(package, name) for name in package.__all__)
+    return [value.__name__ for value in values if isinstance(value, ModuleType)]
+
+
+def kind(value: Any) -> str:
+    if not inspect.isclass(value):
+        return "Functions"
+    if issubclass(value, Exception):
+        return "Errors and warnings"
+    return "Classifiers" if hasattr(value, "predict_proba") else "Classes"
+
+
+def reference() -> dict[str, str]:
+    """The pages of the reference, by file name: a list of modules, and a table of names for each."""
+    names = public_names()
+    contents = "\n".join(f"   {module}" for module in names)
+    pages = {
+        "reference.rst": f"API reference\n=============\n\n{_REFERENCE}\n\n.. toctree::\n   :maxdepth: 1\n\n{contents}\n"
+    }
+    for module, public in names.items():
+        summary = inspect.getdoc(import_module(module)) or ""
+        parts = [f"{module}\n{'=' * len(module)}\n\n{summary}\n\n.. currentmodule:: {module}\n"]
+        for heading in KINDS:
+            listed = [name for name in public if kind(getattr(import_module(module), name)) == heading]
+            if listed:
+                rows = "\n".join(f"   {name}" for name in listed)
+                table = f".. autosummary::\n   :toctree: api\n   :nosignatures:\n\n{rows}\n"
+                parts.append(f"{heading}\n{'-' * len(heading)}\n\n{table}")
+        pages[f"{module}.rst"] = "\n".join(parts)
+    return pages
+
+
+_REFERENCE = "Every public name. Names that are not here are private and may change in any release."
+
+
+def relinked(text: str, origin: Path, place: Path) -> str:
+    """A page's text, whose links are relative to `origin`, for `place`: links to pages of `OUTSIDE` lead to the site's."""
+
+    def moved(link: re.Match[str]) -> str:
+        target = (origin.parent / link[2]).resolve()
+        target = GENERATED / OUTSIDE[target] if target in OUTSIDE else target
+        return f"{link[1]}{os.path.relpath(target, place.parent)}{link[3] or ''})"
+
+    return LINK.sub(moved, text)
+
+
+def write() -> None:
+    GENERATED.mkdir(exist_ok=True)
+    pages = reference()
+    for source, name in OUTSIDE.items():
+        pages[name] = relinked(source.read_text(), source, GENERATED / name)
+    for name, text in pages.items():
+        file = GENERATED / name
+        # A page that has not changed keeps its time, so that Sphinx does not read it again.
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)

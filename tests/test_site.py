@@ -1,0 +1,83 @@
+"""The site: every public name is documented and in the reference, and links lead to pages. `make docs` builds it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import distboost
+from docs import check_links, site_pages
+
+NAMES = [(module, name) for module, names in site_pages.public_names().items() for name in names]
+PACKAGE = Path(distboost.__file__).parent
+
+
+def test_names_of_the_stubs_are_in_the_reference():
+    """The stubs are written by another program, and a test keeps them up to date."""
+    pages = site_pages.reference()
+    for module in ("distboost", "distboost.baselines"):
+        stub = PACKAGE / ("__init__.pyi" if module == "distboost" else "baselines.pyi")
+        classes = {node.name for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ClassDef)}
+        assert len(classes) > 5
+        listed = set(re.findall(r"^   (\w+)$", pages[f"{module}.rst"], re.MULTILINE))
+        assert classes <= listed
+    assert {"distboost", "distboost.baselines", "distboost.errors", "distboost.active"} <= set(
+        re.findall(r"^   (distboost[.\w]*)$", pages["reference.rst"], re.MULTILINE)
+    )
+
+
+@pytest.mark.parametrize("module", site_pages.public_names())
+def test_public_names_are_in_the_reference(module):
+    exported = import_module(module)
+    page = site_pages.reference()[f"{module}.rst"].splitlines()
+    for name in getattr(exported, "__all__", []):
+        if not inspect.ismodule(getattr(exported, name)):
+            assert page.count(f"   {name}") == 1
+
+
+def documented(doc: str) -> set[str]:
+    """The names of a docstring's sections Parameters and Attributes."""
+    sections = re.split(r"\n(\w[\w ]*)\n-{3,}\n", f"\n{doc}")
+    texts = [
+        text
+        for title, text in zip(sections[1::2], sections[2::2], strict=True)
+        if title in ("Parameters", "Attributes")
+    ]
+    heads = [head.partition(" : ")[0] for text in texts for head in re.findall(r"(?m)^\S.*$", text)]
+    return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=lambda part: str(part))
+def test_public_names_have_numpydoc_docstrings(module, name):
+    """A summary, and every parameter by its name."""
+    value = getattr(import_module(module), name)
+    doc = inspect.getdoc(value)
+    assert doc
+    assert re.match(r"\S[^\n]*[.:]", doc), "a summary is one line that ends with a full stop"
+    if not (inspect.isclass(value) and (issubclass(value, Exception) or inspect.isabstract(value))):
+        assert set(inspect.signature(value).parameters) <= documented(doc)
+
+
+def test_links_between_pages_lead_to_their_copies():
+    page = site_pages.DOCS / "memory.md"
+    text = "[a](../tests/benchmarks/README.md#how) [b](design.md) [c](https://x.y/z) [d](../examples/demo.py) [e](#f)"
+    assert site_pages.relinked(text, page, page) == (
+        "[a](generated/benchmarking.md#how) [b](design.md) [c](https://x.y/z) [d](../examples/demo.py) [e](#f)"
+    )
+    origin, place = site_pages.ROOT / "CONTRIBUTING.md", site_pages.GENERATED / "contributing.md"
+    assert site_pages.relinked("[a](docs/design.md#b)", origin, place) == "[a](../design.md#b)"
+
+
+def test_broken_links_of_a_site_are_found(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#x">good</a><a href="b.html#y">bad</a><a href="c.html">bad</a>'
+    )
+    (tmp_path / "b.html").write_text(
+        '<p id="x">here</p><a href="https://elsewhere.org/c.html">not checked</a>'
+    )
+    assert check_links.broken(tmp_path) == ["a.html: b.html#y", "a.html: c.html"]
