@@ -41,22 +41,53 @@ settings.register_profile("distboost", database=None, deadline=None, derandomize
 settings.load_profile("distboost")
 
 
-# Files that take longest, as they wait for processes: those that start first overlap with all the others.
-LONGEST = (
-    "faults/test_blind.py",
+# The files that take longest begin first, in turns: while those of the one kind wait for processes and timeouts, those of the
+# other compute.
+WAITING = (
     "faults/test_scheduler.py",
     "faults/test_killed.py",
-    "algorithms/test_contract.py",
-    "faults/test_ends.py",
-    "faults/test_silent.py",
-    "faults/test_exchange.py",
-    "faults/test_network.py",
-    "faults/test_joining.py",
+    "faults/test_blind.py",
+    "checkpoints/test_checkpoint_killed.py",
     "test_object_store.py",
-    "data/test_data_ingest.py",
-    "runtime/test_rows.py",
-    "algorithms/test_own_algorithm.py",
+    "faults/test_network.py",
+    "runtime/test_side_by_side.py",
+    "faults/test_silent.py",
+    "data/test_data_temporary.py",
+    "test_tls.py",
+    "data/test_data_interrupted.py",
+    "faults/test_joining.py",
+    "runtime/test_versions.py",
+    "faults/test_soak.py",
+    "faults/test_ends.py",
+    "test_demo.py",
+    "active/test_killed_driver.py",
+    "faults/test_exchange.py",
+    "test_active_example.py",
+    "runtime/test_crew.py",
 )
+COMPUTING = (
+    "algorithms/test_contract.py",
+    "test_docs.py",
+    "runtime/test_dask_arrays.py",
+    "runtime/test_identity.py",
+    "algorithms/test_choices_of_owners.py",
+    "test_evaluate.py",
+    "test_cross_validation.py",
+    "runtime/test_simulation.py",
+    "data/test_data_ingest.py",
+    "test_second_training.py",
+    "runtime/test_rows.py",
+    "test_sklearn.py",
+    "algorithms/test_theory.py",
+    "test_estimators.py",
+    "test_memory_plan.py",
+    "test_model_file.py",
+    "test_labels.py",
+    "algorithms/test_separation.py",
+    "algorithms/test_own_algorithm.py",
+    "algorithms/test_rebel_similarity.py",
+)
+FIRST = [name for pair in zip(WAITING, COMPUTING, strict=True) for name in pair]
 
 
 def pytest_collection_finish():
@@ -68,7 +99,7 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(items):
     """Sort the longest files to the front; the order is otherwise that of the folders."""
     folder = Path(__file__).parent
-    places = {folder / name: number for number, name in enumerate(LONGEST)}
+    places = {folder / name: number for number, name in enumerate(FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 

@@ -81,9 +81,9 @@ class Subject:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of each training. Calibration is the same for all variants: one of each algorithm is calibrated."""
-        calibrated = {"calibration": None} if self.variant else {}
-        return {"n_estimators": ROUNDS, **calibrated, **self.settings}
+        """Those of each training. Calibration is the same for all variants: the first one of each algorithm is calibrated."""
+        is_first = self.variant == next(iter(VARIANTS[self.algorithm]))
+        return {"n_estimators": ROUNDS, **({} if is_first else {"calibration": None}), **self.settings}
 
     def make(self, **parameters):
         """The estimator; the test's parameters go before the variant's."""

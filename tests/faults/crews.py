@@ -83,7 +83,7 @@ class Workers:
         return FORKS.Process(target=work, args=arguments, daemon=True)
 
     def restore(self, n: int = 3) -> None:
-        """Has n workers that are alive, as the scheduler knows, and no others."""
+        """Has n workers that can take work, as the scheduler knows, and no others: one that has just come cannot for a moment."""
         for name in self.alive():
             with suppress(ProcessLookupError):  # it may die meanwhile
                 self.signal(name, signal.SIGCONT)
@@ -91,13 +91,20 @@ class Workers:
         for name in alive[n:]:
             self.kill(name)
         alive = {*alive[:n], *self.begin(max(n - len(alive), 0))}
-        until(lambda: self.there().keys() == alive, f"{n} workers")
+        ready = dict.fromkeys(alive, "running")
+        until(
+            lambda: {worker["name"]: worker["status"] for worker in self._known().values()} == ready,
+            f"{n} workers",
+        )
 
     def there(self) -> dict[str, str]:
         """The names of the workers that the scheduler knows, with their addresses."""
+        return {worker["name"]: address for address, worker in self._known().items()}
+
+    def _known(self) -> dict[str, dict]:
+        """What the scheduler says of each worker."""
         # Not `scheduler_info`: what it returns may be the answer to the client's own question, which is without workers.
-        found = self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
-        return {worker["name"]: address for address, worker in found.items()}
+        return self.client.sync(self.client.scheduler.identity, n_workers=-1)["workers"]
 
     def alive(self) -> list[str]:
         return [name for name, process in self._processes.items() if process.is_alive()]
