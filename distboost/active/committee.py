@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -82,17 +83,18 @@ class CommitteeTrainer:
 
         An earlier committee gets more rounds only if it has all classes of these rows.
         """
-        X, y = self._working_set()[:n], np.array(self._ledger.labels)[:n]
+        X, y = self._pool.named(self._working_set()[:n]), np.array(self._ledger.labels)[:n]
         estimator, classes = self._estimator, set(y.tolist())
         more = earlier is not None and classes == set(earlier.classes_.tolist())
         committee: Any = copy(earlier) if more else clone(estimator)
-        committee.client = IN_PROCESS if X.size <= IN_PROCESS_VALUES else estimator.client
+        n_values = n * self._pool.n_features
+        committee.client = IN_PROCESS if n_values <= IN_PROCESS_VALUES else estimator.client
         committee.set_params(
             calibration=None,
             checkpoint=None,
             class_weight=_weights_of(classes, estimator.class_weight),
             n_estimators=estimator.n_estimators,
-            n_jobs=1 if X.size <= ONE_THREAD_VALUES else estimator.n_jobs,
+            n_jobs=1 if n_values <= ONE_THREAD_VALUES else estimator.n_jobs,
             verbose=0 if quiet else estimator.verbose,
         )
         if more:
@@ -127,6 +129,4 @@ def _weights_of(classes: set[Any], class_weight: Any) -> Any:
 def _concatenated(parts: list[Any]) -> Any:
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    import pandas as pd  # only here: a pool that is a data frame has imported it
-
-    return pd.concat(parts)
+    return nw.concat([nw.from_native(part, eager_only=True) for part in parts]).to_native()

@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import Pool, take_rows
 from distboost.active.scoring import random_rows
-from distboost.data.missing import warn_of_missing
+from distboost.data.missing import warn_about
 from distboost.data.sources import ArraySource, as_source, is_lazy
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
@@ -160,7 +160,7 @@ class _CurveRecorder:
             draw = key(self.learner.random_state, STOP_SET)
             with pool.runtime(self.learner.estimator) as runtime:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
-                self.stop_set = pool.take(rows, runtime)
+                self.stop_set = pool.named(pool.take(rows, runtime))
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:
             # Kappa is undefined where all rows are of one class.
@@ -186,7 +186,7 @@ class _CurveRecorder:
 def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     """Return the evaluation rows, as they are, and their labels (n,) in memory."""
     if is_lazy(y):
-        warn_of_missing(as_source(y, "eval_set y"), missing_chunks, 6)
+        warn_about(as_source(y, "eval_set y"), missing_chunks, 6)
         y = lazy.loaded(y)
     labels = np.asarray(y)
     if labels.dtype == object:
@@ -205,7 +205,7 @@ def _as_function(oracle: Any, learner: Learner) -> Callable[[np.ndarray], Any]:
         function: Callable[[np.ndarray], Any] = oracle
         return function
     source, n_rows = as_source(oracle, "oracle"), learner.pool.n_rows
-    warn_of_missing(source, learner.estimator.missing_chunks, 5)
+    warn_about(source, learner.estimator.missing_chunks, 5)
     if source.shape != (n_rows,):
         raise DataError(
             f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: give one for each, or a "

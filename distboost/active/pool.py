@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from distboost.data.checks import as_numbers, infinite_value
+from distboost.data.frames import as_frame, is_frame
+from distboost.data.names import Named, names_of
 from distboost.data.parts import load
-from distboost.data.sources import ArraySource, Source, ZarrSource, as_source, is_lazy, rows_at_once
+from distboost.data.source import Source
+from distboost.data.sources import ArraySource, as_features, is_lazy, opened, rows_at_once
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
 from distboost.runtime.base import Runtime
@@ -24,7 +27,12 @@ class Pool:
 
     Parameters
     ----------
-    X : array-like, zarr.Array, path or URL of one, or dask array, of shape (n_rows, n_features)
+    X : anything that `fit` takes, of shape (n_rows, n_features)
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_features,), object, or None
+        The names of the features.
     """
 
     def __init__(self, X: Any):
@@ -32,8 +40,10 @@ class Pool:
             raise DataError(
                 f"the pool {X!r} is a binned store, which has labels but no values. Give the array that was binned."
             )
-        self._frame = X if hasattr(X, "iloc") and not is_lazy(X) else None
-        self.source = as_source(X, "pool")
+        X = opened(X, "pool")
+        self.names = names_of(X, "pool")
+        self._frame = as_frame(X, "pool") if is_frame(X) else None
+        self.source = as_features(X, "pool")
         if len(self.source.shape) != 2 or 0 in self.source.shape:
             raise DataError(
                 f"{self.source.place} has the shape {self.source.shape}, expected (rows, features), at least 1 of each."
@@ -46,8 +56,7 @@ class Pool:
     @property
     def is_local(self) -> bool:
         """Whether the rows are in the memory of this process. Then it scores them itself."""
-        in_memory = isinstance(self.source, ZarrSource) and self.source.copies > 0
-        return in_memory or isinstance(self.source, ArraySource)
+        return self.source.is_near
 
     def spans(self, width: int = 1) -> Iterator[tuple[int, int]]:
         """Yield the first and last (exclusive) row of each block.
@@ -69,10 +78,14 @@ class Pool:
     def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
         """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
         if self._frame is not None:
-            return self._frame.iloc[rows]
+            return self._frame[rows.tolist()].to_native()
         if isinstance(self.source, ArraySource):
             return as_numbers(self.source.array[rows], "pool")
         return as_numbers(take_rows(self.source, rows, runtime), "pool")
+
+    def named(self, rows: Any) -> Any:
+        """Return rows that were taken, with the names of their features."""
+        return Named(rows, self.names) if isinstance(rows, np.ndarray) and self.names is not None else rows
 
 
 def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:

@@ -30,7 +30,7 @@ from distboost.active.scoring import BlockQuery, random_rows
 from distboost.active.search import PoolSearch
 from distboost.active.selection import select_diverse
 from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
-from distboost.data.missing import warn_of_missing
+from distboost.data.missing import warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.parameters import deciding_parameters
@@ -159,7 +159,7 @@ class QueryByCommittee:
             )
         self.estimator = estimator
         self.pool = Pool(pool)
-        warn_of_missing(self.pool.source, estimator.missing_chunks, 3)
+        warn_about(self.pool.source, estimator.missing_chunks, 3)
         self.n_initial = _whole("n_initial", n_initial)
         self.batch_size = _whole("batch_size", batch_size)
         self.diversity = _whole("diversity", diversity)

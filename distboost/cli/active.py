@@ -102,14 +102,12 @@ def _check_place(path: str, log: str) -> None:
 
 
 def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
-    """Return the values of rows of the pool, and the features' names: the array's attribute feature_names, or x0, x1, ..."""
+    """Return the values of rows of the pool, and the names of the features: x0, x1, ..., if they have none."""
     pool = learner.pool
     with pool.runtime(learner.estimator) as runtime:
         values = pool.take(rows, runtime)
-    names = pool.source.array.attrs.get("feature_names")
-    if isinstance(names, list) and len(names) == pool.n_features:
-        return values, [str(name) for name in names]
-    return values, [f"x{feature}" for feature in range(pool.n_features)]
+    unnamed = [f"x{feature}" for feature in range(pool.n_features)]
+    return values, unnamed if pool.names is None else pool.names.tolist()
 
 
 def _check_untold(out: str, log: str) -> None:

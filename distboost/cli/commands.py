@@ -60,9 +60,11 @@ def predict(
     """
     from distboost.cli.connection import connect
     from distboost.estimators.factory import load
+    from distboost.estimators.validation import check_names
     from distboost.prediction.streamed import write_predictions
 
     estimator = load(model)
+    check_names(estimator, x)
     with connect(cluster) as client:
         array = write_predictions(
             estimator,

@@ -79,7 +79,7 @@ def _facts(model: Any, url: str) -> list[tuple[str, str]]:
         ("algorithm", model.algorithm_name),
         ("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters.items())),
         ("classes", f"{len(model.classes_)}: {_named([str(label) for label in model.classes_])}"),
-        ("features", str(model.n_features_in_)),
+        ("features", _features(model)),
         ("rounds", about.rounds(model)),
         ("outcome", model.outcome_),
         ("calibration", "none" if model.calibration_ is None else str(model.calibration_)),
@@ -89,6 +89,11 @@ def _facts(model: Any, url: str) -> list[tuple[str, str]]:
         if len(losses):
             facts.append((f"{part} loss", f"{losses[-1]:.6g} after the last round, error {errors[-1]:.2%}"))
     return [*facts, ("top features", _top_features(model)), ("sha256", digest(url))]
+
+
+def _features(model: Any) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    return str(model.n_features_in_) + ("" if names is None else f": {_named(names.tolist())}")
 
 
 def _top_features(model: Any) -> str:

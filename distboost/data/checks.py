@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distboost.data.axes import spans
+from distboost.data.dates import refuse_dates
 from distboost.data.parts import load, pieces
 from distboost.errors import DataError
 
@@ -40,6 +41,7 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
     if X.dtype.kind == "c":
         raise DataError(f"{place}: Complex data not supported. Give real numbers.")
     if X.dtype not in (np.float32, np.float64):
+        refuse_dates(X, place)
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:

@@ -18,11 +18,12 @@ from distboost.data.ingest import (
     weight_scan,
 )
 from distboost.data.ingest_plan import largest_chunk, least_memory
-from distboost.data.missing import check_chunks
+from distboost.data.missing import warnings_about
+from distboost.data.names import names_of
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.sources import ArraySource, ZarrSource, as_sources
+from distboost.data.sources import ArraySource, ZarrSource, as_sources, opened
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
@@ -53,8 +54,12 @@ class Dataset(Protocol):
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         """Find classes, weights and bin edges, using at most `memory` bytes of each process."""
 
-    def missing_chunks(self, policy: str) -> list[str]:
-        """Return warnings about chunks that were never written; with the policy "error", raise MissingChunkError instead."""
+    @property
+    def names(self) -> np.ndarray | None:
+        """The names of the features, (n_features,) object; None if they have none."""
+
+    def warnings(self, policy: str) -> list[str]:
+        """Return warnings about the arrays; with the policy "error", raise MissingChunkError for chunks never written."""
 
     def check_unchanged(self) -> None:
         """Raise DataError if the data have changed while they were read."""
@@ -71,17 +76,19 @@ class Dataset(Protocol):
 class RawDataset:
     """Arrays of features, labels and weights from any source."""
 
-    def __init__(self, sources: Labelled):
+    def __init__(self, sources: Labelled, names: np.ndarray | None = None):
         sources.check()
-        self.sources = sources
+        self.sources, self.names = sources, names
         self.place = sources.x.place
         self.n_rows, self.n_features = sources.x.shape
 
     @classmethod
     def of(cls, X: Any, y: Any, sample_weight: Any, prefix: str = "") -> RawDataset:
+        place = f"{prefix}X"
         weights = {} if sample_weight is None else {f"{prefix}sample_weight": sample_weight}
-        x, y, *w = as_sources({f"{prefix}X": X, f"{prefix}y": y, **weights})
-        return cls(Labelled(x, y, w[0] if w else None))
+        X = opened(X, place)
+        x, y, *w = as_sources({place: X, f"{prefix}y": y, **weights}, place)
+        return cls(Labelled(x, y, w[0] if w else None), names_of(X, place))
 
     @property
     def weighted(self) -> bool:
@@ -130,9 +137,13 @@ class RawDataset:
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         return take_profile(self.sources, max_bins, seed, work, memory)
 
-    def missing_chunks(self, policy: str) -> list[str]:
-        found = [check_chunks(source, policy) for source in self.sources if source is not None]
-        return [message for message in found if message]
+    def warnings(self, policy: str) -> list[str]:
+        return [
+            message
+            for source in self.sources
+            if source is not None
+            for message in warnings_about(source, policy)
+        ]
 
     def check_unchanged(self) -> None:
         """Raise DataError if an array has changed since it was listed: it is read in two passes."""

@@ -20,7 +20,7 @@ from distboost.data.blocks import AnyRows, BinnedSet
 from distboost.data.checks import load_labels
 from distboost.data.division import JUDGE, LEARN
 from distboost.data.ingest import near
-from distboost.data.sources import Source
+from distboost.data.source import Source
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.kernels.folds import deal

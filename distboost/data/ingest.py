@@ -29,7 +29,8 @@ from distboost.data.scan import (
     scan_weights,
     sorted_classes,
 )
-from distboost.data.sources import ArraySource, Source, ZarrSource
+from distboost.data.source import Source
+from distboost.data.sources import ArraySource, ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.kernels import binning

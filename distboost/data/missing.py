@@ -1,16 +1,26 @@
-"""Warnings about chunks of zarr arrays that were never written."""
+"""Warnings about zarr arrays: chunks that were never written, and packed numbers that cannot be decoded."""
 
 from __future__ import annotations
 
 import warnings
 
-from distboost.data.sources import Source, ZarrSource
+from distboost.data.source import Source
+from distboost.data.sources import ZarrSource
 from distboost.errors import DataError, MissingChunkError
 
 MISSING_CHUNKS = ("warn", "error", "ignore")
 
 
-def check_chunks(source: Source, policy: str) -> str | None:
+def warnings_about(source: Source, policy: str) -> list[str]:
+    """Return the warnings about a source; chunks that were never written follow the `policy`."""
+    found = [
+        _about_chunks(source, policy),
+        source.packing_warning() if isinstance(source, ZarrSource) else None,
+    ]
+    return [message for message in found if message]
+
+
+def _about_chunks(source: Source, policy: str) -> str | None:
     """Return a warning if chunks of a zarr source were never written, else None; with "error", raise MissingChunkError."""
     if policy not in MISSING_CHUNKS:
         raise DataError(
@@ -31,10 +41,9 @@ def check_chunks(source: Source, policy: str) -> str | None:
     return f"{message} By default, zarr does not write chunks that are all fill value. If these are not, write them again."
 
 
-def warn_of_missing(source: Source, policy: str, stacklevel: int) -> None:
-    """Warn about chunks that were never written, or raise MissingChunkError, depending on the policy."""
-    message = check_chunks(source, policy)
-    warn_all([message] if message else [], stacklevel + 1)
+def warn_about(source: Source, policy: str, stacklevel: int) -> None:
+    """Warn about a source, or raise MissingChunkError, depending on the policy for chunks that were never written."""
+    warn_all(warnings_about(source, policy), stacklevel + 1)
 
 
 def warn_all(messages: list[str], stacklevel: int) -> None:

@@ -16,6 +16,7 @@ from distboost.data.axes import Axis
 from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.inventory import ABSENT, Probe, UnlikeListingError, held_to
 from distboost.data.memory import returned_when_freed
+from distboost.data.packing import Packing
 from distboost.errors import StoreError
 from distboost.io.retry import is_damage, quoted, retried
 
@@ -40,6 +41,8 @@ class ZarrPart:
     sizes : ndarray of the shape of the part's grid of chunks, int64
         The listed sizes of the chunks, in bytes (see `Inventory`). Reading a chunk that differs from the listing is an error:
         zarr would read a missing one as the fill value.
+    packing : Packing or None
+        How the stored numbers become values; None: they are the values.
     """
 
     array: zarr.Array[Any]
@@ -48,10 +51,11 @@ class ZarrPart:
     stop: int
     columns: tuple[int, int] | None
     sizes: np.ndarray
+    packing: Packing | None = None
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(self.array.dtype)
+        return np.dtype(self.array.dtype) if self.packing is None else self.packing.dtype
 
     @property
     def _bounds(self) -> Spans:
@@ -68,9 +72,11 @@ class ZarrPart:
         zarr decodes all chunks of a selection at once, so each selection covers only a few.
         """
         array = held_to(self.array, self._first_chunk, self.sizes)
-        for piece in _cut(array, self._bounds, _piece_shape(array)):
+        for piece in _cut(array, self._bounds, _piece_shape(array, self.dtype.itemsize)):
             with returned_when_freed():
                 values = self._read(array, piece)
+                if self.packing is not None:
+                    values = self.packing.decoded(values)
                 yield _position(piece, self._bounds), values
                 del values  # frees memory before the next piece is read
 
@@ -135,7 +141,7 @@ class ZarrPart:
         return f"rows {a} to {b - 1} of {self.place}"
 
     def load(self) -> np.ndarray:
-        out = np.empty(self.shape, self.array.dtype)
+        out = np.empty(self.shape, self.dtype)
         for position, values in self.pieces():
             out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
             del values
@@ -167,10 +173,13 @@ def axes_of(array: zarr.Array[Any]) -> tuple[Axis, ...]:
     return tuple(Axis(n, chunk) for n, chunk in zip(array.shape, array.shards or array.chunks, strict=True))
 
 
-def _piece_shape(array: zarr.Array[Any]) -> list[int]:
-    """Return the shape of as many whole chunks as PIECE_BYTES hold, at least one; the last axis grows first."""
+def _piece_shape(array: zarr.Array[Any], item: int) -> list[int]:
+    """Return the shape of as many whole chunks as PIECE_BYTES hold, at least one; the last axis grows first.
+
+    `item` is the size of a value in bytes.
+    """
     chunks = array.shards or array.chunks
-    left, sizes = max(PIECE_BYTES // (math.prod(chunks) * array.dtype.itemsize), 1), []
+    left, sizes = max(PIECE_BYTES // (math.prod(chunks) * item), 1), []
     for length, chunk in zip(array.shape[::-1], chunks[::-1], strict=True):
         n = max(min(left, -(-length // chunk)), 1)
         sizes.append(n * chunk)
@@ -180,7 +189,7 @@ def _piece_shape(array: zarr.Array[Any]) -> list[int]:
 
 def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Yield the values of a part piece by piece, with their position within the part."""
-    if isinstance(part, ZarrPart):
+    if hasattr(part, "pieces"):  # of zarr, or of a data frame
         yield from part.pieces()
     else:
         values = load(part)
@@ -189,8 +198,9 @@ def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
 
 def load(part: Any) -> np.ndarray:
     """Return the values of a part. A dask array that was not computed by a cluster is computed now."""
-    if isinstance(part, ZarrPart):
-        return part.load()
+    if hasattr(part, "load"):
+        values: np.ndarray = part.load()
+        return values
     if hasattr(part, "compute"):
         # In this thread: the caller decides how many parts are computed at once.
         part = part.compute(scheduler="synchronous")

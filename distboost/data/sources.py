@@ -1,4 +1,4 @@
-"""Sources of rows: arrays in memory, zarr arrays and dask arrays, read a span of rows at a time.
+"""Sources of rows: arrays and data frames in memory, zarr arrays, dask arrays and data frames, read a span of rows at a time.
 
 A source makes *parts*: small values that travel to a worker, which loads their rows. The part of an array in memory is the slice
 itself, that of a zarr array is its address, and that of a dask array is computed by the cluster.
@@ -9,71 +9,34 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import zarr
+from dask.base import is_dask_collection
 from zarr.errors import NodeTypeValidationError
 
 from distboost.data.axes import Axis
+from distboost.data.dates import refuse_date_types
+from distboost.data.frames import FrameSource, dask_numbers, is_frame
 from distboost.data.graphs import part_of, set_apart
 from distboost.data.inventory import Inventory, innermost, with_absolute_path
-from distboost.data.parts import ZarrPart, axes_of, load
+from distboost.data.kinds import is_instance
+from distboost.data.names import without_names
+from distboost.data.packing import ATTRIBUTES, packing_of
+from distboost.data.parts import ZarrPart, axes_of
+from distboost.data.source import Source
 from distboost.errors import DataError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
-from distboost.io.storage import is_binned, is_in_memory, open_store
-
-
-class Source(ABC):
-    """Rows of an array of one or two dimensions.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-    place : str
-        The name of the array in messages.
-    axes : tuple of Axis
-        The chunks along each axis. Reads that begin and end at chunk boundaries are the cheapest.
-    chunk_bytes : int
-        Bytes of the largest chunk that a read has to decode; 0 if nothing is decoded.
-    read_copies : int
-        The largest number of such chunks that a read holds: an encoded one, decoded ones, and the values that are returned.
-    copies : int
-        The copies of a whole part in memory while it is used; 0 if it is read piece by piece.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    place: str
-    axes: tuple[Axis, ...]
-    chunk_bytes: int = 0
-    read_copies: int = 4
-    copies: int = 1
-
-    @property
-    def n_rows(self) -> int:
-        return self.shape[0]
-
-    @property
-    def chunk_rows(self) -> int:
-        """Rows of the tallest chunk."""
-        return self.axes[0].chunk
-
-    @abstractmethod
-    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        """Return what a worker needs to load the rows start .. stop - 1 of all columns, or of columns[0] .. columns[1] - 1."""
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Read the rows start .. stop - 1, (stop - start, ...), in this thread."""
-        return load(self.part(start, stop))
+from distboost.io.storage import found_group, is_binned, is_in_memory, open_store
 
 
 class ArraySource(Source):
     """An array in this process's memory."""
+
+    is_near = True
 
     def __init__(self, array: np.ndarray, place: str):
         self.array, self.place = array, place
@@ -90,7 +53,13 @@ class ZarrSource(Source):
     def __init__(self, array: zarr.Array[Any], name: str):
         self.array = with_absolute_path(array)
         self.place = f"{name} ({_url(self.array)})"
-        self.shape, self.dtype = array.shape, np.dtype(array.dtype)
+        self.undecoded: str | None = None  # why the attributes of a packed array cannot be used
+        try:
+            self.packing = packing_of(array.attrs.asdict(), np.dtype(array.dtype))
+        except ValueError as error:
+            self.packing, self.undecoded = None, str(error)
+        self.shape = array.shape
+        self.dtype = np.dtype(array.dtype) if self.packing is None else self.packing.dtype
         self.axes = axes_of(array)
         self.chunk_bytes = _chunk_bytes(self)
         if not (array.shards or array.filters) and len(array.compressors) < 2:
@@ -111,12 +80,23 @@ class ZarrSource(Source):
             slice(a // chunk, -(-b // chunk))
             for (a, b), chunk in zip([(start, stop), *rest], size, strict=True)
         ]
-        part = ZarrPart(self.array, self.place, start, stop, columns, self.inventory.sizes[tuple(cells)])
+        sizes = self.inventory.sizes[tuple(cells)]
+        part = ZarrPart(self.array, self.place, start, stop, columns, sizes, self.packing)
         return part.load() if self.is_near else part
 
     def missing_chunks(self) -> list[str]:
         """Return the keys of the chunks that were never written: zarr silently reads them as the fill value."""
         return self.inventory.missing()
+
+    def packing_warning(self) -> str | None:
+        """Return a warning if the array may be packed in a way that is unknown here: its stored numbers are read as they are."""
+        if self.undecoded is None:
+            return None
+        found = [name for name in ATTRIBUTES if name in self.array.attrs]
+        return (
+            f"{self.place} has the attributes {', '.join(found)} of a packed array, but cannot be decoded ({self.undecoded}): "
+            "its stored numbers are read as they are. Correct these attributes, or remove them."
+        )
 
     def is_unchanged(self) -> bool:
         """Whether a new listing of the store equals the first one."""
@@ -169,13 +149,44 @@ def _chunk_bytes(source: Source) -> int:
 
 
 def is_lazy(data: Any) -> bool:
-    """Whether data is not in memory: a zarr array, a path or URL of one, or a dask collection."""
-    return isinstance(data, (str, os.PathLike, zarr.Array)) or is_dask(data)
+    """Whether data is not in memory: something of zarr, a path or URL, or a dask collection, also within an array of xarray."""
+    return isinstance(data, (str, os.PathLike, zarr.Array, zarr.Group)) or is_dask(data)
 
 
 def is_dask(data: Any) -> bool:
     """Whether `data` is a Dask collection."""
-    return callable(getattr(data, "__dask_graph__", None))
+    return bool(is_dask_collection(data))
+
+
+def opened(data: Any, name: str) -> Any:
+    """Return the zarr array at a path or URL; anything else as it is. Raise DataError for a group or a set of arrays."""
+    if isinstance(data, (str, os.PathLike)):
+        return open_zarr(data, name)
+    if isinstance(data, zarr.Group):
+        raise DataError(f"{name}: {described_group(data)}")
+    if is_instance(data, "xarray", "Dataset"):
+        raise DataError(
+            f"{name} is a Dataset of xarray, with the variables {', '.join(map(str, data.data_vars))}. Give one of them, such as "
+            f"dataset[{next(iter(data.data_vars), 'x')!r}], or join them: dataset.to_dataarray('feature').transpose()."
+        )
+    if is_instance(data, "polars", "LazyFrame"):
+        raise DataError(f"{name} is a LazyFrame of polars, which has no rows yet. Give {name}.collect().")
+    return data
+
+
+def described_group(group: zarr.Group) -> str:
+    """Say that a group is no array, which arrays it has, and how to name one."""
+    arrays = sorted(group.arrays(), key=lambda item: item[0])
+    place = str(group.store_path)
+    if not arrays:
+        return f"{place} is a zarr group without arrays. Give an array."
+    listed = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays[:20])
+    more = ", ..." if len(arrays) > 20 else ""
+    first = arrays[0][0]
+    return (
+        f"{place} is a zarr group, not an array. Its arrays are: {listed}{more}. Give one of them, by its path or URL, "
+        f"such as {place.removeprefix('file://').rstrip('/')}/{first}, or as group[{first!r}]."
+    )
 
 
 class BinnedStoreGivenError(DataError):
@@ -196,6 +207,9 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
                 f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, give it alone, "
                 "without y and sample_weight. For anything else, give the array that it was made from."
             ) from error
+        group = found_group(store)
+        if group is not None:
+            raise DataError(f"{name}: {described_group(group)}") from error
         raise DataError(
             f"{name}: there is no zarr array at {place} ({quoted(error)}). "
             "Give the path or URL of an array, such as data.zarr/x."
@@ -210,28 +224,47 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
 
 
 def as_source(data: Any, name: str) -> Source:
-    """Return the source for anything that `fit` accepts."""
+    """Return the source for labels, weights or any other array that `fit` accepts."""
     return as_sources({name: data})[0]
 
 
-def as_sources(named: Mapping[str, Any]) -> list[Source]:
-    """Return sources of arrays that are read together. Tasks that dask arrays among them share are computed once."""
-    lazy = {name: _as_array(data) for name, data in named.items() if is_dask(data)}
+def as_features(data: Any, name: str) -> Source:
+    """Return the source for features: anything that `fit` accepts as X."""
+    return as_sources({name: data}, name)[0]
+
+
+def as_sources(named: Mapping[str, Any], features: str | None = None) -> list[Source]:
+    """Return sources of arrays that are read together, of which `features` has the features.
+
+    Tasks that dask arrays among them share are computed once.
+    """
+    given = {name: without_names(opened(data, name)) for name, data in named.items()}
+    lazy = {name: collection(data, name, name == features) for name, data in given.items() if is_dask(data)}
     apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy), strict=True))
-    return [
-        DaskSource(apart[name], name, lazy[name]) if name in lazy else _source(data, name)
-        for name, data in named.items()
-    ]
+    found = {
+        name: DaskSource(apart[name], name, lazy[name])
+        if name in lazy
+        else _source(data, name, name == features)
+        for name, data in given.items()
+    }
+    if features is not None:
+        refuse_date_types(found[features].dtype, found[features].place)
+    return list(found.values())
 
 
-def _as_array(data: Any) -> Any:
-    return data if hasattr(data, "chunks") else data.to_dask_array(lengths=True)  # a data frame or series
+def collection(data: Any, name: str, is_features: bool) -> Any:
+    """Return the dask array of a dask collection. The sizes of its chunks may be unknown."""
+    if hasattr(data, "chunks"):
+        return data
+    return dask_numbers(data, name) if is_features and hasattr(data, "columns") else data.to_dask_array()
 
 
-def _source(data: Any, name: str) -> Source:
-    if isinstance(data, (str, os.PathLike)):
-        data = open_zarr(data, name)
-    return ZarrSource(data, name) if isinstance(data, zarr.Array) else ArraySource(np.asarray(data), name)
+def _source(data: Any, name: str, is_features: bool) -> Source:
+    if isinstance(data, zarr.Array):
+        return ZarrSource(data, name)
+    if is_features and is_frame(data):
+        return FrameSource(data, name)
+    return ArraySource(np.asarray(data), name)
 
 
 def rows_at_once(source: Source, limit: int) -> int:

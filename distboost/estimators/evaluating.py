@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from distboost.data.axes import spans
 from distboost.data.dataset import RawDataset
-from distboost.data.sources import ArraySource
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters, n_threads
 from distboost.estimators.predicting import (
@@ -155,8 +154,8 @@ def judged(
 ) -> Sums:
     """Return the sums of these groups over all rows, or those at some temperatures. Each row is read once."""
     step = rows_per_task(data.sources.x)
-    if isinstance(data.sources.x, ArraySource):
-        step = min(step, PIECE_ROWS)  # nothing is decoded: more tasks, so that all threads have some
+    if not data.sources.x.chunk_bytes:  # nothing is decoded
+        step = min(step, PIECE_ROWS)  # more tasks, so that all threads have some
     rows = data.sources.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
     judge = judge_of(model, groups, strict, places, temperatures)

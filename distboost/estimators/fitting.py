@@ -10,6 +10,7 @@ from typing import Any
 
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.edges import load_merge
+from distboost.data.parts import load
 from distboost.data.row_weights import class_weights
 from distboost.errors import DataError
 from distboost.estimators.ending import warn_of_end
@@ -51,7 +52,7 @@ def fit_to(
     """Train the estimator, from the beginning or from the end of an earlier training. Warnings name the caller's caller."""
     check_judged(estimator, given.eval_set is not None)
     check_compression(estimator)
-    data = training_data(estimator, given)
+    data = training_data(estimator, given, resumed=resumption is not None)
     check_keepable(estimator)  # now, rather than after the training
     evaluations = evaluation_data(estimator, given.eval_set)
     with ExitStack() as stack:
@@ -107,7 +108,7 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
             "ones. Train from the beginning: warm_start=False."
         )
     with Threads(n_threads(estimator)) as threads:
-        scores = learned.ensemble.scores(checked_rows(estimator, X, threads), threads)
+        scores = learned.ensemble.scores(load(checked_rows(estimator, X, threads)), threads)
     fit_to(estimator, Given(X, y), Resumption(learned, scores))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from distboost.data.labels import is_unicode, plain
 from distboost.errors import DataError, ModelFormatError
+from distboost.estimators.names import set_features
 from distboost.estimators.parameters import (
     RUN_PARAMETERS,
     CommonParameters,
@@ -89,9 +90,7 @@ def snapshot(estimator: CommonParameters, learned: Learned) -> CommonParameters:
     """
     parameters = {**estimator.get_params(deep=False), "callbacks": None, "checkpoint": None}
     made = type(estimator)(**parameters)
-    made.n_features_in_ = estimator.n_features_in_
-    if hasattr(estimator, "feature_names_in_"):
-        made.feature_names_in_ = estimator.feature_names_in_
+    set_features(made, estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
     set_learned(made, learned)
     return made
 
@@ -120,10 +119,7 @@ def load_estimator(url: str, find: Callable[[str], type[CommonParameters]]) -> C
     stored = read_model(url)
     with damage_reported(url):
         estimator = estimator_of(stored.header, find)
-        names = feature_names_of(stored.header)
-        if names is not None:
-            estimator.feature_names_in_ = names
-        estimator.n_features_in_ = n_features_of(stored.header)
+        set_features(estimator, n_features_of(stored.header), feature_names_of(stored.header))
         set_learned(estimator, read_learned(stored, lambda n_classes: algorithm_of(estimator, n_classes)))
     return estimator
 

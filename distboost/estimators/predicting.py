@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils.validation import assert_all_finite
 
 from distboost.algorithms.base import Algorithm
+from distboost.data.frames import FrameRows
+from distboost.data.parts import load
 from distboost.data.sources import is_lazy
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, opened_rows
@@ -33,7 +35,7 @@ class Predictor(NamedTuple):
     ensemble: Ensemble
     answer: Answer
 
-    def __call__(self, X: np.ndarray, threads: Threads) -> np.ndarray:
+    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
         """Return the answer for raw rows X (n, n_features). Only the scores of a few rows are in memory at a time."""
         self.ensemble.check(X)
         out = np.empty((len(X), *self.answer.shape), self.answer.dtype)
@@ -52,8 +54,8 @@ class Predictor(NamedTuple):
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
     """Return the answer for the rows of X, as a lazy array if X is lazy. Warnings name the caller's caller."""
     predictor = predictor_of(estimator, answer)
+    X = opened_rows(estimator, X, 4)
     if is_lazy(X):
-        X = opened_rows(estimator, X, 5)
         n_features = estimator.n_features_in_
         return lazy.map_rows(X, predict_chunk, n_features, predictor, answer.shape, answer.dtype)
     with Threads(n_threads(estimator)) as threads:
@@ -97,9 +99,10 @@ def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:
 def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
     """Yield the scores after each round, (n, n_classes) float64."""
     learned = estimator.learned_
-    X = lazy.loaded(opened_rows(estimator, X, 4)) if is_lazy(X) else X
+    X = opened_rows(estimator, X, 3)
+    X = lazy.loaded(X) if is_lazy(X) else X
     algorithm = algorithm_of(estimator, len(learned.classes))
     with Threads(n_threads(estimator)) as threads:
-        X = checked_rows(estimator, X, threads)
+        X = load(checked_rows(estimator, X, threads))
         for G in learned.ensemble.staged(X, threads):
             yield algorithm.decoded(G.copy())

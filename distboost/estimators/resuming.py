@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from distboost.errors import DataError
 from distboost.estimators.keeping import load_estimator
+from distboost.estimators.names import set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, deciding_parameters, left_out
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned
@@ -24,7 +25,10 @@ class Changed(NamedTuple):
 
 
 def what_to_resume(estimator: CommonParameters) -> Learned:
-    """Return what the estimator has learned, or else its checkpoint; raise if there is neither or a parameter differs."""
+    """Return what the estimator has learned, or else its checkpoint; raise if there is neither or a parameter differs.
+
+    The names of the features become those of the checkpoint.
+    """
     url = None if estimator.checkpoint is None else os.fspath(estimator.checkpoint)
     if hasattr(estimator, "learned_"):
         learned, place = estimator.learned_, "the fitted model"
@@ -46,6 +50,8 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
             f"{place} was made with {changed.name}={changed.before!r}, not {changed.now!r}. Set it to the earlier value, or "
             "train without resume=True."
         )
+    if learned is not getattr(estimator, "learned_", None):
+        set_features(estimator, kept.n_features_in_, getattr(kept, "feature_names_in_", None))
     found: Learned = learned
     return found
 

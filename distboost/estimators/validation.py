@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, assert_all_finite, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_array, column_or_1d
 
 from distboost.data.dataset import Dataset, RawDataset
+from distboost.data.dates import refuse_dates
+from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
-from distboost.data.missing import warn_all, warn_of_missing
-from distboost.data.sources import as_source, is_dask, is_lazy
+from distboost.data.missing import warn_about, warn_all
+from distboost.data.names import Named, names_of, without_names
+from distboost.data.sources import as_features, is_dask, is_lazy, opened
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.values import open_rows
 from distboost.errors import DataError
+from distboost.estimators.names import check_n_features, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters
 from distboost.model.ensemble import slices
 from distboost.model.history import UNNAMED
@@ -38,33 +41,57 @@ class Given(NamedTuple):
     eval_set: Any = None
 
 
-def training_data(estimator: CommonParameters, given: Given) -> Dataset:
-    """Return the training rows; set `n_features_in_` and the feature names. Warnings name the caller of the caller's caller."""
+def training_data(estimator: CommonParameters, given: Given, resumed: bool = False) -> Dataset:
+    """Return the training rows; set the number and the names of the features. Warnings name the caller of the caller's caller.
+
+    If the training is `resumed`, the names must be those of the estimator.
+    """
     X, y, sample_weight = given.X, given.y, given.sample_weight
+    data: Dataset
     if y is None and is_lazy(X) and BinnedStore.is_at(X):
-        return _binned_store(estimator, X, sample_weight)
-    if y is None:
+        data = _opened_store(X, sample_weight)
+    elif y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. "
             "Give one label per row. Only a binned store as X contains labels."
         )
-    if not is_lazy(X):
-        X = validate_data(estimator, X, **_NUMBERS)
-        if not is_lazy(y):
-            y = column_or_1d(y, warn=True)
-        if sample_weight is not None and not is_lazy(sample_weight):
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    data = RawDataset.of(X, y, sample_weight)
-    if is_lazy(X):
-        _set_unnamed_features(estimator, data.n_features)
-    warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel=5)
+    else:
+        X, y, sample_weight = _checked(estimator, X, y, sample_weight)
+        data = RawDataset.of(X, y, sample_weight)
+    names = data.names
+    if resumed:
+        compare_names(estimator, names, "X", 4)
+        names = getattr(estimator, "feature_names_in_", None)
+    set_features(estimator, data.n_features, names)
+    warn_all(data.warnings(estimator.missing_chunks), stacklevel=5)
     return data
 
 
-def _binned_store(estimator: CommonParameters, X: Any, sample_weight: Any) -> BinnedStore:
-    store = _opened_store(X, sample_weight)
-    _set_unnamed_features(estimator, store.n_features)
-    return store
+def _checked(
+    estimator: CommonParameters, X: Any, y: Any, sample_weight: Any, prefix: str = ""
+) -> tuple[Any, ...]:
+    """Return features, labels and weights, of which scikit-learn has checked those that are arrays in memory."""
+    if not is_lazy(X):
+        X = _in_memory(estimator, X, f"{prefix}X")
+        if sample_weight is not None and not is_lazy(sample_weight):
+            rows = as_frame(X, f"{prefix}X") if is_frame(X) else X
+            sample_weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+    if not is_lazy(y):
+        y = column_or_1d(y, warn=True)
+    return X, y, sample_weight
+
+
+def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
+    """Return features in memory: a data frame as it is, an array checked by scikit-learn, with its names if it has some."""
+    X = opened(X, place)
+    if is_frame(X):
+        return X
+    names, values = names_of(X, place), without_names(X)
+    values = np.asarray(values) if isinstance(values, list | tuple) else values
+    if isinstance(values, np.ndarray):
+        refuse_dates(values, place)
+    values = check_array(values, input_name="X", estimator=estimator, **_NUMBERS)
+    return values if names is None else Named(values, names)
 
 
 def _opened_store(X: Any, sample_weight: Any) -> BinnedStore:
@@ -75,12 +102,6 @@ def _opened_store(X: Any, sample_weight: Any) -> BinnedStore:
             "these weights: distboost.bin(X, y, out, sample_weight=...), or distboost bin --sample-weight."
         )
     return store
-
-
-def _set_unnamed_features(estimator: CommonParameters, n_features: int) -> None:
-    estimator.n_features_in_ = n_features
-    if hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 class EvaluationSet(NamedTuple):
@@ -103,7 +124,8 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[Evaluati
             )
         if data.n_rows == 0:
             raise DataError(f"{_place_of(data)} has 0 rows. Omit it, or give it at least 1 row.")
-        warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel=5)
+        compare_names(estimator, data.names, _place_of(data), 4)
+        warn_all(data.warnings(estimator.missing_chunks), stacklevel=5)
         found.append(EvaluationSet(name, data))
     return found
 
@@ -145,12 +167,7 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
         return _opened_store(X, weights)
     if y is None:
         raise DataError(f"{place} has no labels. Give (X, y) or (X, y, sample_weight).")
-    if not is_lazy(X):
-        X = validate_data(estimator, X, reset=False, **_NUMBERS)
-        if weights is not None and not is_lazy(weights):
-            weights = _check_sample_weight(weights, X, dtype=np.float64)
-    if not is_lazy(y):
-        y = column_or_1d(y, warn=True)
+    X, y, weights = _checked(estimator, X, y, weights, f"{place} ")
     return RawDataset.of(X, y, weights, prefix=f"{place} ")
 
 
@@ -159,23 +176,25 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
     X, y = given.X, given.y
     if y is None:
         raise DataError("y is None: give one label per row, to compare the predictions with.")
-    if isinstance(X, (str, os.PathLike)):
-        X = open_rows(X, "X")
-    if not is_lazy(X):
-        X = validate_data(estimator, X, reset=False, **_NUMBERS)
-    if not is_lazy(y):
-        y = column_or_1d(y, warn=True)
+    X, y, _ = _checked(estimator, open_rows(X, "X"), y, None)
     data = RawDataset.of(X, y, given.sample_weight)
+    compare_names(estimator, data.names, "X", stacklevel - 1)
     check_features(data.sources.x, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Give at least 1 row to evaluate.")
-    warn_all(data.missing_chunks(estimator.missing_chunks), stacklevel)
+    warn_all(data.warnings(estimator.missing_chunks), stacklevel)
     return data
 
 
-def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray:
-    """Return rows in memory for prediction, (n, n_features) float32, float64 or whole numbers; such an array is not copied."""
-    checked: np.ndarray = validate_data(estimator, X, reset=False, **_NUMBERS)
+def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray | FrameRows:
+    """Return rows in memory for prediction, (n, n_features) float32, float64 or whole numbers. They are not copied.
+
+    The rows of a data frame become numbers when some of them are read.
+    """
+    X = _in_memory(estimator, X, "X")
+    source = as_features(X, "X")
+    check_n_features(estimator, source.shape[1], "X")
+    checked: np.ndarray | FrameRows = source.part(0, source.n_rows)
 
     def check(rows: slice) -> None:
         name = type(estimator).__name__
@@ -185,10 +204,18 @@ def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.nd
     return checked
 
 
+def check_names(estimator: CommonParameters, X: Any) -> None:
+    """Compare the names of the features of X with those of the training. Warnings name the caller."""
+    compare_names(estimator, names_of(open_rows(X, "X"), "X"), "X", 2)
+
+
 def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
-    """Return lazy rows for prediction; warn about missing chunks, with a `stacklevel` counted from the caller."""
-    if is_dask(X):
-        return X
-    X = open_rows(X, "X") if isinstance(X, (str, os.PathLike)) else X
-    warn_of_missing(as_source(X, "X"), estimator.missing_chunks, stacklevel)
+    """Return rows for prediction: lazy ones as an array, others as they are. Compare the names of their features.
+
+    The `stacklevel` of warnings is counted from the caller.
+    """
+    X = open_rows(X, "X")
+    compare_names(estimator, names_of(X, "X"), "X", stacklevel)
+    if is_lazy(X) and not is_dask(X):
+        warn_about(as_features(X, "X"), estimator.missing_chunks, stacklevel)
     return X

@@ -138,11 +138,16 @@ def is_in_memory(store: Store) -> bool:
 
 def is_binned(store: Store) -> bool:
     """Whether there is a binned store, complete or not."""
+    group = found_group(store)
+    return group is not None and (MANIFEST in group.attrs or UNFINISHED in group.attrs)
+
+
+def found_group(store: Store) -> zarr.Group | None:
+    """Return the zarr group of a store; None if there is something else, or nothing."""
     try:
-        attributes = zarr.open_group(store, mode="r").attrs
-    except Exception:  # noqa: BLE001 (there is something else, or nothing)
-        return False
-    return MANIFEST in attributes or UNFINISHED in attributes
+        return zarr.open_group(store, mode="r")
+    except Exception:  # noqa: BLE001 (whatever is there, it is no group)
+        return None
 
 
 def write_array(url: str, values: np.ndarray) -> None:

@@ -155,7 +155,7 @@ class Ensemble(ABC):
             threads.map(add, zip(parts, adders, strict=True))
             yield F
 
-    def check(self, X: np.ndarray) -> None:
+    def check(self, X: Any) -> None:
         """Raise DataError if the rows X (n, n_features) have another number of features."""
         if X.shape[1] != self.n_features:
             raise DataError(

@@ -13,8 +13,10 @@ from distributed.system import MEMORY_LIMIT
 
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
+from distboost.data.dates import refuse_date_types
+from distboost.data.names import without_names
 from distboost.data.parts import load
-from distboost.data.sources import ZarrSource, as_source, is_dask, is_lazy, rows_at_once
+from distboost.data.sources import ZarrSource, as_features, as_source, collection, is_dask, rows_at_once
 from distboost.errors import DataError
 
 BLOCK_BYTES = 2**26  # bytes of whole rows that are read at once, unless a chunk of the array is larger
@@ -32,6 +34,7 @@ def map_rows(
 ) -> da.Array:
     """Return a dask array (n, *shape) of `dtype`: function(rows, argument) for the rows, (m, n_features), of each chunk."""
     array = as_dask(X)
+    refuse_date_types(array.dtype, "X")
     if array.ndim != 2 or array.shape[1] != n_features:
         raise DataError(
             f"X has {array.shape[1] if array.ndim > 1 else 0} features (its shape is {array.shape}), but the model is expecting "
@@ -56,14 +59,17 @@ def map_rows(
 
 
 def as_dask(X: Any) -> da.Array:
-    """Return the dask array of a dask collection, a zarr array, or a path or URL of one."""
-    if is_lazy(X) and not is_dask(X):
-        source = as_source(X, "X")
+    """Return the dask array of a dask collection, a zarr array, or a path or URL of one. It has chunks of known sizes."""
+    if not is_dask(X):
+        source = as_features(X, "X")
         assert isinstance(source, ZarrSource)
         rows = rows_at_once(source, BLOCK_BYTES) if len(source.shape) == 2 else source.chunk_rows
         chunks = (rows, *source.shape[1:])
-        X = da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
-    array: da.Array = X if hasattr(X, "chunks") else X.to_dask_array(lengths=True)
+        array: da.Array = da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
+        return array
+    array = collection(without_names(X), "X", True)
+    if hasattr(X, "map_partitions"):  # a data frame, whose partitions have unknown lengths
+        array._chunks = (tuple(map(int, X.map_partitions(len).compute())), *array.chunks[1:])
     return array
 
 
@@ -90,7 +96,7 @@ def _whole_rows(array: da.Array) -> Any:
     large = array.nbytes > MEMORY_LIMIT * KEPT  # False if its size is unknown
     if len(array.chunks[1]) < 2 or not large or futures_of(array):
         return array.rechunk({1: -1})
-    source = as_source(array, "X")
+    source = as_features(array, "X")
     step = rows_at_once(source, BLOCK_BYTES)
     stretches = source.axes[0].spans(0, source.n_rows, step)
     pieces = [piece for start, stop in stretches for piece in spans(start, stop, step)]
@@ -116,6 +122,6 @@ class _Slice:
 def loaded(X: Any) -> np.ndarray:
     """Load all rows of a lazy array into memory."""
     if is_dask(X):
-        return np.asarray(X)
+        return np.asarray(as_dask(X))
     source = as_source(X, "X")
     return load(source.part(0, source.n_rows))

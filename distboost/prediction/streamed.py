@@ -11,10 +11,12 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.labels import plain
-from distboost.data.missing import warn_of_missing
+from distboost.data.missing import warn_about
+from distboost.data.names import Named
 from distboost.data.parts import pieces
 from distboost.data.result import Array, Result
-from distboost.data.sources import Source, as_source, rows_at_once
+from distboost.data.source import Source
+from distboost.data.sources import as_features, rows_at_once
 from distboost.data.store.values import open_rows
 from distboost.errors import DataError
 from distboost.io.progress import bar
@@ -93,9 +95,9 @@ def shown(
 
 
 def _rows(model: Any, x: str) -> Source:
-    source = as_source(open_rows(x, "X"), "X")
+    source = as_features(open_rows(x, "X"), "X")
     check_features(source, model.n_features_in_)
-    warn_of_missing(source, "warn", 2)
+    warn_about(source, "warn", 2)
     return source
 
 
@@ -132,10 +134,11 @@ def each(
 @ends_if_unwanted
 def _predict_into(model: Any, part: Any, start: int, result: Result, proba: bool) -> None:
     result.check_seen()
-    X = loaded(part)
+    X, names = loaded(part), getattr(model, "feature_names_in_", None)
     values = np.empty((len(X), *result.array.shape[1:]), result.array.dtype)
     for rows in _pieces(len(X)):
-        values[rows] = model.predict_proba(X[rows]) if proba else model.predict(X[rows])
+        some = X[rows] if names is None else Named(X[rows], names)  # the caller has compared the names
+        values[rows] = model.predict_proba(some) if proba else model.predict(some)
     result.write(start, values)
 
 

@@ -27,6 +27,7 @@ from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of, staging_of
+from distboost.estimators.names import set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, seed_of
 from distboost.estimators.validation import Given, training_data
 from distboost.io.temporary import temporary_folder
@@ -163,10 +164,8 @@ class Grounds:
         return self._known[way]
 
     def name_features(self, model: CommonParameters) -> None:
-        """Set the model's features: a store does not know their names."""
-        model.n_features_in_ = self._first.n_features_in_
-        if hasattr(self._first, "feature_names_in_"):
-            model.feature_names_in_ = self._first.feature_names_in_
+        """Set the number and the names of the model's features."""
+        set_features(model, self._first.n_features_in_, getattr(self._first, "feature_names_in_", None))
 
     def _made(self, model: CommonParameters, keep_values: bool) -> Ground:
         runtime, data = self._runtime, self._data

@@ -102,7 +102,7 @@ def bin(
     validate_parameter_constraints(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
     data = RawDataset.of(X, y, sample_weight)
-    warn_all(data.missing_chunks(missing_chunks), stacklevel=3)
+    warn_all(data.warnings(missing_chunks), stacklevel=3)
     with open_runtime(client, None, wait_for_workers=wait_for_workers, loads=[load_merge]) as runtime:
         memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)
         write_store(data, out, max_bins, random_state or 0, runtime, memory, keep_values)

@@ -19,7 +19,7 @@ from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.memory import trim_heap
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
-from distboost.data.sources import as_source
+from distboost.data.sources import as_features
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
@@ -229,7 +229,7 @@ def sizes(x: Any) -> tuple[int, int, int | None]:
     if BinnedStore.is_at(x):
         store = BinnedStore.open(x)
         return store.n_rows, store.n_features, store.n_classes
-    source = as_source(x, "X")
+    source = as_features(x, "X")
     return (*source.shape, None) if len(source.shape) == 2 else (source.n_rows, 1, None)
 
 

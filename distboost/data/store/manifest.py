@@ -20,6 +20,7 @@ from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import MANIFEST, open_store
 
 STORE_VERSION = 3
+NAMES = "feature_names"  # an entry of stores whose features have names
 _COMPARED = {"checksum", "checksums", "source"}
 _REMEDY = "Bin the data again, after removing this store."
 
@@ -45,7 +46,8 @@ def profile_entries(profile: Profile) -> dict[str, Any]:
 
 
 def sealed(entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries of a manifest with their checksum."""
+    """Return the entries of a manifest with their checksum. An entry of None is the same as none."""
+    entries = {name: value for name, value in entries.items() if value is not None}
     return {**entries, "checksum": _seal(entries)}
 
 

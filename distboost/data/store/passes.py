@@ -21,7 +21,7 @@ from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
 from distboost.data.parts import load
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.sources import Source
+from distboost.data.source import Source
 from distboost.data.store.layout import StoredBlocks, Written, chunked_array, verified
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError

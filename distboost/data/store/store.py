@@ -24,9 +24,10 @@ from zarr.core.sync import sync
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
-from distboost.data.sources import ZarrSource
+from distboost.data.sources import ZarrSource, described_group
 from distboost.data.store.layout import StoredBlocks, is_block_array
 from distboost.data.store.manifest import (
+    NAMES,
     STORE_VERSION,
     array_shapes,
     check_seal,
@@ -38,7 +39,7 @@ from distboost.data.store.reading import intact, read_block
 from distboost.data.store.recoding import Recoding
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError, DataError
-from distboost.io.storage import open_store
+from distboost.io.storage import UNFINISHED, open_store
 
 
 class StoredRows:
@@ -103,6 +104,8 @@ class BinnedStore:
         url = os.fspath(url)
         group, manifest = opened(url)
         if group is None or not isinstance(manifest, dict):
+            if group is not None and UNFINISHED not in group.attrs and any(group.arrays()):
+                raise DataError(described_group(group))
             raise BinnedStoreError(
                 f"{url!r} is not a binned store (its zarr.json has no manifest), or binning was interrupted before the manifest "
                 "was written. Bin the data again: distboost bin."
@@ -165,7 +168,13 @@ class BinnedStore:
     def check_unchanged(self) -> None:
         """Do nothing: reads compare each block with its checksum."""
 
-    def missing_chunks(self, policy: str) -> list[str]:
+    @property
+    def names(self) -> np.ndarray | None:
+        """The names of the features, (n_features,) object; None if they have none."""
+        names = self._manifest.get(NAMES)
+        return None if names is None else np.array(names, dtype=object)
+
+    def warnings(self, policy: str) -> list[str]:
         """Return no warnings: reading a missing chunk of a binned store is an error."""
         return []
 

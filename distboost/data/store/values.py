@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-import zarr
-
-from distboost.data.sources import BinnedStoreGivenError, open_zarr
+from distboost.data.sources import BinnedStoreGivenError, opened
 from distboost.data.store.store import BinnedStore
 
 
-def open_rows(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
-    """Open the zarr array at a path or URL, or the raw values of the binned store there, (n, n_features).
+def open_rows(data: Any, name: str) -> Any:
+    """Return the zarr array at a path or URL, or the raw values of the binned store there; anything else as `opened` does.
 
     Raises
     ------
     DataError
-        If there is neither, or the store has no raw values.
+        If there is no array, or the store has no raw values.
     BinnedStoreError
         If the store is damaged.
     """
     try:
-        return open_zarr(url, name)
+        return opened(data, name)
     except BinnedStoreGivenError:
-        return BinnedStore.open(url).raw_values(name)
+        return BinnedStore.open(data).raw_values(name)

@@ -20,6 +20,7 @@ from distboost.data.scan import ScanOptions
 from distboost.data.sources import ZarrSource
 from distboost.data.store.layout import StoredBlocks, block_array, plain_array, store_bytes
 from distboost.data.store.manifest import (
+    NAMES,
     STORE_VERSION,
     array_shapes,
     check_seal,
@@ -99,6 +100,7 @@ def write_store(
         "n_rows": data.n_rows,
         "n_features": data.n_features,
         "block_rows": rows,
+        NAMES: None if data.names is None else data.names.tolist(),
     }
     complete = _complete(url, made_from)
     if complete is not None:

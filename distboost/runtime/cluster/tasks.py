@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from distributed import KilledWorker
 
+from distboost.data.frames import FrameRows
 from distboost.data.graphs import renamed
+from distboost.data.parts import load
 from distboost.data.sources import is_dask
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
@@ -195,8 +197,8 @@ class ClusterTasks:
                     key=f"{self.name}-shared-{uuid.uuid4().hex}",
                 )
             return argument.future
-        if isinstance(argument, np.ndarray):
-            return self._scatter(argument, workers)
+        if isinstance(argument, np.ndarray | FrameRows):
+            return self._scatter(load(argument), workers)
         return argument
 
     def _scatter(self, array: np.ndarray, workers: list[str] | None) -> Any:

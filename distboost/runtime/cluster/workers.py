@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed.protocol.serialize import Serialized, serialize
 
+from distboost.data.frames import FrameRows
 from distboost.data.graphs import renamed
 from distboost.data.inventory import Probe
 from distboost.data.sources import is_dask
@@ -351,4 +352,4 @@ def _probes(items: Mapping[Key, Reading]) -> list[Probe]:
 
 def _is_sent(argument: Any) -> bool:
     """Whether an argument holds rows that are sent to the worker."""
-    return is_dask(argument) or isinstance(argument, np.ndarray)
+    return is_dask(argument) or isinstance(argument, np.ndarray | FrameRows)
