@@ -396,7 +396,7 @@ def test_a_path_where_nothing_is(model, data, tmp_path):
 
 def test_the_path_of_a_group(model, data, tmp_path):
     zarr.create_group(str(tmp_path / "group"))
-    with pytest.raises(DataError, match=r"X: there is no zarr array at '.*group'"):
+    with pytest.raises(DataError, match=r"X: '.*group' is a zarr group without arrays"):
         model.fit(str(tmp_path / "group"), data[1])
 
 

@@ -15,7 +15,7 @@ from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import Pool, take_rows
 from distboost.active.scoring import random_rows
 from distboost.data.missing import warn_about
-from distboost.data.sources import ArraySource, as_source, is_lazy
+from distboost.data.sources import ArraySource, as_features, as_source, is_lazy
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.progress import bar
@@ -191,7 +191,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     labels = np.asarray(y)
     if labels.dtype == object:
         labels = np.array(labels.tolist())
-    n = X.shape[0] if hasattr(X, "shape") else len(labels)
+    n = as_features(X, "eval_set X").n_rows
     if labels.shape != (n,) or not n:
         raise DataError(
             f"the eval_set has {n} rows and labels of shape {labels.shape}: expected one for each."

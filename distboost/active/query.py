@@ -50,7 +50,7 @@ class QueryByCommittee:
     estimator : BoostingClassifier
         The committee. A clone is trained from scratch on the taught rows before a query needs it. The `client` of this estimator
         scores the pool.
-    pool : array-like of shape (n_rows, n_features), zarr.Array, path or URL of one, or dask array
+    pool : array-like or data frame of shape (n_rows, n_features), zarr.Array, path or URL of one, or dask collection
         May hold NaN for missing values.
     n_initial : int, default=50
         The size of the first query, whose rows are drawn at random.

@@ -36,7 +36,8 @@ def as_frame(data: Any, place: str) -> nw.DataFrame[Any]:
         frame: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
         frame.columns  # noqa: B018 (for some libraries, this looks for names that occur twice)
     except DuplicateError as error:
-        raise DataError(f"{place} has several columns of one name. Rename them: {error}") from error
+        said = " ".join(str(error).split())
+        raise DataError(f"{place} has several columns of one name ({said}). Rename them.") from error
     return frame
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import zarr
 
 SCALE, OFFSET, MISSING = "scale_factor", "add_offset", ("_FillValue", "missing_value")
 ATTRIBUTES = (SCALE, OFFSET, *MISSING, "_Unsigned")
@@ -42,6 +43,14 @@ class Packing:
         if self.offset != 0:
             values += self.offset
         return values
+
+
+def stored_attributes(array: zarr.Array[Any]) -> dict[str, Any]:
+    """Return the attributes of a zarr array. In format 2, xarray writes `_FillValue` as the array's own fill value."""
+    attributes = array.attrs.asdict()
+    if array.metadata.zarr_format == 2 and "_ARRAY_DIMENSIONS" in attributes and array.fill_value is not None:
+        return {MISSING[0]: np.asarray(array.fill_value).item(), **attributes}
+    return attributes
 
 
 def packing_of(attributes: Mapping[str, Any], dtype: np.dtype) -> Packing | None:

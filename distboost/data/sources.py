@@ -25,7 +25,7 @@ from distboost.data.graphs import part_of, set_apart
 from distboost.data.inventory import Inventory, innermost, with_absolute_path
 from distboost.data.kinds import is_instance
 from distboost.data.names import without_names
-from distboost.data.packing import ATTRIBUTES, packing_of
+from distboost.data.packing import ATTRIBUTES, packing_of, stored_attributes
 from distboost.data.parts import ZarrPart, axes_of
 from distboost.data.source import Source
 from distboost.errors import DataError, StoreError
@@ -55,7 +55,7 @@ class ZarrSource(Source):
         self.place = f"{name} ({_url(self.array)})"
         self.undecoded: str | None = None  # why the attributes of a packed array cannot be used
         try:
-            self.packing = packing_of(array.attrs.asdict(), np.dtype(array.dtype))
+            self.packing = packing_of(stored_attributes(array), np.dtype(array.dtype))
         except ValueError as error:
             self.packing, self.undecoded = None, str(error)
         self.shape = array.shape
@@ -177,15 +177,15 @@ def opened(data: Any, name: str) -> Any:
 def described_group(group: zarr.Group) -> str:
     """Say that a group is no array, which arrays it has, and how to name one."""
     arrays = sorted(group.arrays(), key=lambda item: item[0])
-    place = str(group.store_path)
+    place = str(group.store_path).removeprefix("file://").rstrip("/")
     if not arrays:
-        return f"{place} is a zarr group without arrays. Give an array."
+        return f"{place!r} is a zarr group without arrays. Give the path or URL of an array."
     listed = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays[:20])
     more = ", ..." if len(arrays) > 20 else ""
     first = arrays[0][0]
     return (
-        f"{place} is a zarr group, not an array. Its arrays are: {listed}{more}. Give one of them, by its path or URL, "
-        f"such as {place.removeprefix('file://').rstrip('/')}/{first}, or as group[{first!r}]."
+        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Give one of them: '{place}/{first}', or "
+        f"group[{first!r}]."
     )
 
 

@@ -40,8 +40,9 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
-            Features. NaN stands for missing values. With the path or URL of a binned store (see `distboost.bin`), omit y.
+        X : array-like or data frame of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask collection
+            Features: arrays and data frames of NumPy, pandas, polars, pyarrow, xarray, Dask and zarr. NaN stands for missing
+            values, and `feature_names_in_` keeps their names. With the path or URL of a binned store (see `distboost.bin`), omit y.
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
             Labels: integers, booleans, text, bytes, or NumPy dates or durations.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
@@ -63,6 +64,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         ------
         distboost.errors.DataError
             If the data cannot be used. The message names the place.
+        TypeError
+            If some columns have texts as names and others do not.
         distboost.errors.CheckpointError
             If a checkpoint cannot be written. The previous one is intact.
         """
@@ -80,6 +83,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         Parameters
         ----------
         X : as for `fit`
+            Other names of features than those of the training are an error; a warning if only one of the two has names.
 
         Returns
         -------

@@ -44,7 +44,7 @@ def evaluate(
     ----------
     model : classifier
         A fitted estimator of distboost.
-    X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
+    X : array-like or data frame of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask collection
         Features, as for `fit`.
     y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
         Labels. Each must be one of the model's classes. Some classes may be absent.

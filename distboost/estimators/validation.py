@@ -51,6 +51,7 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
     if y is None and is_lazy(X) and BinnedStore.is_at(X):
         data = _opened_store(X, sample_weight)
     elif y is None:
+        opened(X, "X")  # whose own error is the better one
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. "
             "Give one label per row. Only a binned store as X contains labels."
@@ -217,5 +218,5 @@ def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
     X = open_rows(X, "X")
     compare_names(estimator, names_of(X, "X"), "X", stacklevel)
     if is_lazy(X) and not is_dask(X):
-        warn_about(as_features(X, "X"), estimator.missing_chunks, stacklevel)
+        warn_about(as_features(X, "X"), estimator.missing_chunks, stacklevel + 1)
     return X

@@ -65,7 +65,9 @@ def as_dask(X: Any) -> da.Array:
         assert isinstance(source, ZarrSource)
         rows = rows_at_once(source, BLOCK_BYTES) if len(source.shape) == 2 else source.chunk_rows
         chunks = (rows, *source.shape[1:])
-        array: da.Array = da.from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
+        array: da.Array = da.from_array(
+            _Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False
+        )
         return array
     array = collection(without_names(X), "X", True)
     if hasattr(X, "map_partitions"):  # a data frame, whose partitions have unknown lengths

@@ -40,7 +40,7 @@ def cross_validate(
     ----------
     estimator : classifier
         An estimator of distboost. It stays as it is: clones are trained. Their checkpoints are not written.
-    X : array-like of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask array
+    X : array-like or data frame of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask collection
         Features, as for `fit`. With the path or URL of a binned store (see `distboost.bin`), omit y. Other rows are binned into a
         temporary store, in the estimator's `scratch` directory.
     y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array

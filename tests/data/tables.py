@@ -1,0 +1,67 @@
+"""One table in the containers of all libraries, with the names of its features."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import xarray as xr
+import zarr
+
+NAMES = ["width", "height", "Länge", "x 4"]
+
+
+def frame(X, names=NAMES):
+    return pd.DataFrame(np.asarray(X), columns=names)
+
+
+def arrow(X, names=NAMES):
+    return pa.table({name: pa.array(X[:, i], from_pandas=True) for i, name in enumerate(names)})
+
+
+def in_zarr(X, names, path, **options):
+    array = zarr.create_array(str(path), data=np.asarray(X), **{"chunks": (50, 3), **options})
+    array.attrs["feature_names"] = names
+    return array
+
+
+def in_group(X, names, path):
+    group = zarr.create_group(str(path))
+    group.attrs["feature_names"] = names
+    return group.create_array("x", data=np.asarray(X), chunks=(50, X.shape[1]))
+
+
+def in_xarray(values, names):
+    return xr.DataArray(values, dims=("row", "feature"), coords={"feature": names})
+
+
+# Each makes a container of X (n, 4), with these names, in a folder.
+TABLES = {
+    "pandas": lambda X, names, tmp: frame(X, names),
+    "pandas, nullable": lambda X, names, tmp: frame(X, names).convert_dtypes(),
+    "polars": lambda X, names, tmp: pl.DataFrame(X, schema=names),
+    "polars, null": lambda X, names, tmp: pl.DataFrame(X, schema=names).fill_nan(None),
+    "pyarrow Table": lambda X, names, tmp: arrow(X, names),
+    "pyarrow Table of two chunks": lambda X, names, tmp: pa.concat_tables(
+        [arrow(X[:90], names), arrow(X[90:], names)]
+    ),
+    "pyarrow RecordBatch": lambda X, names, tmp: arrow(X, names).to_batches()[0],
+    "dask DataFrame": lambda X, names, tmp: dd.from_pandas(frame(X, names), npartitions=3),
+    "xarray": lambda X, names, tmp: in_xarray(X, names),
+    "xarray of dask": lambda X, names, tmp: in_xarray(da.from_array(X, chunks=(70, 3)), names),
+    "zarr": lambda X, names, tmp: in_zarr(X, names, tmp / "a.zarr"),
+    "path of zarr": lambda X, names, tmp: in_zarr(X, names, tmp / "b.zarr") and str(tmp / "b.zarr"),
+    "zarr in a named group": lambda X, names, tmp: in_group(X, names, tmp / "c.zarr"),
+    "path of zarr in a named group": lambda X, names, tmp: (
+        in_group(X, names, tmp / "d.zarr") and tmp / "d.zarr/x"
+    ),
+    "zarr in a named group, format 2": lambda X, names, tmp: _in_group_2(X, names, tmp / "e.zarr"),
+}
+
+
+def _in_group_2(X, names, path):
+    group = zarr.create_group(str(path), zarr_format=2)
+    group.attrs["feature_names"] = names
+    group.create_array("x", data=np.asarray(X), chunks=(50, X.shape[1]))
+    return str(path / "x")
