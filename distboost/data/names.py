@@ -117,7 +117,7 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
         return None
     try:
         read = lambda: zarr.open_group(group, mode="r", zarr_format=array.metadata.zarr_format)  # noqa: E731
-        attributes = retried(read, f"the attributes of the group of {place}").attrs.asdict()
+        attributes: dict[str, Any] = retried(read, f"the attributes of the group of {place}").attrs.asdict()
         return attributes.get(ATTRIBUTE, attributes.get(MANIFEST, {}).get(ATTRIBUTE))
     except (FileNotFoundError, PermissionError, ContainsArrayError, NodeTypeValidationError):
         return None  # the array is not in a group

@@ -42,7 +42,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         ----------
         X : array-like or data frame of shape (n_samples, n_features), zarr.Array, path or URL of one, or dask collection
             Features: arrays and data frames of NumPy, pandas, polars, pyarrow, xarray, Dask and zarr. NaN stands for missing
-            values, and `feature_names_in_` keeps their names. With the path or URL of a binned store (see `distboost.bin`), omit y.
+            values, and `feature_names_in_` keeps their names. With the path or URL of a binned store (`distboost.bin`), omit y.
         y : array-like of shape (n_samples,), zarr.Array, path or URL of one, or dask array
             Labels: integers, booleans, text, bytes, or NumPy dates or durations.
         sample_weight : array-like of shape (n_samples,), zarr.Array, path or URL, dask array, or None, default=None
