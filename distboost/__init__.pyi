@@ -79,11 +79,12 @@ class AdaBoostMMClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -151,7 +152,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
     edge_ : ndarray of shape (`n_iter_`,)
         The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
         meets the edge-over-random condition of a strategy if this is at least `edge`.
@@ -181,7 +183,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -220,7 +222,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -294,11 +296,12 @@ class CDMCBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -366,7 +369,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -389,7 +393,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -424,7 +428,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -494,11 +498,12 @@ class GAMBLEClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -566,7 +571,8 @@ class GAMBLEClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -589,7 +595,7 @@ class GAMBLEClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -624,7 +630,7 @@ class GAMBLEClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -704,11 +710,12 @@ class GDMCBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -776,7 +783,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -799,7 +807,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -837,7 +845,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -923,11 +931,12 @@ class REBELClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -995,7 +1004,8 @@ class REBELClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
     passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows in each round; on a cluster, each is a round trip. The pass for a tree's root does not count: the
         update of the round before usually computes it.
@@ -1021,7 +1031,7 @@ class REBELClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -1059,7 +1069,7 @@ class REBELClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -1135,11 +1145,12 @@ class StagewiseBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1207,7 +1218,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
     coefficient_passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows that each round's coefficients needed, besides the pass that every round makes: none with the
         exponential loss, usually one with the logistic.
@@ -1233,7 +1245,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -1270,7 +1282,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,

@@ -59,11 +59,12 @@ class AdaBoostECCClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -131,7 +132,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -154,7 +156,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -190,7 +192,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -259,11 +261,12 @@ class AdaBoostM1Classifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -331,7 +334,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -354,7 +358,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -389,7 +393,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -461,11 +465,12 @@ class AdaBoostMHClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -533,7 +538,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -556,7 +562,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -592,7 +598,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -662,11 +668,12 @@ class AdaBoostMOClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -734,7 +741,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -757,7 +765,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -792,7 +800,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -860,11 +868,12 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -932,7 +941,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -955,7 +965,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -990,7 +1000,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -1057,11 +1067,12 @@ class GradBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1129,7 +1140,8 @@ class GradBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -1152,7 +1164,7 @@ class GradBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -1186,7 +1198,7 @@ class GradBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -1254,11 +1266,12 @@ class MultiBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1326,7 +1339,8 @@ class MultiBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
     coefficient_passes_ : ndarray of shape (`n_iter_`,)
         Passes over the rows that each round's coefficients needed.
 
@@ -1351,7 +1365,7 @@ class MultiBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -1386,7 +1400,7 @@ class MultiBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -1455,11 +1469,12 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1527,7 +1542,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -1550,7 +1566,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -1585,7 +1601,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,
@@ -1653,11 +1669,12 @@ class SAMMEClassifier(BoostingClassifier):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -1725,7 +1742,8 @@ class SAMMEClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 
     Examples
     --------
@@ -1748,7 +1766,7 @@ class SAMMEClassifier(BoostingClassifier):
     sketch: int | None
     statistic_bits: int | None
     on_separation: Literal['continue', 'stop']
-    calibration: Literal['auto', 'temperature'] | None
+    calibration: Literal['auto', 'temperature', 'vector'] | None
     class_weight: dict[Any, float] | Literal['balanced'] | None
     early_stopping_rounds: int | None
     validation_fraction: float | None
@@ -1783,7 +1801,7 @@ class SAMMEClassifier(BoostingClassifier):
         sketch: int | None = None,
         statistic_bits: int | None = None,
         on_separation: Literal['continue', 'stop'] = 'continue',
-        calibration: Literal['auto', 'temperature'] | None = 'auto',
+        calibration: Literal['auto', 'temperature', 'vector'] | None = 'auto',
         class_weight: dict[Any, float] | Literal['balanced'] | None = None,
         early_stopping_rounds: int | None = None,
         validation_fraction: float | None = None,

@@ -1,4 +1,4 @@
-"""`calibrate`: the temperature of least log-loss, the same on any source and runtime, and kept in model files."""
+"""`calibrate`: the probabilities of least log-loss, the same on any source and runtime, and kept in model files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ import distboost
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.data.parts import ZarrPart
 from distboost.errors import DataError, ModelFormatError
+from distboost.evaluation.calibrate import PASSES, fit_calibration
 from distboost.evaluation.sums import Judge
-from distboost.evaluation.temperature import HIGHEST, LOWEST, PASSES, fit_temperature, temperature_sums
+from distboost.evaluation.temperature import HIGHEST, LOWEST
 from distboost.io.files import read_file, write_file
+
+by_both = pytest.mark.parametrize("method", ["temperature", "vector"])
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +52,9 @@ def temperature(F, codes, w=None):
     return np.exp(found.x)
 
 
-def fitted(F, codes, w=None):
+def fitted(F, codes, w=None, method="temperature"):
     w = np.ones(len(F)) if w is None else w
-    return fit_temperature(lambda temperatures: temperature_sums(F, codes, w, temperatures))
+    return fit_calibration(method, lambda sums: sums(F, codes, w), F.shape[1])
 
 
 # The temperature
@@ -87,11 +90,14 @@ def test_bounds():
     assert fitted(np.ones((9, 3)), np.arange(9) % 3).temperature == 1  # every T gives the same
 
 
-def test_a_row_of_weight_two_is_two_rows():
-    rng = np.random.default_rng(0)
+@by_both
+@pytest.mark.parametrize("seed", range(20))
+def test_a_row_of_weight_two_is_two_rows(seed, method):
+    rng = np.random.default_rng(seed)
     F, codes, w = rng.normal(size=(50, 3)), rng.integers(0, 3, 50), rng.integers(0, 257, 50)
+    codes = np.where(rng.random(50) < 0.6, F.argmax(axis=1), codes)
     many = np.repeat(np.arange(50), w)
-    assert fitted(F, codes, w.astype(float)).temperature == fitted(F[many], codes[many]).temperature
+    assert fitted(F, codes, w.astype(float), method) == fitted(F[many], codes[many], method=method)
 
 
 def test_the_unit_of_weights_hardly_matters():
@@ -166,37 +172,39 @@ def weights(halves):
     return w
 
 
+@by_both
 @pytest.mark.parametrize("rows", [1, 7, 120])
-def test_one_temperature_whatever_the_source(rows, model, halves, weights, tmp_path, monkeypatch):
+def test_one_calibration_whatever_the_source(rows, method, model, halves, weights, tmp_path, monkeypatch):
     X, y = halves[2:]
-    expected = model.calibrate(X, y, weights).calibration_
+    expected = model.calibrate(X, y, weights, method).calibration_
     monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1000)
     monkeypatch.setattr("distboost.evaluation.sums.PIECE_ROWS", 5)
     urls = stored(tmp_path, X, y, weights, rows)
-    assert model.calibrate(*urls).calibration_ == expected
+    assert model.calibrate(*urls, method).calibration_ == expected
     arrays = [zarr.open_array(url, mode="r") for url in urls]
-    assert (
-        model.calibrate(*(da.from_array(a, chunks=(rows, *a.shape[1:])) for a in arrays)).calibration_
-        == expected
-    )
-    assert model.calibrate(X, arrays[1], list(weights)).calibration_ == expected
+    lazy = (da.from_array(a, chunks=(rows, *a.shape[1:])) for a in arrays)
+    assert model.calibrate(*lazy, method).calibration_ == expected
+    assert model.calibrate(X, arrays[1], list(weights), method).calibration_ == expected
 
 
-def test_on_a_cluster(model, halves, weights, clients, tmp_path, monkeypatch):
-    expected = model.calibrate(*halves[2:], weights).calibration_
+@by_both
+def test_on_a_cluster(method, model, halves, weights, clients, tmp_path, monkeypatch):
+    expected = model.calibrate(*halves[2:], weights, method).calibration_
     monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1000)
     urls = stored(tmp_path, *halves[2:], weights, 20)
     for client in clients.values():
         model.client = client
         try:
-            assert model.calibrate(*urls).calibration_ == expected
+            assert model.calibrate(*urls, method).calibration_ == expected
         finally:
             del model.client
 
 
-def test_rows_are_read_in_a_handful_of_passes(model, halves, weights, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("method", "passes"), [("temperature", 4), ("vector", 4 + 3)])
+def test_rows_are_read_in_a_handful_of_passes(method, passes, model, halves, weights, tmp_path, monkeypatch):
     monkeypatch.setattr("distboost.prediction.streamed.TASK_BYTES", 1000)
-    urls = stored(tmp_path, *halves[2:], weights, 20)
+    w = (weights > 0).astype(float)
+    urls = stored(tmp_path, *halves[2:], w, 20)
     read, seen = [], []
     read_chunk, sums = ZarrPart._read, Judge.sums
 
@@ -206,25 +214,27 @@ def test_rows_are_read_in_a_handful_of_passes(model, halves, weights, tmp_path, 
 
     monkeypatch.setattr(ZarrPart, "_read", counted)
     monkeypatch.setattr(Judge, "sums", lambda self, F, *rest: seen.append(len(F)) or sums(self, F, *rest))
-    model.calibrate(*urls)
-    assert PASSES == 4
-    assert sum(stop - start for start, stop in read) == 3 * PASSES * len(weights)
-    assert sum(seen) == PASSES * len(weights)
+    model.calibrate(*urls, method)
+    assert PASSES == {"temperature": 4, "vector": 14}  # at most
+    assert sum(stop - start for start, stop in read) == 3 * passes * len(w)
+    assert sum(seen) == passes * len(w)
 
 
-def test_rows_of_weight_zero_are_ignored(model, halves, weights):
+@by_both
+def test_rows_of_weight_zero_are_ignored(method, model, halves, weights):
     X, y = halves[2:]
-    expected = model.calibrate(X[weights > 0], y[weights > 0], weights[weights > 0]).calibration_
-    assert model.calibrate(X, np.where(weights > 0, y, 77), weights).calibration_ == expected
+    expected = model.calibrate(X[weights > 0], y[weights > 0], weights[weights > 0], method).calibration_
+    assert model.calibrate(X, np.where(weights > 0, y, 77), weights, method).calibration_ == expected
 
 
 # Files and copies
 
 
-def test_it_is_kept(model, halves, tmp_path):
+@by_both
+def test_it_is_kept(method, model, halves, tmp_path):
     X = halves[2]
     model.save(tmp_path / "plain")
-    model.calibrate(*halves[2:]).save(tmp_path / "calibrated")
+    model.calibrate(*halves[2:], method=method).save(tmp_path / "calibrated")
     kept = ["calibration" in read_file(str(tmp_path / name))[0] for name in ("plain", "calibrated")]
     assert kept == [False, True]
     for again in (distboost.load(tmp_path / "calibrated"), pickle.loads(pickle.dumps(model))):
@@ -261,6 +271,6 @@ def test_bad_input(model, halves):
         model.calibrate(X, np.where(np.arange(len(y)) == 5, 77, y))
     with pytest.raises(DataError, match="all rows have weight 0"):
         model.calibrate(X, y, np.zeros(len(y)))
-    with pytest.raises(ValueError, match="method is 'magic', expected 'temperature'"):
+    with pytest.raises(ValueError, match="method is 'magic', expected 'temperature' or 'vector'"):
         model.calibrate(X, y, method="magic")
     assert model.calibration_ is None

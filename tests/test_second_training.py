@@ -19,7 +19,7 @@ from distboost.data.division import JUDGE, LEARN, ByContent, divided
 from distboost.errors import DataError
 from distboost.estimators import fitting, second_training
 from distboost.estimators.parameters import algorithm_of, growth_limits
-from distboost.evaluation.temperature import fit_temperature, temperature_sums
+from distboost.evaluation.calibrate import fit_calibration
 from distboost.kernels.digest import hashes_of, uniforms_of
 from distboost.runtime.local import LocalRuntime
 from distboost.training import calibration, memory_plan
@@ -86,10 +86,11 @@ def test_few_of_many_rows_are_enough(many):
     assert best / 1.4 < found.temperature < best * 1.4
 
 
-def test_by_the_evaluation_rows(noisy):
+@pytest.mark.parametrize("method", ["temperature", "vector"])
+def test_by_the_evaluation_rows(method, noisy):
     X, y, X_test, y_test = noisy
-    model = make().fit(X, y, eval_set=(X_test, y_test))
-    assert model.calibration_ == model.calibrate(X_test, y_test).calibration_
+    model = make(calibration=method).fit(X, y, eval_set=(X_test, y_test))
+    assert model.calibration_ == model.calibrate(X_test, y_test, method=method).calibration_
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_the_kept_rounds_are_calibrated_by_the_evaluation_rows(estimator, noisy)
     X, y, X_test, y_test = (np.nan_to_num(part) for part in noisy)
     model = estimator().fit(X, y, eval_set=(X_test, y_test))
     F = model.scores(X_test)
-    expected = fit_temperature(lambda T: temperature_sums(F, y_test.astype(int), np.ones(len(F)), T))
+    expected = fit_calibration("temperature", lambda sums: sums(F, y_test.astype(int), np.ones(len(F))), 3)
     assert model.calibration_.temperature == pytest.approx(expected.temperature, rel=1e-5)
 
 
@@ -115,10 +116,17 @@ def test_the_kept_rounds_are_calibrated_by_the_evaluation_rows(estimator, noisy)
 
 
 @pytest.mark.parametrize(
-    "estimator", [make, lambda: make(subsample=0.6), lambda: MultiBoostClassifier(n_estimators=2)]
+    "estimator",
+    [
+        make,
+        lambda: make(subsample=0.6),
+        lambda: make(calibration="vector"),
+        lambda: MultiBoostClassifier(n_estimators=2),
+    ],
+    ids=["plain", "subsample", "vector", "corrective"],
 )
 @pytest.mark.parametrize("shares", ["few", "many"])
-def test_one_temperature_on_any_runtime(estimator, shares, noisy, clients, tmp_path, request, monkeypatch):
+def test_one_calibration_on_any_runtime(estimator, shares, noisy, clients, tmp_path, request, monkeypatch):
     if shares == "many":
         request.getfixturevalue("many")
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 40)
@@ -135,8 +143,8 @@ def test_one_temperature_on_any_runtime(estimator, shares, noisy, clients, tmp_p
         assert model.fit(*urls).digest() == expected
 
 
-@pytest.mark.parametrize("with_evaluation", [False, True])
-def test_streamed(with_evaluation, noisy, monkeypatch):
+@pytest.mark.parametrize(("with_evaluation", "method"), [(False, "auto"), (True, "auto"), (False, "vector")])
+def test_streamed(with_evaluation, method, noisy, monkeypatch):
     X, y = (np.concatenate([part] * 10) for part in noisy[:2])
     evaluation = noisy[2:]
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 37)
@@ -144,26 +152,27 @@ def test_streamed(with_evaluation, noisy, monkeypatch):
     monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
     monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
     eval_set = tuple(evaluation) if with_evaluation else None
-    near = make(max_bins=16).fit(X, y, eval_set=eval_set)
+    near = make(max_bins=16, calibration=method).fit(X, y, eval_set=eval_set)
     histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
     task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=10)
     limit = int(histograms + sums + 2 * task.streamed_block_bytes)
     placed = []
     place = LocalRuntime.place
     monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given[3]) or place(*given))
-    far = make(max_bins=16, memory_limit=limit).fit(X, y, eval_set=eval_set)
+    far = make(max_bins=16, calibration=method, memory_limit=limit).fit(X, y, eval_set=eval_set)
     assert far.memory_plan_.streamed > 1000
     assert all(allotment.resident < 500 for allotment in placed)
     assert len(placed) == 1 + (not with_evaluation)
     assert far.digest() == near.digest()
 
 
-def test_resumed(noisy, tmp_path):
+@pytest.mark.parametrize("method", ["auto", "vector"])
+def test_resumed(method, noisy, tmp_path):
     X, y = noisy[:2]
-    whole = make().fit(X, y)
-    model = make(n_estimators=4, checkpoint=tmp_path / "c").fit(X, y)
+    whole = make(calibration=method).fit(X, y)
+    model = make(n_estimators=4, calibration=method, checkpoint=tmp_path / "c").fit(X, y)
     assert distboost.load(tmp_path / "c").calibration_ == model.calibration_
-    again = make(checkpoint=tmp_path / "c").fit(X, y, resume=True)
+    again = make(calibration=method, checkpoint=tmp_path / "c").fit(X, y, resume=True)
     assert again.digest() == whole.digest()
     assert model.set_params(n_estimators=10, calibration=None).fit(X, y, resume=True).calibration_ is None
 
@@ -186,9 +195,9 @@ def test_a_row_of_weight_two_is_two_rows(shares, noisy, request):
         request.getfixturevalue("many")
     X, y = noisy[:2]
     w = np.random.default_rng(0).integers(0, 8, len(y))
-    weighted = make().fit(X, y, sample_weight=w)
-    repeated = make().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
-    assert weighted.calibration_.temperature == repeated.calibration_.temperature
+    weighted = make(calibration="vector").fit(X, y, sample_weight=w)
+    repeated = make(calibration="vector").fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert weighted.calibration_ == repeated.calibration_
 
 
 # Rows that repeat

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, Self
 
-from scipy.sparse import csr_array
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from distboost.errors import DataError
 from distboost.estimators.evaluating import judged
 from distboost.estimators.parameters import CommonParameters
 from distboost.estimators.validation import Given, judged_data
-from distboost.evaluation.sums import TEMPERATURES
-from distboost.evaluation.temperature import fit_temperature
-from distboost.model.calibration import TEMPERATURE, Calibration
+from distboost.evaluation.calibrate import ScoreSums, fit_calibration
+from distboost.evaluation.sums import SCORES
+from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR, Calibration
 from distboost.model.learned import Learned
 
 
@@ -25,7 +24,11 @@ class Calibrated(CommonParameters):
     calibration_: Calibration | None
 
     def calibrate(
-        self, X: Any, y: Any, sample_weight: Any = None, method: Literal["temperature"] = "temperature"
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        method: Literal["temperature", "vector"] = "temperature",
     ) -> Self:
         """Fit the probabilities to labelled rows, which should not be those of the training.
 
@@ -33,11 +36,16 @@ class Calibrated(CommonParameters):
         read up to four times, block by block, on the runtime that `fit` would use. T is the same, to the last bit, whatever the
         blocks, threads and workers are. Scores and predictions do not change. Training again removes the calibration.
 
+        With the method "vector", `predict_proba` returns softmax(a * (F - mean F) / T + b), with a scale and a shift for each
+        class, which a penalty holds near 1 and 0. The rows are read again: mostly three times, at most ten times. It pays if
+        there are hundreds of rows of each class, and the model is surer of some classes than of others. The class of the largest
+        probability may then differ from `predict`, which follows the scores.
+
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`. Each label must be one of the model's classes. A row of weight 2 counts as two rows.
-        method : {"temperature"}, default="temperature"
+        method : {"temperature", "vector"}, default="temperature"
 
         Returns
         -------
@@ -47,6 +55,8 @@ class Calibrated(CommonParameters):
         ------
         distboost.errors.DataError
             If a label is none of the model's classes, or if all rows have weight 0.
+        distboost.errors.LimitError
+            If the model has more than 1000 classes, with the method "vector".
 
         Examples
         --------
@@ -59,16 +69,17 @@ class Calibrated(CommonParameters):
         'temperature'
         """
         check_is_fitted(self, "classes_")
-        if method != TEMPERATURE:
-            raise ValueError(f"method is {method!r}, expected {TEMPERATURE!r}.")
+        if method not in METHODS:
+            raise ValueError(f"method is {method!r:.100}, expected {TEMPERATURE!r} or {VECTOR!r}.")
         if y is None:
             raise DataError("calibrate got no labels: y is None. Give one label per row.")
         data = judged_data(self, Given(X, y, sample_weight), 4)
 
-        def sums(temperatures: Sequence[float]) -> csr_array:
-            return judged(self, data, set(), True, self.client, self.verbose, temperatures)[TEMPERATURES]
+        def sums(wanted: ScoreSums) -> np.ndarray:
+            found: np.ndarray = judged(self, data, set(), True, self.client, self.verbose, wanted)[SCORES]
+            return found
 
-        calibration = fit_temperature(sums)
+        calibration = fit_calibration(method, sums, len(self.learned_.classes))
         data.check_unchanged()  # between the passes
         self.learned_ = self.learned_._replace(calibration=calibration)
         self.calibration_ = calibration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial, reduce
 from typing import Any
 
@@ -20,6 +20,7 @@ from distboost.estimators.predicting import (
     scores_answer,
 )
 from distboost.estimators.validation import Given, judged_data
+from distboost.evaluation.calibrate import ScoreSums
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
@@ -150,21 +151,20 @@ def judged(
     strict: bool,
     client: Any,
     verbose: int,
-    temperatures: Sequence[float] = (),
+    of_scores: ScoreSums | None = None,
 ) -> Sums:
-    """Return the sums of these groups over all rows, or those at some temperatures. Each row is read once."""
+    """Return the sums of these groups over all rows, or those of scores. Each row is read once."""
     step = rows_per_task(data.sources.x)
     if not data.sources.x.chunk_bytes:  # nothing is decoded
         step = min(step, PIECE_ROWS)  # more tasks, so that all threads have some
     rows = data.sources.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
-    judge = judge_of(model, groups, strict, places, temperatures)
+    judge = judge_of(model, groups, strict, places, of_scores)
     cuts = list(spans(0, data.n_rows, step))
     calls = ((*rows.parts(a, b), a) for a, b in cuts)
     answers = each(judge_part, judge, calls, client, n_threads(model))
-    return reduce(
-        merged, shown("calibrate" if temperatures else "evaluate", answers, cuts, data.n_rows, verbose)
-    )
+    title = "evaluate" if of_scores is None else "calibrate"
+    return reduce(merged, shown(title, answers, cuts, data.n_rows, verbose))
 
 
 def judge_of(
@@ -172,7 +172,7 @@ def judge_of(
     groups: set[str],
     strict: bool,
     places: Places,
-    temperatures: Sequence[float] = (),
+    of_scores: ScoreSums | None = None,
 ) -> Judge:
     """Return what workers need to judge rows by a fitted model."""
     return Judge(
@@ -183,5 +183,5 @@ def judge_of(
         strict,
         places,
         own_probabilities_of(model) if model.learned_.calibration is not None else None,
-        tuple(temperatures),
+        of_scores,
     )

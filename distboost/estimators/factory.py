@@ -91,7 +91,8 @@ _ATTRIBUTES = """
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`. None: as the algorithm's paper implies.
+        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+        and `shifts` of the classes. None: as the algorithm's paper implies.
 """
 
 _EXAMPLE = """

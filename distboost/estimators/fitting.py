@@ -20,6 +20,7 @@ from distboost.estimators.keeping import check_keepable, header_of, set_learned,
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
+    calibration_method,
     check_compression,
     growth_limits,
     n_threads,
@@ -27,6 +28,7 @@ from distboost.estimators.parameters import (
 )
 from distboost.estimators.second_training import calibrated_by_second_training
 from distboost.estimators.validation import Given, checked_rows, evaluation_data, training_data
+from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
 from distboost.model.history import Watch
 from distboost.runtime.base import Runtime
@@ -66,6 +68,7 @@ def fit_to(
         algorithm = algorithm_of(estimator, len(profile.classes))
         algorithm.check()
         check_compression(estimator, len(profile.classes))
+        check_method(calibration_method(estimator), len(profile.classes))
         weights = class_weights(estimator.class_weight, profile)
         sets, estimator.memory_plan_ = stack.enter_context(staging.sets(profile, algorithm, weights))
         names = tuple(found.name for found in evaluations)
@@ -85,7 +88,7 @@ def fit_to(
             counts = rows.counts[0]
             calibrates = estimator.calibration is not None and len(learned.ensemble) > 0
             if calibrates and names:
-                learned = calibrated(algorithm, rows, learned, profile)
+                learned = calibrated(calibration_method(estimator), algorithm, rows, learned, profile)
         del rows  # and its histograms: the second training needs the memory
         set_learned(estimator, learned)  # it is not lost if the second training fails
         if calibrates and not names and (resumption is None or not resumption.on_other_rows):

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from distboost.algorithms.base import LEARNING_RATE, Algorithm, parameter
 from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
 from distboost.errors import DataError
+from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR
 from distboost.model.files import as_json
 from distboost.training.loop import Callback
 from distboost.trees.grower import GrowthLimits
@@ -97,11 +98,12 @@ class CommonParameters(BaseEstimator):
         are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
         off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
         repeats the tree, as the thesis does.
-    calibration : {"auto", "temperature"} or None, default="auto"
+    calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
-        training leaves out. "auto": the same, unless there are too few rows for that. None: as the algorithm's paper implies,
-        without a second training.
+        training leaves out. "auto": the same, unless there are too few rows for that. "vector": with a scale and a shift for each
+        of up to 1000 classes, too, so that the largest probability may be that of another class than `predict` gives. None: as
+        the algorithm's paper implies, without a second training.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; those not given are 1. "balanced": n_samples / (n_classes * rows of the class).
     early_stopping_rounds : int or None, default=None
@@ -164,7 +166,7 @@ class CommonParameters(BaseEstimator):
     sketch: int | None = parameter(None, _POSITIVE, None)
     statistic_bits: int | None = parameter(None, Interval(Integral, 2, 16, closed="both"), None)
     on_separation: str = parameter("continue", StrOptions({"continue", "stop"}))
-    calibration: str | None = parameter("auto", StrOptions({"auto", "temperature"}), None)
+    calibration: str | None = parameter("auto", StrOptions({"auto", *METHODS}), None)
     class_weight: dict[Any, float] | str | None = parameter(None, dict, StrOptions({"balanced"}), None)
     early_stopping_rounds: int | None = parameter(None, _POSITIVE, None)
     validation_fraction: float | None = parameter(None, Interval(Real, 0, 1, closed="neither"), None)
@@ -273,6 +275,11 @@ def seed_of(estimator: CommonParameters) -> int:
 def n_threads(estimator: CommonParameters) -> int | None:
     """Return the number of threads in this process; None: one per core."""
     return None if estimator.n_jobs in (None, -1) else estimator.n_jobs
+
+
+def calibration_method(estimator: CommonParameters) -> str:
+    """Return the method of calibration, if the estimator is calibrated."""
+    return VECTOR if estimator.calibration == VECTOR else TEMPERATURE
 
 
 def left_out(estimator: CommonParameters) -> dict[str, Any]:

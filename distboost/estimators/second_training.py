@@ -1,4 +1,4 @@
-"""The default calibration: a second training, on some of the rows, and the temperature of others."""
+"""The default calibration: a second training, on some of the rows, judged by others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from distboost.data.division import Divided, by_content
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
 from distboost.errors import DataError, LimitError
-from distboost.estimators.parameters import CommonParameters, algorithm_of, growth_limits, n_threads
+from distboost.estimators.parameters import (
+    CommonParameters,
+    algorithm_of,
+    calibration_method,
+    growth_limits,
+    n_threads,
+)
 from distboost.model.calibration import Calibration
 from distboost.model.history import Watch
 from distboost.model.learned import Learned
@@ -74,7 +80,9 @@ def calibrated_by_second_training(
     if share < 1:
         with Threads(n_threads(estimator)) as threads:
             algorithm = algorithm_of(estimator, n_classes)
-            own = of_contents(algorithm, contents, learned.ensemble, profile, threads)
+            own = of_contents(
+                calibration_method(estimator), algorithm, contents, learned.ensemble, profile, threads
+            )
         found = own if found is None else blended(found, own, share)
     log.info("calibration: %s", found)
     return learned._replace(calibration=found)
@@ -101,7 +109,7 @@ def _second_training(
     weights = class_weights(estimator.class_weight, profile)
     with staging.placed([parts.learn, parts.judge], profile, algorithm, weights) as rows:
         part = run(algorithm, rows, profile, schedule, None, None, lambda learned: None).ensemble
-        return extrapolated(algorithm, rows, part, learned.ensemble, profile)
+        return extrapolated(calibration_method(estimator), algorithm, rows, part, learned.ensemble, profile)
 
 
 def _warn_of_failure(error: LimitError) -> None:

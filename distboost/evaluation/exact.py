@@ -60,6 +60,13 @@ def exact_sums(cells: np.ndarray, values: np.ndarray, n_cells: int) -> csr_array
     return csr_array(coo_array((sums, divmod(found, n_cells)), (POSITIONS, n_cells)))
 
 
+def rounded(values: np.ndarray) -> np.ndarray:
+    """Round to 44 bits, so that whole weights up to 2^9 multiply exactly: a row of weight 3 adds as much as three rows."""
+    mantissas, exponents = np.frexp(values)
+    found: np.ndarray = np.ldexp(np.rint(np.ldexp(mantissas, 44)), exponents - 44)
+    return found
+
+
 def _added(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct keys, ascending, and the sum of the numbers of each, (n_keys,) int64."""
     first = keys.min(initial=np.iinfo(np.int64).max)
@@ -74,17 +81,27 @@ def _added(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return found, sums.astype(np.int64)
 
 
-def real(sums: csr_array) -> coo_array:
-    """Return the sums as real numbers, coo_array (1, n_cells) float64 without duplicates."""
-    found = sums.tocoo()
-    # Row by row, that is from the smallest digits to the largest: always the same rounding.
+def real(sums: csr_array | np.ndarray) -> coo_array:
+    """Return sums (POSITIONS, n_cells) as real numbers, coo_array (1, n_cells) float64 without duplicates."""
+    found = coo_array(_carried(csr_array(sums)))
+    # Row by row, that is from the smallest digits to the largest: the same rounding for equal sums.
     values = np.ldexp(found.data.astype(np.float64), DIGIT_BITS * (found.row + LOWEST))
     cells, index = np.unique(found.col, return_inverse=True)
     totals = np.bincount(index, values, len(cells))
     return coo_array((totals, (np.zeros(len(cells), np.int64), cells)), (1, sums.shape[1]))
 
 
-def real_numbers(sums: csr_array) -> np.ndarray:
+def _carried(sums: csr_array) -> csr_array:
+    """Return the sums with digits below 2^31. Their rounding must not depend on how a sum is divided into digits."""
+    while (carry := sums.data >> DIGIT_BITS).any():
+        digits = sums.tocoo()
+        positions = np.concatenate([digits.row, digits.row + 1])
+        numbers = np.concatenate([sums.data & ((1 << DIGIT_BITS) - 1), carry])
+        sums = csr_array(coo_array((numbers, (positions, np.tile(digits.col, 2))), sums.shape))
+    return sums
+
+
+def real_numbers(sums: csr_array | np.ndarray) -> np.ndarray:
     """Return the sums as real numbers, (n_cells,) float64."""
     numbers: np.ndarray = real(sums).toarray()[0]
     return numbers

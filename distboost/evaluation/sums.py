@@ -12,9 +12,9 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers, encode_labels, infinite_value, load_labels, load_weights
 from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
+from distboost.evaluation.calibrate import ScoreSums
 from distboost.evaluation.exact import exact_sums
 from distboost.evaluation.margins import margin_sums
-from distboost.evaluation.temperature import temperature_sums
 from distboost.evaluation.worst import WorstRows
 from distboost.prediction.streamed import loaded
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
@@ -22,7 +22,7 @@ from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 # Groups of sums: metrics say which they need.
 DECISIONS, PROBABILITIES, RANKING = "decisions", "probabilities", "ranking"
 MARGINS, WORST, UNCALIBRATED = "margins", "worst", "uncalibrated"
-TEMPERATURES = "temperatures"  # not of a metric
+SCORES = "scores"  # not of a metric
 
 PIECE_ROWS = 2**16  # the most rows that are judged together
 PIECE_NUMBERS = 2**18  # the most probabilities of these rows
@@ -64,8 +64,8 @@ class Judge(NamedTuple):
     places : Places
     uncalibrated : callable or None
         For a calibrated model: uncalibrated(F) returns the probabilities without calibration.
-    temperatures : tuple of float
-        If there are any: the sums of `temperature_sums` at these are wanted, and no others.
+    of_scores : ScoreSums or None
+        If given, these sums are wanted, and no others.
     """
 
     scores: Callable[[np.ndarray], np.ndarray]
@@ -75,7 +75,7 @@ class Judge(NamedTuple):
     strict: bool
     places: Places
     uncalibrated: Callable[[np.ndarray], np.ndarray] | None = None
-    temperatures: tuple[float, ...] = ()
+    of_scores: ScoreSums | None = None
 
     def codes(self, labels: np.ndarray, weights: np.ndarray, first: int) -> np.ndarray:
         """Return the class index of each label, (n,) int64; K for a label that the model does not know."""
@@ -86,8 +86,8 @@ class Judge(NamedTuple):
 
     def sums(self, F: np.ndarray, codes: np.ndarray, weights: np.ndarray, first: int) -> Sums:
         """Return the sums over rows with the scores F, the first of which has the number `first`."""
-        if self.temperatures:
-            return {TEMPERATURES: temperature_sums(F, codes, weights, self.temperatures)}
+        if self.of_scores is not None:
+            return {SCORES: self.of_scores(F, codes, weights)}
         predicted = np.argmax(F, axis=1)
         found = _decisions(codes, predicted, weights, F.shape[1])
         if MARGINS in self.groups:

@@ -20,14 +20,13 @@ straight line through its ends gives T to about six digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from distboost.errors import DataError
-from distboost.evaluation.exact import exact_sums, real_numbers
-from distboost.model.calibration import TEMPERATURE, Calibration
+from distboost.evaluation.exact import POSITIONS, exact_sums, real_numbers, rounded
 
 # The limits of T.
 LOWEST, HIGHEST = 2.0**-20, 2.0**20
@@ -35,73 +34,115 @@ LOWEST, HIGHEST = 2.0**-20, 2.0**20
 PARTS = 10  # into which a pass divides the interval that has the root
 PASSES = 4  # the last interval is 28 / 10^4 wide, in units of log T
 
-# The cells of the sums, followed by one for each temperature.
-ROWS, WEIGHT, OWN, MEAN = range(4)
-N_CELLS = 4
+N_CELLS = 4  # of `Moments`, followed by one for each temperature
 
 
-def temperature_sums(
-    F: np.ndarray, codes: np.ndarray, w: np.ndarray, temperatures: Sequence[float]
-) -> csr_array:
-    """Return the sums over some rows from which the derivatives of the log-loss follow.
+class TemperatureSums(NamedTuple):
+    """The sums over rows from which the derivatives of the log-loss at some temperatures follow.
 
-    Parameters
-    ----------
-    F : ndarray of shape (n, K), float64
-        Scores.
-    codes : ndarray of shape (n,)
-        Class indices.
-    w : ndarray of shape (n,), float64
-        Weights.
-    temperatures : sequence of float
-
-    Returns
-    -------
-    sums : csr_array of shape (POSITIONS, N_CELLS + n_temperatures), int64
+    They are exact: (POSITIONS, N_CELLS + n_temperatures) int64, flattened. Those of several blocks are added.
     """
-    D = F.max(axis=1, keepdims=True) - F
-    own = D[np.arange(len(D)), codes]
-    terms = [(w > 0).astype(np.float64), w, w * _rounded(own), w * _rounded(D.mean(axis=1))]
-    for T in temperatures:
-        E = np.exp(D * (-1 / T))
-        total = E.sum(axis=1)  # at least 1: that of the largest score
-        E *= D
-        terms.append(w * _rounded(E.sum(axis=1) / total))
-    cells = np.repeat(np.arange(len(terms)), len(w))
-    return exact_sums(cells, np.concatenate(terms), len(terms))
+
+    temperatures: tuple[float, ...]
+
+    def size(self, n_classes: int) -> int:
+        """Return the number of sums."""
+        return POSITIONS * (N_CELLS + len(self.temperatures))
+
+    def __call__(self, F: np.ndarray, codes: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return the sums over some rows.
+
+        Parameters
+        ----------
+        F : ndarray of shape (n, K), float64
+            Scores.
+        codes : ndarray of shape (n,)
+            Class indices.
+        w : ndarray of shape (n,), float64
+            Weights.
+
+        Returns
+        -------
+        sums : ndarray of shape (size(K),), int64
+        """
+        D = F.max(axis=1, keepdims=True) - F
+        own = D[np.arange(len(D)), codes]
+        terms = [(w > 0).astype(np.float64), w, w * rounded(own), w * rounded(D.mean(axis=1))]
+        for T in self.temperatures:
+            E = np.exp(D * (-1 / T))
+            total = E.sum(axis=1)  # at least 1: that of the largest score
+            E *= D
+            terms.append(w * rounded(E.sum(axis=1) / total))
+        cells = np.repeat(np.arange(len(terms)), len(w))
+        found: np.ndarray = exact_sums(cells, np.concatenate(terms), len(terms)).toarray().ravel()
+        return found
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Round to 44 bits, so that whole weights up to 2^9 multiply exactly: a row of weight 3 adds as much as three rows."""
-    mantissas, exponents = np.frexp(values)
-    found: np.ndarray = np.ldexp(np.rint(np.ldexp(mantissas, 44)), exponents - 44)
-    return found
+class Moments(NamedTuple):
+    """What the rows are beside their temperature.
+
+    Attributes
+    ----------
+    n_rows, weight : float
+        The rows of a weight above 0, and their total weight.
+    own, mean : float
+        The weighted sums of the distances D of a row's own class, and of the mean of its classes, from its largest score.
+    """
+
+    n_rows: float
+    weight: float
+    own: float
+    mean: float
+
+    @property
+    def n_counted(self) -> float:
+        """The number of rows that they count as: a row of weight 2 is two rows, but weights below 1 are no fewer rows."""
+        return max(self.n_rows, self.weight)
+
+    @property
+    def smoothing(self) -> float:
+        """The weight of the row whose label is all classes, as a share of all rows."""
+        return 1 / (1 + self.n_counted)
+
+    @property
+    def spread(self) -> float:
+        """The mean distance of a row's scores from its largest."""
+        return self.mean / self.weight
 
 
-def fit_temperature(sums: Callable[[Sequence[float]], csr_array]) -> Calibration:
-    """Find the temperature of least smoothed log-loss.
+def moments(sums: Callable[[TemperatureSums], np.ndarray]) -> Moments:
+    """Return the moments of rows over which `sums` adds up."""
+    return _numbers(sums(TemperatureSums(())))[0]
 
-    `sums(temperatures)` returns the sums of `temperature_sums` over all rows. It is called up to PASSES times.
+
+def fit_temperature(sums: Callable[[TemperatureSums], np.ndarray]) -> tuple[float, Moments]:
+    """Find the temperature of least smoothed log-loss, and the moments of the rows.
+
+    `sums(wanted)` returns the sums over all rows. It is called up to PASSES times.
     """
     low, high = math.log(LOWEST), math.log(HIGHEST)
     logs = np.linspace(low, high, PARTS + 1)
     known: dict[float, float] = {}  # by log T: how far the expected D lies above that of the labels
     for _ in range(PASSES):
         new = [log for log in logs.tolist() if log not in known]
-        n_rows, weight, own, mean, *expected = real_numbers(sums([math.exp(log) for log in new])).tolist()
-        if not n_rows:
+        rows, expected = _numbers(sums(TemperatureSums(tuple(math.exp(log) for log in new))))
+        if not rows.n_rows:
             raise DataError(
                 "all rows have weight 0, so no rows are left to calibrate on. Give some a weight."
             )
-        share = 1 / (1 + max(n_rows, weight))
-        wanted = (1 - share) * own + share * mean
+        wanted = (1 - rows.smoothing) * rows.own + rows.smoothing * rows.mean
         known |= {log: found - wanted for log, found in zip(new, expected, strict=True)}
         if known[low] >= 0 or known[high] <= 0:
             # No root within the limits. If all scores of each row are equal, every T gives the same probabilities.
-            bound = 1.0 if mean == 0 else LOWEST if known[low] >= 0 else HIGHEST
-            return Calibration(TEMPERATURE, bound)
+            return 1.0 if rows.mean == 0 else LOWEST if known[low] >= 0 else HIGHEST, rows
         below = max(log for log, value in known.items() if value < 0)
         above = min(log for log, value in known.items() if value >= 0)
         logs = np.linspace(below, above, PARTS + 1)
     a, b = known[below], known[above]
-    return Calibration(TEMPERATURE, math.exp(below + (above - below) * (a / (a - b))))
+    return math.exp(below + (above - below) * (a / (a - b))), rows
+
+
+def _numbers(sums: np.ndarray) -> tuple[Moments, list[float]]:
+    """Return the sums as real numbers: the moments, and the expected D at each temperature."""
+    found = real_numbers(sums.reshape(POSITIONS, -1)).tolist()
+    return Moments(*found[:N_CELLS]), found[N_CELLS:]

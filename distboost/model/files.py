@@ -126,7 +126,7 @@ def read_learned(stored: Stored, algorithm: Callable[[int], Algorithm]) -> Learn
     best = _best(ensemble, history, last_part) if BEST in last_part else None
     if "rounds" in header:  # of a checkpoint
         ensemble = ensemble.copy(_integer(header["rounds"], "its number of rounds", 0, len(ensemble)))
-    calibration = Calibration.of_header(header.get("calibration"))
+    calibration = Calibration.of_header(header.get("calibration"), len(classes))
     return Learned(classes, ensemble, history, best, data, calibration=calibration)
 
 

@@ -1,8 +1,9 @@
-"""The temperature of a training: from its evaluation rows, from rows that a second training leaves out, or from its own rows.
+"""The calibration of a training: by its evaluation rows, by rows that a second training leaves out, or by its own.
 
 The second training learns from some of the rows, chosen by a hash of their content, and the temperature is fitted on others. With
 fewer rows, scores grow faster. But the *relative* temperature hardly depends on the number of rows: T divided by the mean
-distance of a row's scores from its largest. So T is the relative temperature times that distance in the whole ensemble.
+distance of a row's scores from its largest. So T is the relative temperature times that distance in the whole ensemble. The
+scales and shifts of the classes (`evaluation.vector`) remain: they are relative to T.
 
 Equal rows are left out together, so the second training is judged by rows of which it has seen none. Where rows repeat, the
 model has seen most rows that it will predict, and its own rows tell part of the temperature (`Repetition`).
@@ -16,22 +17,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.axes import spans
 from distboost.data.contents import Contents, representatives
 from distboost.data.profile import Profile
-from distboost.evaluation.exact import POSITIONS, real_numbers
-from distboost.evaluation.temperature import (
-    HIGHEST,
-    LOWEST,
-    MEAN,
-    N_CELLS,
-    WEIGHT,
-    fit_temperature,
-    temperature_sums,
-)
+from distboost.evaluation.calibrate import ScoreSums, fit_calibration
+from distboost.evaluation.temperature import HIGHEST, LOWEST, TemperatureSums, fit_temperature, moments
 from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
 from distboost.model.learned import Learned
@@ -123,22 +115,22 @@ class Repetition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ScoreSums:
-    """A reduction over evaluation rows: the sums from which the temperature follows.
+class EvaluationSums:
+    """A reduction over evaluation rows: the sums from which the calibration follows.
 
     Attributes
     ----------
     decoded : callable
         decoded(G) returns the scores F, (n, n_classes), of the ensemble's own, (n, n_scores). It travels to workers, which need
         not know the algorithm.
-    temperatures : tuple of float
+    wanted : ScoreSums
     steps : tuple of Step, or None
         The steps that make the scores, from zero. None: the scores are those of the training.
     missing_bin : ndarray of shape (n_features,), int64
     """
 
     decoded: Callable[[np.ndarray], np.ndarray]
-    temperatures: tuple[float, ...]
+    wanted: ScoreSums
     steps: tuple[Step, ...] | None
     missing_bin: np.ndarray
 
@@ -148,7 +140,7 @@ class ScoreSums:
 
     def initial(self, n_leaves: int, n_classes: int) -> Reduced:
         """Return the sums over no rows."""
-        return Reduced(np.zeros((POSITIONS, N_CELLS + len(self.temperatures)), np.int64), np.zeros(0))
+        return Reduced(np.zeros(self.wanted.size(n_classes), np.int64), np.zeros(0))
 
     def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
         """Add the sums over a block."""
@@ -159,22 +151,21 @@ class ScoreSums:
         for a, b in spans(0, len(block.present), max(PIECE_NUMBERS // block.n_classes, 1)):
             rows = block.present[a:b]
             F = self.decoded(block.scores[rows].astype(np.float64))
-            found = temperature_sums(F, block.labels[rows], block.weights[rows], self.temperatures)
-            into.sums[:] += found.toarray()
+            into.sums[:] += self.wanted(F, block.labels[rows], block.weights[rows])
         return into
 
 
-def calibrated(algorithm: Algorithm, rows: Rows, learned: Learned, profile: Profile) -> Learned:
-    """Return what was learned, with its calibration by the evaluation rows."""
+def calibrated(method: str, algorithm: Algorithm, rows: Rows, learned: Learned, profile: Profile) -> Learned:
+    """Return what was learned, with its calibration by a method and the evaluation rows."""
     # Early stopping may have dropped rounds. The scores of corrective algorithms depend, in their last digits, on whether the
     # training was resumed.
     current = len(learned.ensemble) == learned.n_rounds and not algorithm.corrective
     judged = _Judged.of(algorithm, rows, None if current else learned.ensemble, profile)
-    return learned._replace(calibration=judged.calibration())
+    return learned._replace(calibration=judged.calibration(method))
 
 
 def extrapolated(
-    algorithm: Algorithm, rows: Rows, part: Ensemble, whole: Ensemble, profile: Profile
+    method: str, algorithm: Algorithm, rows: Rows, part: Ensemble, whole: Ensemble, profile: Profile
 ) -> Calibration:
     """Return the calibration of the `whole` ensemble, from one that has learned from a `part` of the rows and left out others.
 
@@ -183,22 +174,27 @@ def extrapolated(
     """
     half = part.copy(len(part) // 2)
     now, earlier, later = (_Judged.of(algorithm, rows, e, profile) for e in (None, half, whole))
-    found, spread, last_spread = now.calibration(), now.spread(), later.spread()
+    found, spread, last_spread = now.calibration(method), now.spread(), later.spread()
     if not min(spread, last_spread) > 0:  # the scores of one of them are all equal
         return found
     relative = found.temperature / spread
     half_spread = earlier.spread() if len(part) < len(whole) else 0.0
     if half_spread > 0:
-        change = relative / (earlier.calibration().temperature / half_spread)
+        change = relative / (earlier.temperature() / half_spread)
         doublings = math.log2(len(whole) / len(part))
         relative *= change ** (DECAY * (1 - DECAY**doublings) / (1 - DECAY))
     return replace(found, temperature=min(max(relative * last_spread, LOWEST), HIGHEST))
 
 
 def of_contents(
-    algorithm: Algorithm, contents: Contents, ensemble: Ensemble, profile: Profile, threads: Threads
+    method: str,
+    algorithm: Algorithm,
+    contents: Contents,
+    ensemble: Ensemble,
+    profile: Profile,
+    threads: Threads,
 ) -> Calibration:
-    """Return the calibration of an ensemble by a sample of the rows that it has learned from."""
+    """Return the calibration by a method of an ensemble by a sample of the rows that it has learned from."""
     first = contents.is_first
     X = (
         representatives(contents.bins[first], profile.edges)
@@ -208,15 +204,12 @@ def of_contents(
     F = algorithm.decoded(ensemble.scores(X, threads))
     entries, weights = np.cumsum(first) - 1, contents.weights
 
-    def sums(temperatures: Sequence[float]) -> csr_array:
+    def sums(wanted: ScoreSums) -> np.ndarray:
         pieces = spans(0, len(entries), max(PIECE_NUMBERS // F.shape[1], 1))
-        found = (
-            temperature_sums(F[entries[a:b]], contents.labels[a:b], weights[a:b], temperatures)
-            for a, b in pieces
-        )
-        return csr_array(sum(piece.toarray() for piece in found))
+        found = (wanted(F[entries[a:b]], contents.labels[a:b], weights[a:b]) for a, b in pieces)
+        return sum(found, np.zeros(wanted.size(F.shape[1]), np.int64))
 
-    return fit_temperature(sums)
+    return fit_calibration(method, sums, F.shape[1])
 
 
 def most_contents(n_classes: int) -> int:
@@ -229,33 +222,50 @@ def most_contents(n_classes: int) -> int:
 
 
 def blended(left_out: Calibration, own: Calibration, share: float) -> Calibration:
-    """Return the temperature between two, in its logarithm; `share` is that of the first."""
-    return replace(own, temperature=left_out.temperature**share * own.temperature ** (1 - share))
+    """Return a calibration between two, in the logarithm of the temperature; `share` is that of the first."""
+
+    def between(one: Sequence[float] | None, other: Sequence[float] | None) -> tuple[float, ...] | None:
+        if one is None or other is None:
+            return None
+        return tuple(share * a + (1 - share) * b for a, b in zip(one, other, strict=True))
+
+    return Calibration(
+        own.method,
+        left_out.temperature**share * own.temperature ** (1 - share),
+        between(left_out.scales, own.scales),
+        between(left_out.shifts, own.shifts),
+    )
 
 
 class _Judged(NamedTuple):
     """The evaluation rows, with the scores of an ensemble."""
 
     rows: Rows
-    reduction: ScoreSums
+    n_classes: int
+    reduction: EvaluationSums
 
     @classmethod
     def of(cls, algorithm: Algorithm, rows: Rows, ensemble: Ensemble | None, profile: Profile) -> _Judged:
         """Judge an ensemble; None: the one whose scores are current."""
         steps = None if ensemble is None else tuple(ensemble.steps(range(len(ensemble)), profile.edges))
-        return cls(rows, ScoreSums(_decoder(algorithm), (), steps, rows.n_bins.astype(np.int64)))
+        missing_bin = rows.n_bins.astype(np.int64)
+        reduction = EvaluationSums(_decoder(algorithm), TemperatureSums(()), steps, missing_bin)
+        return cls(rows, algorithm.n_classes, reduction)
 
-    def calibration(self) -> Calibration:
-        """Return the calibration of the ensemble."""
-        return fit_temperature(self._sums)
+    def calibration(self, method: str) -> Calibration:
+        """Return the calibration of the ensemble by a method."""
+        return fit_calibration(method, self._sums, self.n_classes)
+
+    def temperature(self) -> float:
+        """Return the temperature of the ensemble."""
+        return fit_temperature(self._sums)[0]
 
     def spread(self) -> float:
         """Return the mean distance of a row's scores from its largest."""
-        sums = real_numbers(self._sums(()))
-        return float(sums[MEAN] / sums[WEIGHT])
+        return moments(self._sums).spread
 
-    def _sums(self, temperatures: Sequence[float]) -> csr_array:
-        return csr_array(self.rows.evaluated(replace(self.reduction, temperatures=tuple(temperatures))).sums)
+    def _sums(self, wanted: ScoreSums) -> np.ndarray:
+        return self.rows.evaluated(replace(self.reduction, wanted=wanted)).sums
 
 
 def _decoder(algorithm: Algorithm) -> Callable[[np.ndarray], np.ndarray]:

@@ -30,6 +30,11 @@ def models():
     yield "similarity", rebel(n_estimators=3, weak_learner="similarity")
 
 
+def calibrated():
+    """As `models`, for the calibrations other than the default one: since version 3."""
+    yield "vector", estimator("gd-mcboost")(n_estimators=3, calibration="vector")
+
+
 def rows() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
@@ -41,7 +46,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 def main(version: str) -> None:
     X, y = rows()
     predictions = {"X": X}
-    for name, model in models():
+    for name, model in (*models(), *calibrated()):
         X_whole = np.nan_to_num(X)
         given = X_whole if name == "similarity" else X  # distances need all values
         model.fit(given[:40], NAMES[y[:40]], eval_set=(given[40:], NAMES[y[40:]]))
