@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults demo test soak browser docs mutants bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults demo test soak browser docs mutants exports bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -40,6 +40,10 @@ bench-defaults: $(VENV)/.with-bench  ## compare all estimators at their defaults
 
 mutants: $(VENV)/.with-test  ## put faults into a copy of the code: a test must fail for each
 	$(RUN) -m tests.mutants
+
+# Installs onnxruntime, treelite and shap.
+exports: $(VENV)/.with-export  ## compare exports and SHAP values of 200 random models
+	$(RUN) -m tests.exports.matrix
 
 bench: $(VENV)/.with-bench  ## compare speed and accuracy with other libraries
 	$(RUN) -m tests.benchmarks.compare

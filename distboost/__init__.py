@@ -17,13 +17,16 @@ _PLACES = {
     "classifier": "estimators.factory",
     "cross_validate": "selection.validation",
     "evaluate": "estimators.evaluating",
+    "expected_scores": "explanation.shap",
+    "export_text": "export.text",
     "load": "estimators.factory",
     "plan": "estimators.plan",
     "report": "reporting.report",
     "search": "selection.search",
+    "shap_values": "explanation.shap",
     **dict.fromkeys(registry.estimator_names(registry.PAPERS), "estimators.factory"),
 }
-_MODULES = ("baselines", "errors")
+_MODULES = ("baselines", "errors", "export", "plot")
 
 __all__ = sorted([*_PLACES, *_MODULES])
 

@@ -188,7 +188,9 @@ def test_parameters_that_cannot_be_kept(weights, rows):
 
 
 def test_names_that_cannot_be_kept(rows):
-    names = pd.Index(["a", "\ud83d" + "\ude00", "b"], dtype=object)  # pandas would not make text of Arrow of it, either
+    names = pd.Index(
+        ["a", "\ud83d" + "\ude00", "b"], dtype=object
+    )  # pandas would not make text of Arrow of it, either
     frame, called = pd.DataFrame(rows[0], columns=names), []
     with pytest.raises(
         DataError, match=r"a feature has the name '\\ud83d\\ude00', which is not Unicode text.*Rename it"

@@ -32,9 +32,9 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
-    softmax,
 )
 from distboost.algorithms.constraints import Interval, StrOptions
+from distboost.algorithms.links import Shares, Softmax
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
@@ -217,13 +217,9 @@ class AdaBoostMM(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        if self.strategy in ("adaptive", "fixed"):
-            return softmax(2 * F)
-        # Each label's fraction of the votes
-        total = F.sum(axis=1, keepdims=True)
-        shares: np.ndarray = np.divide(F, total, out=np.full(F.shape, 1 / self.n_classes), where=total > 0)
-        return shares
+    @property
+    def link(self) -> Softmax | Shares:
+        return Softmax(1 / 2) if self.strategy in ("adaptive", "fixed") else Shares()
 
 
 def kappa(γ: float, η: float, K: int) -> float:

@@ -9,9 +9,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from distboost.algorithms.constraints import Interval
+from distboost.algorithms.links import Link
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
 from distboost.rows.protocols import Gain
@@ -227,9 +227,19 @@ class Algorithm(ABC):
     def loss_of(self, losses: Losses) -> float:
         """Return the algorithm's own loss."""
 
-    @abstractmethod
+    @property
+    def link(self) -> Link | None:
+        """The function that `probabilities` is, if it is one of `algorithms.links`: exported models compute these alone."""
+        return None
+
     def probabilities(self, F: np.ndarray) -> np.ndarray:
-        """Return the class probabilities, (n, K) float64, whose expected loss the scores F, (n, K) float64, minimise."""
+        """Return the class probabilities, (n, K) float64, whose expected loss the scores F, (n, K) float64, minimise.
+
+        An algorithm defines either this method or `link`.
+        """
+        if self.link is None:
+            raise NotImplementedError(f"{type(self).__name__} defines neither `link` nor `probabilities`.")
+        return self.link(F)
 
     def decoded(self, G: np.ndarray) -> np.ndarray:
         """Return the scores of the classes, (n, K) float64, from the scores that training keeps, (n, n_scores) float64."""
@@ -247,20 +257,6 @@ def tree_signs(S: np.ndarray, stump: bool) -> np.ndarray:
         return signs(S)
     opposite: np.ndarray = np.array([-1.0, 1.0]) * signs(S[1:] - S[:1])
     return opposite
-
-
-def softmax(F: np.ndarray) -> np.ndarray:
-    """exp(F) divided by its sum over classes, (n, K)."""
-    probabilities: np.ndarray = special.softmax(F, axis=1)
-    return probabilities
-
-
-def normalised_sigmoids(F: np.ndarray) -> np.ndarray:
-    """The sigmoids of 2 F divided by their sum over classes, (n, K): K binary problems under the exponential loss.
-
-    Computed from logarithms: all sigmoids of a row may underflow.
-    """
-    return softmax(special.log_expit(2 * F))
 
 
 def bounded_log_ratio(A: float, B: float, limit: float) -> float:

@@ -19,7 +19,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import SEPARATED, Algorithm, Learner, Round, size, softmax
+from distboost.algorithms.base import SEPARATED, Algorithm, Learner, Round, size
+from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -84,5 +85,6 @@ class GAMBLE(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F / (F.shape[1] - 1))
+    @property
+    def link(self) -> Softmax:
+        return Softmax(self.n_classes - 1)

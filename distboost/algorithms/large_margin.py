@@ -19,8 +19,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from distboost.algorithms.base import Algorithm, parameter, signs, softmax
+from distboost.algorithms.base import Algorithm, parameter, signs
 from distboost.algorithms.constraints import Interval, StrOptions
+from distboost.algorithms.links import Softmax
 from distboost.algorithms.tables import side_table, table_size
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
@@ -103,8 +104,9 @@ class LargeMargin(Algorithm):
         # sum_{i,r} log(1 + E[i, r]), where the terms r = y_i are log 2
         return float(losses.n * np.log(2) + np.exp(log_total))
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(2 * F if self.loss == "exponential" else F)
+    @property
+    def link(self) -> Softmax:
+        return Softmax(1 / 2 if self.loss == "exponential" else 1.0)
 
 
 def _rising(S: np.ndarray) -> np.ndarray:

@@ -30,10 +30,10 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
-    softmax,
     tree_signs,
 )
 from distboost.algorithms.constraints import Interval, StrOptions
+from distboost.algorithms.links import Softmax
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, softmax_step
 from distboost.algorithms.tables import LARGEST_TABLE, side_table, table_size
 from distboost.errors import DataError
@@ -79,8 +79,9 @@ class MCBoost(Algorithm):
         # Eq. 15: its term k = y_i is 1.
         return 1.0 + losses.mean
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F)
+    @property
+    def link(self) -> Softmax:
+        return Softmax()
 
 
 @dataclass(kw_only=True, eq=False)

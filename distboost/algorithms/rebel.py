@@ -25,11 +25,11 @@ from distboost.algorithms.base import (
     Algorithm,
     Learner,
     Round,
-    normalised_sigmoids,
     parameter,
     size,
 )
 from distboost.algorithms.constraints import StrOptions
+from distboost.algorithms.links import NormalisedSigmoids
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels import similarity as kernels
@@ -163,8 +163,9 @@ class REBEL(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean / 2
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return normalised_sigmoids(F)
+    @property
+    def link(self) -> NormalisedSigmoids:
+        return NormalisedSigmoids()
 
 
 def best_steps(s_T: np.ndarray, s_F: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from distboost.errors import LimitError
 from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
 from distboost.estimators.fitting import fit_to
+from distboost.estimators.inspecting import to_dataframe
 from distboost.estimators.keeping import file_content, header_of
 from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
@@ -146,6 +147,28 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         if total > 0:
             importances /= total
         return importances
+
+    def to_dataframe(self) -> Any:
+        """Return the trees as a pandas DataFrame with a row for each node, its columns as in XGBoost's `trees_to_dataframe`.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            "Tree", "Node" (inner nodes of a tree come before its leaves; 0 is the root) and "ID", the text "tree-node";
+            "Feature": the name of the feature, or "Leaf"; "Split": rows go left if their value is at most this; "Yes", "No" and
+            "Missing": the ID of the left child, of the right one, and of the one for missing values; "Gain": how much the split
+            improved the algorithm's criterion; "Cover" and "Weight": the number and the weight of the training rows (those that
+            were drawn for the tree) in the node, NaN in models of early files; "Category": the categories that go left;
+            "Value x": what a leaf adds to the score of class x. Whole weights up to 256 count as they are, and a row of weight 2
+            as two rows; other weights are multiplied by a power of two.
+
+        Raises
+        ------
+        distboost.errors.DataError
+            If the weak learners are similarities, or pandas is not installed.
+        """
+        self._learned()
+        return to_dataframe(self)
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Write the fitted model to a path or URL, for `distboost.load`. Equal models give equal files."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.utils.validation import assert_all_finite
 
 from distboost.algorithms.base import Algorithm
+from distboost.algorithms.links import Link
 from distboost.data.frames import FrameRows
 from distboost.data.parts import load
 from distboost.data.sources import is_lazy
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, opened_rows
+from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble, slices
 from distboost.model.learned import Learned
 from distboost.prediction import lazy
@@ -26,6 +28,13 @@ class Answer(NamedTuple):
     of_scores: Callable[[np.ndarray], np.ndarray]
     shape: tuple[int, ...]
     dtype: Any
+
+
+class OfRows(Protocol):
+    """A function of rows."""
+
+    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
+        """Return the answers for raw rows X (n, n_features)."""
 
 
 class Predictor(NamedTuple):
@@ -53,13 +62,26 @@ class Predictor(NamedTuple):
 
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
     """Return the answer for the rows of X, as a lazy array if X is lazy. Warnings name the caller's caller."""
-    predictor = predictor_of(estimator, answer)
-    X = opened_rows(estimator, X, 4)
+    return mapped(estimator, X, predictor_of(estimator, answer), answer.shape, answer.dtype, 5)
+
+
+def mapped(
+    estimator: CommonParameters,
+    X: Any,
+    function: OfRows,
+    shape: tuple[int, ...],
+    dtype: Any,
+    stacklevel: int = 4,
+) -> Any:
+    """Return function(rows, threads), (n, *shape) of `dtype`, for the rows of X, as a lazy array if X is lazy.
+
+    The `stacklevel` of warnings is counted from `opened_rows`.
+    """
+    X = opened_rows(estimator, X, stacklevel)
     if is_lazy(X):
-        n_features = estimator.n_features_in_
-        return lazy.map_rows(X, predict_chunk, n_features, predictor, answer.shape, answer.dtype)
+        return lazy.map_rows(X, predict_chunk, estimator.n_features_in_, function, shape, dtype)
     with Threads(n_threads(estimator)) as threads:
-        return predictor(checked_rows(estimator, X, threads), threads)
+        return function(checked_rows(estimator, X, threads), threads)
 
 
 def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
@@ -73,6 +95,16 @@ def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.n
 def own_probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function that makes the algorithm's own class probabilities of scores F, whatever the calibration."""
     return algorithm_of(estimator, len(estimator.learned_.classes)).probabilities
+
+
+def link_of(estimator: CommonParameters) -> Calibration | Link | None:
+    """Return what `probabilities_of` computes; None if it is a function of the algorithm's own, not of `algorithms.links`."""
+    learned: Learned = estimator.learned_
+    if learned.calibration is not None:
+        return learned.calibration
+    algorithm = algorithm_of(estimator, len(learned.classes))
+    own = type(algorithm).probabilities is not Algorithm.probabilities
+    return None if own else algorithm.link
 
 
 def predictor_of(estimator: CommonParameters, answer: Answer) -> Predictor:
@@ -90,7 +122,7 @@ def _unchanged(F: np.ndarray) -> np.ndarray:
     return F
 
 
-def predict_chunk(X: np.ndarray, predictor: Predictor) -> np.ndarray:
+def predict_chunk(X: np.ndarray, predictor: OfRows) -> np.ndarray:
     """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time."""
     assert_all_finite(X, allow_nan=True, input_name="X")
     return predictor(X, Threads(1))

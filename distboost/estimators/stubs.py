@@ -29,11 +29,16 @@ from distboost.training.loop import Callback
 
 _FUNCTIONS = """from distboost import baselines as baselines
 from distboost import errors as errors
+from distboost import export as export
+from distboost import plot as plot
 from distboost.algorithms.base import Algorithm as Algorithm
 from distboost.estimators.evaluating import evaluate as evaluate
 from distboost.estimators.factory import classifier as classifier
 from distboost.estimators.factory import load as load
 from distboost.estimators.plan import plan as plan
+from distboost.explanation.shap import expected_scores as expected_scores
+from distboost.explanation.shap import shap_values as shap_values
+from distboost.export.text import export_text as export_text
 from distboost.model.history import Progress as Progress
 from distboost.reporting.report import report as report
 from distboost.selection.search import search as search

@@ -172,9 +172,9 @@ class Ensemble(ABC):
         self._learners, self._arrays = learners, None
 
 
-def slices(n_rows: int) -> list[slice]:
+def slices(n_rows: int, at_once: int = _ROWS_AT_ONCE) -> list[slice]:
     """Divide rows into those that one thread predicts at a time."""
-    return [slice(start, start + _ROWS_AT_ONCE) for start in range(0, n_rows, _ROWS_AT_ONCE)]
+    return [slice(start, start + at_once) for start in range(0, n_rows, at_once)]
 
 
 def kernel_rows(X: np.ndarray) -> np.ndarray:

@@ -53,6 +53,7 @@ def map_rows(
         dtype=dtype,
         chunks=(array.chunks[0], *((length,) for length in shape)),
         drop_axis=None if shape else 1,
+        new_axis=list(range(2, 1 + len(shape))) or None,
         meta=np.empty((0,) * (1 + len(shape)), dtype),
     )
     return mapped

@@ -25,10 +25,10 @@ from distboost.algorithms.base import (
     bounded_log_ratio,
     parameter,
     size,
-    softmax,
     tree_signs,
 )
 from distboost.algorithms.constraints import Interval
+from distboost.algorithms.links import Softmax
 from distboost.algorithms.tables import side_table, table_size
 from distboost.errors import DataError
 from distboost.kernels import gains, random
@@ -127,5 +127,6 @@ class AdaBoostECC(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F)
+    @property
+    def link(self) -> Softmax:
+        return Softmax()

@@ -22,12 +22,12 @@ from distboost.algorithms.base import (
     Learner,
     Round,
     bounded_log_ratio,
-    normalised_sigmoids,
     parameter,
     signs,
     size,
 )
 from distboost.algorithms.constraints import StrOptions
+from distboost.algorithms.links import NormalisedSigmoids
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -99,5 +99,6 @@ class AdaBoostMH(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean / self.n_classes
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return normalised_sigmoids(F)
+    @property
+    def link(self) -> NormalisedSigmoids:
+        return NormalisedSigmoids()

@@ -27,8 +27,8 @@ from distboost.algorithms.base import (
     Round,
     bounded_log_ratio,
     size,
-    softmax,
 )
+from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -86,8 +86,9 @@ class AdaBoostM1(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F)
+    @property
+    def link(self) -> Softmax:
+        return Softmax()
 
 
 def _class_votes(C: np.ndarray) -> tuple[np.ndarray, Any, Any]:

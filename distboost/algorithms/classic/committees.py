@@ -19,11 +19,10 @@ from distboost.algorithms.base import (
     Learner,
     Round,
     bounded_log_ratio,
-    normalised_sigmoids,
     size,
-    softmax,
     tree_signs,
 )
+from distboost.algorithms.links import Link, NormalisedSigmoids, Softmax
 from distboost.errors import LimitError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
@@ -87,8 +86,9 @@ class Committees(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean / self.weighting.n_columns
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return normalised_sigmoids(F)
+    @property
+    def link(self) -> Link:
+        return NormalisedSigmoids()
 
 
 def _signed(sums: np.ndarray, stump: bool) -> tuple[np.ndarray, Any, Any]:
@@ -179,9 +179,10 @@ class AdaBoostMO(Committees):
             F += score[:, None] * column
         return F
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
+    @property
+    def link(self) -> Softmax:
         # Two classes have different codes in 2^(K-2) columns. There, their scores differ by twice the committee's score.
-        return softmax(F / 2 ** (self.n_classes - 2))
+        return Softmax(2 ** (self.n_classes - 2))
 
 
 @dataclass(kw_only=True, eq=False)

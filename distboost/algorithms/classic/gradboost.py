@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter, softmax
+from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter
 from distboost.algorithms.constraints import Interval
+from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
@@ -86,8 +87,9 @@ class GradBoost(Algorithm):
     def loss_of(self, losses: Losses) -> float:
         return losses.mean
 
-    def probabilities(self, F: np.ndarray) -> np.ndarray:
-        return softmax(F)
+    @property
+    def link(self) -> Softmax:
+        return Softmax()
 
 
 def _stump(tree: Any) -> tuple[int, int, bool]:

@@ -1,0 +1,97 @@
+"""The trees of a fitted estimator, with the names and values that people know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from distboost.errors import DataError
+from distboost.estimators.parameters import CommonParameters, algorithm_of
+from distboost.model.learned import Learned
+from distboost.model.nodes import Nodes
+from distboost.model.trees import TreeEnsemble
+
+
+def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:
+    """Return the trees of a fitted estimator; raise DataError if its weak learners are no trees. `what` is not possible then."""
+    ensemble = estimator.learned_.ensemble
+    if not isinstance(ensemble, TreeEnsemble):
+        raise DataError(
+            f"{what} is for trees, but the weak learners of this {type(estimator).__name__} are similarities "
+            "(weak_learner='similarity'), which have neither nodes nor splits. Train with weak_learner='tree'."
+        )
+    return ensemble
+
+
+def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsemble:
+    """Return the trees of a fitted estimator; raise DataError unless it has one of this number."""
+    trees = trees_of(estimator, what)
+    n_trees = len(trees) * trees.per_round
+    if not 0 <= tree < n_trees:
+        raise DataError(
+            f"there is no tree {tree}: the model has {n_trees} trees. Give a number from 0 to {n_trees - 1}."
+        )
+    return trees
+
+
+def leaf_values(estimator: CommonParameters) -> np.ndarray:
+    """Return what each leaf adds to the scores of the classes, (n_leaves, n_classes) float64."""
+    learned: Learned = estimator.learned_
+    algorithm = algorithm_of(estimator, len(learned.classes))
+    return algorithm.decoded(learned.ensemble.arrays()["values"])
+
+
+def names_of(estimator: CommonParameters) -> np.ndarray:
+    """Return the names of the features, (n_features,) object: "f0", "f1", and so on if the training rows had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = np.array([f"f{d}" for d in range(estimator.n_features_in_)], dtype=object)
+    return np.asarray(names)
+
+
+def to_dataframe(estimator: CommonParameters) -> Any:
+    """Return a pandas DataFrame with a row for each node: see `BoostingClassifier.to_dataframe`."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise DataError(
+            "to_dataframe needs pandas, which is not installed: pip install 'distboost[pandas]'."
+        ) from error
+    ensemble = trees_of(estimator, "to_dataframe")
+    nodes, values = Nodes.of(ensemble), leaf_values(estimator)
+
+    def child(number: np.ndarray) -> list[str | None]:
+        return [
+            None if n < 0 else f"{tree}-{n}"
+            for tree, n in zip(nodes.tree.tolist(), number.tolist(), strict=True)
+        ]
+
+    names = names_of(estimator)
+    of_leaves = np.full((len(nodes.tree), values.shape[1]), np.nan)
+    of_leaves[nodes.is_leaf] = values[nodes.leaf[nodes.is_leaf]]
+    columns = {
+        "Tree": nodes.tree,
+        "Node": nodes.number,
+        "ID": child(nodes.number),
+        "Feature": ["Leaf" if d < 0 else str(names[d]) for d in nodes.feature.tolist()],
+        "Split": nodes.threshold,
+        "Yes": child(nodes.left),
+        "No": child(nodes.right),
+        "Missing": child(np.where(nodes.missing_left, nodes.left, nodes.right)),
+        "Gain": nodes.gain,
+        "Cover": nodes.rows,
+        "Weight": nodes.weight,
+        "Category": left_categories(ensemble, nodes),
+    }
+    classes = estimator.learned_.classes.tolist()
+    columns |= {f"Value {label}": of_leaves[:, k] for k, label in enumerate(classes)}
+    return pd.DataFrame(columns)
+
+
+def left_categories(ensemble: Any, nodes: Nodes) -> list[list[Any] | None]:
+    """Return the categories that go left at each node; None where a node does not split categories."""
+    return [
+        None if row < 0 else list(ensemble.left_categories(row, feature))
+        for row, feature in zip(nodes.category_set.tolist(), nodes.feature.tolist(), strict=True)
+    ]

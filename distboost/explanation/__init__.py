@@ -1,0 +1,1 @@
+"""Why a model gives a row its scores."""

@@ -1,0 +1,70 @@
+"""The trees of a model, as formats of other libraries describe them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from distboost.errors import DataError
+from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.inspecting import leaf_values, trees_of
+from distboost.model.nodes import Nodes
+from distboost.model.trees import TreeEnsemble
+
+
+class Forest(NamedTuple):
+    """Trees with what their leaves add to the scores of the classes.
+
+    Attributes
+    ----------
+    nodes : Nodes
+    values : ndarray of shape (n_leaves, n_classes), float64
+    left_codes : dict of int to list of int
+        The codes that go left at each node, by its place in the table, that splits categories.
+    n_features : int
+    """
+
+    nodes: Nodes
+    values: np.ndarray
+    left_codes: dict[int, list[int]]
+    n_features: int
+
+    @classmethod
+    def of(cls, model: BoostingClassifier, what: str) -> Forest:
+        """Return the trees of a fitted estimator; raise DataError if it has none. `what` is not possible then."""
+        model._learned()
+        trees = trees_of(model, what)
+        if not len(trees):
+            raise DataError(
+                f"the model has no trees, so that {what} has nothing to export. `outcome_` says why."
+            )
+        nodes = Nodes.of(trees)
+        return cls(nodes, leaf_values(model), _left_codes(trees, nodes), trees.n_features)
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return len(self.nodes.starts) - 1
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return int(self.values.shape[1])
+
+
+def _left_codes(trees: TreeEnsemble, nodes: Nodes) -> dict[int, list[int]]:
+    """Return the codes that go left at each split of categories."""
+    found = {}
+    arrays, categories = trees.arrays(), categories_of(trees)
+    for node in np.flatnonzero(nodes.category_set >= 0).tolist():
+        bits = arrays["categories"][nodes.category_set[node]]
+        codes = np.arange(categories[int(nodes.feature[node])].n_bins)
+        goes_left = (bits[codes >> 6] >> (codes & 63).astype(np.uint64)) & np.uint64(1)
+        found[node] = codes[goes_left == 1].tolist()
+    return found
+
+
+def categories_of(trees: TreeEnsemble) -> dict[int, Any]:
+    """Return the categories of each feature that has any."""
+    return getattr(trees, "categories", {})
