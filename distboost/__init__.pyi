@@ -47,6 +47,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     eta : float, default=0.1
         Step of "os-exponential".
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -64,10 +65,10 @@ class AdaBoostMMClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -133,7 +134,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -263,7 +264,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -281,10 +283,10 @@ class CDMCBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -350,7 +352,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -465,9 +467,10 @@ class GAMBLEClassifier(BoostingClassifier):
     Parameters
     ----------
     max_leaf_nodes : int or None, default=31
-        None: trees grow level by level down to `max_depth`. On many classes with
+        Trees grow best first up to this number of leaves; None: level by level. On many classes with
         thousands of rows, give 127 or 255. The thesis mostly has 15.
     max_depth : int or None, default=None
+        The largest depth of a tree; None: no limit.
     n_estimators : int, default=100
         The number of rounds. Early stopping may end training after fewer.
     learning_rate : float, default=1.0
@@ -483,10 +486,10 @@ class GAMBLEClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -552,7 +555,7 @@ class GAMBLEClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -678,6 +681,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     l2 : float, default=1.0
         Penalty on the curvature, for leaf="newton".
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -695,10 +699,10 @@ class GDMCBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -764,7 +768,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -894,8 +898,9 @@ class REBELClassifier(BoostingClassifier):
         "tree": each split is the one that lowers the loss of the whole tree most. "similarity": localized similarities
         (section 5). They measure Euclidean distances: scale the features comparably.
     max_depth : int or None, default=1
-        Depth of trees; 1 is a stump.
+        The largest depth of a tree: 1 is a stump.
     similarity : {"two-point", "one-point"}, default="two-point"
+        The number of rows whose distances a similarity measures.
     output : {"real", "sign"}, default="real"
         Output of similarities: their value, with steps by exact line searches, or its sign.
     max_candidates : int or None, default=None
@@ -916,10 +921,10 @@ class REBELClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -985,7 +990,7 @@ class REBELClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -1109,12 +1114,14 @@ class StagewiseBoostClassifier(BoostingClassifier):
     Parameters
     ----------
     loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
     nu : float, default=1e-9
         Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
     max_depth : int or None, default=1
-        1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have the signs that suit that class.
+        The largest depth of a tree: 1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have
+        the signs that suit that class.
     learning_rate : float, default=0.5
         Shrinkage: each coefficient is multiplied by it.
     n_estimators : int, default=100
@@ -1130,10 +1137,10 @@ class StagewiseBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1199,7 +1206,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.

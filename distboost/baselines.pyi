@@ -21,7 +21,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         Which classes are +1, one row per round. None: half of the classes (rounded down), drawn at random from `random_state` and
         the round.
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -39,10 +40,10 @@ class AdaBoostECCClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -108,7 +109,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -224,6 +225,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     Parameters
     ----------
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -241,10 +243,10 @@ class AdaBoostM1Classifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -310,7 +312,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -426,8 +428,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         "sign": each leaf votes -1 or +1 for each class, with one step for all. "real": each leaf votes with a real number for
         each class.
     max_depth : int or None, default=1
-        With sign votes, the two sides of a stump have opposite votes (the factorised weak learner). Each leaf of a deeper tree
-        has its own votes.
+        The largest depth of a tree. With sign votes, the two sides of a stump have opposite votes (the factorised weak
+        learner). Each leaf of a deeper tree has its own votes.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -445,10 +447,10 @@ class AdaBoostMHClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -514,7 +516,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -630,7 +632,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -648,10 +651,10 @@ class AdaBoostMOClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -717,7 +720,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -831,6 +834,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     Parameters
     ----------
     max_depth : int or None, default=1
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -848,10 +852,10 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -917,7 +921,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -1047,10 +1051,10 @@ class GradBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1116,7 +1120,7 @@ class GradBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -1229,6 +1233,7 @@ class MultiBoostClassifier(BoostingClassifier):
     Parameters
     ----------
     loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
     nu : float, default=1e-4
         Weight of the l1 norm of the coefficients.
     n_estimators : int, default=100
@@ -1246,10 +1251,10 @@ class MultiBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1315,7 +1320,7 @@ class MultiBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -1431,7 +1436,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -1449,10 +1455,10 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1518,7 +1524,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
@@ -1632,6 +1638,7 @@ class SAMMEClassifier(BoostingClassifier):
     Parameters
     ----------
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     n_estimators : int, default=100
@@ -1649,10 +1656,10 @@ class SAMMEClassifier(BoostingClassifier):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1718,7 +1725,7 @@ class SAMMEClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.

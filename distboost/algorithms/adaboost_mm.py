@@ -66,6 +66,7 @@ class AdaBoostMM(Algorithm):
     eta : float, default=0.1
         Step of "os-exponential".
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
 

@@ -40,9 +40,10 @@ class GAMBLE(Algorithm):
     Parameters
     ----------
     max_leaf_nodes : int or None, default=31
-        None: trees grow level by level down to `max_depth`. On many classes with
+        Trees grow best first up to this number of leaves; None: level by level. On many classes with
         thousands of rows, give 127 or 255. The thesis mostly has 15.
     max_depth : int or None, default=None
+        The largest depth of a tree; None: no limit.
     """
 
     max_leaf_nodes: int | None = size(31, 2)

@@ -95,7 +95,8 @@ class CDMCBoost(MCBoost):
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """
@@ -163,6 +164,7 @@ class GDMCBoost(MCBoost):
     l2 : float, default=1.0
         Penalty on the curvature, for leaf="newton".
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """

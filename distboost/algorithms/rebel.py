@@ -65,8 +65,9 @@ class REBEL(Algorithm):
         "tree": each split is the one that lowers the loss of the whole tree most. "similarity": localized similarities
         (section 5). They measure Euclidean distances: scale the features comparably.
     max_depth : int or None, default=1
-        Depth of trees; 1 is a stump.
+        The largest depth of a tree: 1 is a stump.
     similarity : {"two-point", "one-point"}, default="two-point"
+        The number of rows whose distances a similarity measures.
     output : {"real", "sign"}, default="real"
         Output of similarities: their value, with steps by exact line searches, or its sign.
     max_candidates : int or None, default=None

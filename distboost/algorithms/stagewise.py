@@ -53,12 +53,14 @@ class StagewiseBoost(LargeMargin):
     Parameters
     ----------
     loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
     nu : float, default=1e-9
         Weight of the l1 norm of the coefficients.
     max_step : float or None, default=None
         The largest coefficient; None: no limit.
     max_depth : int or None, default=1
-        1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have the signs that suit that class.
+        The largest depth of a tree: 1 is a stump. A deeper tree is grown for the class of the best stump, and its leaves have
+        the signs that suit that class.
     learning_rate : float, default=0.5
         Shrinkage: each coefficient is multiplied by it.
 

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+import distboost
 from distboost.cli.active import active
 from distboost.cli.options import (
     ClusterOptions,
@@ -25,7 +26,7 @@ from distboost.registry import ALGORITHMS
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="distboost", prog_name="distboost")
+@click.version_option(distboost.__version__, prog_name="distboost")
 def main() -> None:
     """Multiclass boosting on zarr arrays, in this process or on a Dask cluster.
 
@@ -73,7 +74,7 @@ def predict(
             proba=proba,
             overwrite=overwrite,
             client=client,
-            verbose=int(sys.stdout.isatty()),
+            verbose=1,
         )
     click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
 

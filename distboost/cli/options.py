@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, asked_algorithm, write_parameters
 from distboost.io.publishing import check_folder
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
@@ -24,7 +25,15 @@ INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
 
 
 class Command(click.Command):
-    """A command that shows an error as one line, without --debug."""
+    """A command that shows an error as one line, without --debug.
+
+    Attributes
+    ----------
+    defaults : mapping
+        The defaults of --set that differ from those of the estimators.
+    """
+
+    defaults: Mapping[str, Any] = {}
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -33,6 +42,22 @@ class Command(click.Command):
                 ["--debug"], is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."
             )
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note the algorithm for the help, which is shown before options behind it are read."""
+        if self._takes_parameters and not set(ctx.help_option_names).isdisjoint(args):
+            ctx.meta["algorithm"] = asked_algorithm(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the parameters for --set at the end of the help."""
+        super().format_epilog(ctx, formatter)
+        if self._takes_parameters:
+            write_parameters(formatter, ctx.command_path, ctx.meta.get("algorithm"), self.defaults)
+
+    @property
+    def _takes_parameters(self) -> bool:
+        return {"algorithm", "parameters"} <= {option.name for option in self.params}
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a distboost error becomes a message without a traceback."""
@@ -49,9 +74,6 @@ class Command(click.Command):
                 if ctx.meta.get("debug"):
                     raise
                 raise click.ClickException(_said(error) or type(error).__name__) from error
-            except KeyboardInterrupt:
-                click.echo("\nAborted!", err=True)
-                ctx.exit(INTERRUPTED)
 
 
 class Group(click.Group):
@@ -59,6 +81,14 @@ class Group(click.Group):
 
     command_class = Command
     group_class = type
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command of the group; Ctrl-C ends it with a short message, also while its options are read."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\nAborted!", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -70,10 +100,11 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 
 
 def _said(message: Any) -> str:
-    """Return a message in one line, with control characters escaped: it may quote an untrusted file."""
+    """Return a message in one line and in the command line's words. Control characters are escaped: it may quote any file."""
+    from distboost.cli.words import in_options
     from distboost.io.text import visible
 
-    return visible(" ".join(str(message).split()))
+    return visible(in_options(" ".join(str(message).split())))
 
 
 class PathOrUrl(click.ParamType[str]):
@@ -195,8 +226,7 @@ def _value(text: str) -> Any:
 
 def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
     """Set parameters of an estimator; raise if one is unknown or invalid."""
-    # Callbacks are Python functions: a command line cannot give them.
-    known = [name for name in estimator.get_params(deep=False) if name != "callbacks"]
+    known = [name for name in estimator.get_params(deep=False) if name not in NOT_ON_THE_COMMAND_LINE]
     for name in parameters:
         if name not in known:
             raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
@@ -225,7 +255,7 @@ class _Echo(logging.Handler):
     """Prints log messages to the stderr of the moment, which a test or a caller may replace."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(self.format(record), err=True)
+        click.echo(_said(self.format(record)), err=True)
 
 
 def show_log(name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
@@ -24,7 +23,11 @@ from distboost.io.publishing import check_folder
 from distboost.registry import ALGORITHMS
 
 
-@click.command(cls=Command)
+class _Train(Command):
+    defaults = {"checkpoint": "MODEL.checkpoint", "verbose": 1}  # noqa: RUF012 (a mapping that nothing changes)
+
+
+@click.command(cls=_Train)
 @click.option(
     "--algorithm", type=click.Choice(ALGORITHMS), help="What to train. With --resume: the model's own."
 )
@@ -32,7 +35,11 @@ from distboost.registry import ALGORITHMS
 @path_option("--y", "Labels, (rows,).", required=False)
 @path_option("--model", "Model file to write.")
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
-@path_option("--eval-x", "Features of rows to measure loss and error on after each round.", required=False)
+@path_option(
+    "--eval-x",
+    "Features of rows to evaluate after each round; or a binned store, without --eval-y.",
+    required=False,
+)
 @path_option("--eval-y", "Labels of those rows.", required=False)
 @click.option(
     "--eval",
@@ -111,10 +118,10 @@ def train(
 
 def _eval_set(eval_x: str | None, eval_y: str | None, evaluations: tuple[str, ...]) -> Any:
     """Return the `eval_set` of `fit` that the options name."""
-    if (eval_x is None) != (eval_y is None):
-        raise click.UsageError("--eval-x and --eval-y go together.")
+    if eval_x is None and eval_y is not None:
+        raise click.UsageError("--eval-y needs --eval-x, the rows that it labels.")
     if not evaluations:
-        return None if eval_x is None else (eval_x, eval_y)
+        return eval_x if eval_y is None else (eval_x, eval_y)
     if eval_x is not None:
         raise click.UsageError("give either --eval-x and --eval-y, or --eval NAME=X,Y for each set.")
     found = {}
@@ -138,7 +145,7 @@ def _estimator(
     """Return the estimator to fit: a new one, or the one to resume."""
     from distboost.estimators import factory
 
-    parameters = {"checkpoint": _checkpoint(model), "verbose": int(sys.stdout.isatty()), **parameters}
+    parameters = {"checkpoint": _checkpoint(model), "verbose": 1, **parameters}
     checkpoint = parameters["checkpoint"]
     if resume:
         return _earlier(algorithm, model, checkpoint, parameters)
@@ -199,5 +206,5 @@ def _outcome(estimator: Any, seconds: float) -> str:
         del best["loss"]
         text += "".join(f", {metric} {value:.6g}" for metric, value in best.items())
     if estimator.best_iteration_ != estimator.n_iter_:
-        text += f" after the best round, {estimator.best_iteration_}"
+        text += f" after round {estimator.best_iteration_}, the best one, with which the model ends"
     return text

@@ -78,10 +78,10 @@ class CommonParameters(BaseEstimator):
         The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
         number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How these rows are drawn. "uniform": all are equally likely, and the others do not take part in the round. "weight": the
-        larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is
-        divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow from all rows.
-        Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
+        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
+        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
+        from all rows. Needs a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -147,7 +147,7 @@ class CommonParameters(BaseEstimator):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show a progress bar.
+        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.

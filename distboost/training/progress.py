@@ -1,31 +1,51 @@
-"""The progress bar of a training."""
+"""The progress of a training, on a terminal or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from distboost.io.progress import bar
+from distboost.io.progress import Draw, bar
 from distboost.model.history import ERROR, LOSS, Progress
+from distboost.training.events import Ending
 from distboost.training.loop import Callback
+
+
+class _Shown:
+    """A callback that shows the latest losses, and at the end the best round if it is not the last."""
+
+    def __init__(self, draw: Draw):
+        self._draw = draw
+        self._last: Progress | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        self._last = progress
+        self._draw(progress.round, _losses(progress), progress.n_rounds)
+
+    def end(self, ending: Ending) -> None:
+        """Say why a training ended early, and which round is the best."""
+        last, best = self._last, ending.best_round
+        if last is not None and ending.outcome == "early stopping":
+            said = f"stopped early after round {ending.rounds_done}: round {best} is the best"
+            self._draw(last.round, _losses(last), last.n_rounds, note=said)
+
+
+def _losses(progress: Progress) -> str:
+    losses = f"rounds, loss {progress.train_loss:.4g}, error {progress.train_error:.2%}"
+    for name, metrics in progress.evaluations.items():
+        losses += f", {name} error {metrics[ERROR]:.2%}"
+        losses += "".join(
+            f", {name} {metric} {value:.4g}"
+            for metric, value in metrics.items()
+            if metric not in (LOSS, ERROR)
+        )
+    if progress.best_round not in (None, progress.round):
+        losses += f", best round {progress.best_round}"
+    return losses
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Callback]:
-    """A callback that draws a bar with the latest losses beside it."""
-    with bar(title) as draw:
-
-        def show(progress: Progress) -> None:
-            losses = f"loss {progress.train_loss:.4g}, error {progress.train_error:.2%}"
-            for name, metrics in progress.evaluations.items():
-                losses += f", {name} error {metrics[ERROR]:.2%}"
-                losses += "".join(
-                    f", {name} {metric} {value:.4g}"
-                    for metric, value in metrics.items()
-                    if metric not in (LOSS, ERROR)
-                )
-            if progress.best_round not in (None, progress.round):
-                losses += f", best round {progress.best_round}"
-            draw(progress.round, losses, progress.n_rounds)
-
-        yield show
+    """A callback that draws a bar with the latest losses; where there is no terminal, it prints a line for each round."""
+    with bar(title, interval=0.0) as draw:
+        yield _Shown(draw)

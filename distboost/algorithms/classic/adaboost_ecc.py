@@ -52,7 +52,8 @@ class AdaBoostECC(Algorithm):
         Which classes are +1, one row per round. None: half of the classes (rounded down), drawn at random from `random_state` and
         the round.
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """

@@ -48,8 +48,8 @@ class AdaBoostMH(Algorithm):
         "sign": each leaf votes -1 or +1 for each class, with one step for all. "real": each leaf votes with a real number for
         each class.
     max_depth : int or None, default=1
-        With sign votes, the two sides of a stump have opposite votes (the factorised weak learner). Each leaf of a deeper tree
-        has its own votes.
+        The largest depth of a tree. With sign votes, the two sides of a stump have opposite votes (the factorised weak
+        learner). Each leaf of a deeper tree has its own votes.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """

@@ -47,6 +47,7 @@ class AdaBoostM1(Algorithm):
     Parameters
     ----------
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """
@@ -108,6 +109,7 @@ class SAMME(AdaBoostM1):
     Parameters
     ----------
     max_depth : int or None, default=6
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """

@@ -108,7 +108,8 @@ class OneVsAllAdaBoost(Committees):
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """
@@ -137,7 +138,8 @@ class AdaBoostMO(Committees):
     Parameters
     ----------
     max_depth : int or None, default=1
-        1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own sign.
+        The largest depth of a tree: 1 is a stump, whose two sides have opposite signs. Each leaf of a deeper tree has its own
+        sign.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """
@@ -195,6 +197,7 @@ class GentleAdaBoost(Committees):
     Parameters
     ----------
     max_depth : int or None, default=1
+        The largest depth of a tree; None: no limit.
     max_leaf_nodes : int or None, default=None
         Trees grow best first up to this number of leaves; None: level by level.
     """

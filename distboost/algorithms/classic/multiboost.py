@@ -48,6 +48,7 @@ class MultiBoost(LargeMargin):
     Parameters
     ----------
     loss : {"exponential", "logistic"}, default="exponential"
+        The loss that training lowers.
     nu : float, default=1e-4
         Weight of the l1 norm of the coefficients.
 

@@ -1,0 +1,187 @@
+"""Errors and warnings of commands speak of options, not of Python's parameters and calls."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+import zarr
+from click.testing import CliRunner
+
+import distboost
+from distboost.cli import main
+from distboost.cli.parameters_help import parameters_of
+from distboost.cli.words import OPTIONS, in_options
+from distboost.registry import ALGORITHMS, estimator_names
+
+PACKAGE = Path(distboost.__file__).parent
+PARAMETERS = {parameter.name for name in ALGORITHMS for parameter in parameters_of(name)}
+NAMES = {name for name in PARAMETERS | OPTIONS.keys() if "_" in name}
+CLASSES = set(estimator_names(ALGORITHMS))
+# What a command line does not have: `--set NAME`, values and quotations apart.
+PYTHON = re.compile(
+    rf"(?<!--set )(?<![\w/.'\"-])({'|'.join(sorted(NAMES))})\b(?!\.)"
+    rf"|(?<!--set )(?<![\w-])({'|'.join(sorted(PARAMETERS))})=(?!=)"
+    rf"|\b({'|'.join(CLASSES)})\b|\bfit\(|resume=|(?<![\w/.'\"\[(-])[Xy](?=[ :])"
+)
+# Python's own: no command reaches these messages, or they are about the user's Python code.
+NOT_REACHED = {"selection", "plot", "export", "reporting"}
+NEVER_SAID = ("Persist with allow_other_workers", "The scores, (n", "The numbers of the tree")
+
+
+def run(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stderr
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, blobs):
+    """A folder of arrays, of stores, and of a model."""
+    folder = tmp_path_factory.mktemp("data")
+    X, y = map(np.asarray, blobs)
+    arrays = {
+        "x": X, "y": y, "short": y[:7], "wide": np.ones((240, 9)), "flat": X[:, 0], "negative": np.full(240, -1.0),
+        "one": np.ones(240, int), "infinite": np.where(np.isnan(X), np.inf, X),
+    }  # fmt: skip
+    for name, values in arrays.items():
+        zarr.create_array(str(folder / name), data=values, chunks=(60, *values.shape[1:]))
+    distboost.bin(X, y, str(folder / "store"), max_bins=64)
+    distboost.bin(X + 0.5, y, str(folder / "other"))
+    model = distboost.GDMCBoostClassifier(n_estimators=2, calibration=None).fit(X, y)
+    model.save(folder / "model")
+    return folder
+
+
+def test_options_exist():
+    def options(command):
+        yield from (name for option in command.params for name in option.opts)
+        for inner in getattr(command, "commands", {}).values():
+            yield from options(inner)
+
+    assert set(OPTIONS.values()) <= set(options(main))
+
+
+TRAIN = ("train", "--algorithm", "gd-mcboost", "--model", "{tmp}/m", "--x", "{data}/x", "--y", "{data}/y")
+BIN = ("bin", "--out", "{tmp}/s", "--x", "{data}/x", "--y", "{data}/y")
+STORE = ("train", "--algorithm", "gd-mcboost", "--model", "{tmp}/m", "--x", "{data}/store")
+EVALUATE = ("evaluate", "--model", "{data}/model", "--x", "{data}/x", "--y", "{data}/y")
+PREDICT = ("predict", "--model", "{data}/model", "--out", "{tmp}/p", "--x", "{data}/x")
+ERRORS = {
+    (*TRAIN, "--x", "{data}/none"): "--x: there is no zarr array at",
+    (*TRAIN, "--y", "{data}/none"): "--y: there is no zarr array at",
+    (*TRAIN, "--y", "{data}/short"): "--x (.*) has 240 rows but --y (.*) has 7",
+    (*TRAIN, "--y", "{data}/one"): "--y .*has only one class",
+    (*TRAIN, "--x", "{data}/flat"): "--x (.*) has shape .*expected 2 dimensions",
+    (*TRAIN, "--x", "{data}/infinite"): "--x (.*) contains an infinite value",
+    (*TRAIN, "--x", "{data}/store"): "--x: .* is a binned store, .*without --y and --sample-weight",
+    ("train", "--algorithm", "gamble", "--model", "{tmp}/m", "--x", "{data}/x"): "Error: --y is missing",
+    (*TRAIN, "--sample-weight", "{data}/negative"): "--sample-weight (.*) ",
+    (*TRAIN, "--eval-x", "{data}/wide", "--eval-y", "{data}/y"): "--eval-x (.*) has 9 features",
+    (*TRAIN, "--eval-x", "{data}/x", "--eval-y", "{data}/short"): "--eval-x (.*) has 240 rows but --eval-y (.*) has 7",
+    (*TRAIN, "--eval-x", "{data}/x"): "--eval-x has no labels. Give --eval-x and --eval-y",
+    (*TRAIN, "--eval-x", "{data}/other"): "Bin it with --keep-values",
+    (*TRAIN, "--eval", "test={data}/wide,{data}/y"): "--eval 'test' (.*) has 9 features",
+    (*TRAIN, "--eval", "test={data}/none,{data}/y"): "--eval 'test': there is no zarr array",
+    (*TRAIN, "--set", "max_depth=deep"): "Error: --set max_depth of gd-mcboost must be",
+    (*TRAIN, "--set", "memory_limit=plenty"): "--set memory_limit is 'plenty'",
+    (*TRAIN, "--set", "memory_limit=1MB"): "--set memory_limit is 1 MB",
+    (*TRAIN, "--set", "early_stopping_rounds=3"): "Give --eval-x and --eval-y, or give --set validation_fraction=0.1",
+    (*TRAIN, "--set", "sampling=weight"): "such as --set subsample=0.2",
+    (*TRAIN, "--set", "leaf=newton"): "Give --set loss='softmax'",
+    (*TRAIN, "--set", "sketch=40"): "--set sketch=40",
+    (*TRAIN, "--set", "class_weight={{7: 2.0}}"): "--set class_weight names",
+    (*TRAIN, "--set", "checkpoint_every=often"): "--set checkpoint_every is 'often'",
+    ("train", "--resume", "--model", "{tmp}/none", "--x", "{data}/x", "--y", "{data}/y"): "no",
+    (*STORE, "--sample-weight", "{data}/y"): "--sample-weight cannot be combined .*: distboost bin --sample-weight",
+    STORE: "was made with --set max_bins=64, not 255. Give --set max_bins=64",
+    (*BIN, "--memory-limit", "plenty"): "--memory-limit is 'plenty'",
+    (*BIN, "--memory-limit", "1MB"): "--memory-limit is 1 MB",
+    (*BIN, "--random-state", -1): "--random-state of bin must be",
+    (*PREDICT, "--x", "{data}/wide"): "--x (.*) has shape (.*), but the model expects rows of 4 features",
+    (*PREDICT, "--x", "{data}/store"): "--x: the binned store .*bin that again with --keep-values",
+    (*EVALUATE, "--x", "{data}/store"): "--x: the binned store",
+    (*EVALUATE, "--y", "{data}/short"): "--x (.*) has 240 rows but --y",
+    (*EVALUATE, "--sample-weight", "{data}/negative"): "--sample-weight",
+    ("active", "simulate", "--x", "{data}/x", "--y", "{data}/short", "--eval-x", "{data}/x", "--eval-y", "{data}/y"): "7",
+    ("active", "ask", "--log", "{tmp}/l", "--out", "{tmp}/o", "--x", "{data}/x", "--pool-fraction", 2): "--pool-fraction is 2",
+    ("active", "ask", "--log", "{tmp}/l", "--out", "{tmp}/o", "--x", "{data}/x", "--set", "early_stopping_rounds=2"):
+        "--set early_stopping_rounds=2",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ERRORS, ids=lambda command: " ".join(map(str, command[-2:])))
+def test_an_error_speaks_of_options(command, data, tmp_path):
+    code, said = run(*(str(word).format(data=data, tmp=tmp_path) for word in command))
+    assert code == 1, said
+    error = said.splitlines()[-1]
+    expected = ERRORS[command].replace("(.*)", r"\(.*\)").replace("{{", "{")
+    assert re.search(expected, error), error
+    left = PYTHON.search(error.replace(str(data), "").replace(str(tmp_path), ""))
+    assert not left, (left, error)
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_speak_of_options(data, tmp_path):
+    zarr.create_array(str(tmp_path / "gaps"), shape=(240, 4), chunks=(60, 4), dtype="f8")
+    code, said = run(*(word.format(data=data, tmp=tmp_path) for word in PREDICT), "--x", tmp_path / "gaps")
+    assert code == 0, said
+    assert "Warning: 4 chunks of --x (file://" in said
+
+
+def test_paths_and_quotations_stay():
+    for text in (
+        "there is no array at '/data/X/max_depth/y'.",
+        "/data/sample_weight is a folder",
+        "file:///eval_set/X.zarr/y cannot be read",
+        "the label 'X' is none of 'y', 'eval_set'",
+        'the class "X" is absent',
+        "Leave --set max_depth=... out",
+    ):
+        assert in_options(text) == text
+
+
+def messages() -> dict[str, str]:
+    """The texts in the library's code that are parts of messages, with {} for values."""
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        folder = file.relative_to(PACKAGE).parts[0]
+        if folder in {"cli", "kernels", *NOT_REACHED}:
+            continue
+        tree = ast.parse(file.read_text())
+        skipped = {
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Expr, ast.JoinedStr))
+            for inner in ast.walk(node)
+            if inner is not node and (isinstance(node, ast.JoinedStr) or inner is node.value)
+            and not (isinstance(node, ast.Expr) and not isinstance(inner, ast.Constant))
+        }  # fmt: skip
+        for node in ast.walk(tree):
+            if node in skipped:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+            else:
+                continue
+            if text.count(" ") > 3 and "\n" not in text:
+                found[f"{file.relative_to(PACKAGE)}:{node.lineno}"] = text
+    return found
+
+
+def test_no_message_of_the_library_keeps_pythons_words():
+    """Also those that no test provokes, and those to come."""
+    found = messages()
+    assert len(found) > 300
+    with click.Context(main.commands["train"]):
+        left = {place: in_options(text) for place, text in found.items() if not text.startswith(NEVER_SAID)}
+    left = {place: text for place, text in left.items() if PYTHON.search(text)}
+    assert not left, left

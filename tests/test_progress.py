@@ -1,0 +1,121 @@
+"""The progress of a training: lines where the output is no terminal, numbers on any terminal, the best round at the end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from distboost import GAMBLEClassifier
+from distboost.io import progress
+
+TRAIN = """
+import numpy as np
+from distboost import GAMBLEClassifier
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
+model = GAMBLEClassifier(n_estimators=50, early_stopping_rounds=3, calibration=None, verbose=1)
+model.fit(X[:200], y[:200], eval_set={"valid": (X[200:], y[200:])})
+print("best", model.best_iteration_, "of", model.n_iter_, f"{model.train_loss_[-1]:.4g}", f"{model.train_error_[-1]:.2%}")
+"""
+
+
+def test_a_pipe_gets_a_line_for_each_round(blobs, capsys, monkeypatch):
+    """Without control characters, also where rich would take it for a terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    model = GAMBLEClassifier(n_estimators=4, calibration=None, verbose=1).fit(*blobs, eval_set=blobs)
+    said = capsys.readouterr().out
+    assert said.isascii()
+    assert "\x1b" not in said
+    assert "\r" not in said
+    lines = said.splitlines()
+    assert len(lines) == 4
+    for number, line in enumerate(lines, 1):
+        loss, error = model.train_loss_[number - 1], model.train_error_[number - 1]
+        assert line.startswith(
+            f"GAMBLEClassifier: {number}/4 rounds, loss {loss:.4g}, error {error:.2%}, eval error {error:.2%}"
+        )
+
+
+def test_early_stopping_names_the_best_round(capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
+    model = GAMBLEClassifier(n_estimators=50, early_stopping_rounds=3, calibration=None, verbose=1)
+    model.fit(X[:200], y[:200], eval_set=(X[200:], y[200:]))
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert model.outcome_ == "early stopping"
+    assert last == (
+        f"GAMBLEClassifier: stopped early after round {model.n_iter_}: round {model.best_iteration_} is the best"
+    )
+
+
+@pytest.mark.parametrize("width", [24, 50, 100])
+def test_a_terminal_keeps_the_numbers(width):
+    """However narrow it is: numbers wrap, and none is cut off."""
+    shown = on_terminal(width, [sys.executable, "-c", TRAIN])
+    best = re.search(r"best (\d+) of (\d+) (\S+) (\S+)\s*$", shown)
+    assert best, shown
+    flat = re.sub(r"\s+", "", shown)
+    assert f"stoppedearlyafterround{best[2]}:round{best[1]}isthebest" in flat
+    assert f"{best[2]}/50rounds,loss{best[3]},error{best[4]},validerror" in flat
+    assert "…" not in shown
+    assert ("GAMBLEClassifier" in shown) == (width >= progress.NARROW)
+
+
+def on_terminal(width: int, command: list[str]) -> str:
+    """The output of a command on a terminal of this width, without its control sequences."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(command, stdout=theirs, env={**environment, "TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 2**16):
+            shown += part
+    except OSError:  # the terminal's other end is closed
+        pass
+    finally:
+        os.close(ours)
+    assert process.wait(60) == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+def test_a_reader_that_has_gone_does_not_end_a_training(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(f"{TRAIN.rpartition('print')[0]}\nmodel.save({str(tmp_path / 'model')!r})")
+    command = f"{sys.executable} {program} | head -1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.startswith("GAMBLEClassifier: 1/50 rounds")
+    assert (tmp_path / "model").exists()
+    assert "Traceback" not in done.stderr
+
+
+def test_lines_have_an_interval(capsys, monkeypatch):
+    """The first and the following ones, as time passes; and the last numbers at the end."""
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    with progress.bar("predict", 100) as draw:
+        for now in range(1, 14):
+            draw(now, "rows")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["predict: 5/100 rows", "predict: 10/100 rows", "predict: 13/100 rows"]
+    numbers = [int(re.search(r"\d+", line)[0]) for line in lines[:-1]]
+    assert all(b - a == progress.LINE_INTERVAL for a, b in pairwise(numbers))
+
+
+def test_no_number_is_said_twice(capsys):
+    with progress.bar("predict", 2, interval=0.0) as draw:
+        draw(1)
+        draw(2, note="done early")
+    assert capsys.readouterr().out.splitlines() == ["predict: 1/2", "predict: done early"]
