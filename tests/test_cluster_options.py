@@ -214,5 +214,5 @@ def test_in_this_process_there_are_no_workers_to_wait_for(data, blobs, tmp_path,
 def test_no_number_of_workers(data, tmp_path):
     with pytest.raises(ValueError, match="'wait_for_workers' parameter of GAMBLEClassifier"):
         distboost.GAMBLEClassifier(calibration=None, wait_for_workers=0).validate()
-    with pytest.raises(ValueError, match="wait_for_workers is 0, expected at least 1, or None"):
+    with pytest.raises(ValueError, match="The 'wait_for_workers' parameter of bin must be"):
         distboost.bin(f"{data}/x", f"{data}/y", f"{tmp_path}/store", wait_for_workers=0)

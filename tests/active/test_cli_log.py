@@ -31,7 +31,7 @@ def test_no_committee_yet(data, files, tmp_path):
     ("options", "message"),
     [
         (("--strategy", "random"), "'margin', not 'random'"),
-        (("--batch-size", 5), "batch_size is 4, not 5"),
+        (("--batch-size", 5), "--batch-size is 4, not 5"),
         (("--set", "n_estimators=7"), "n_estimators is 6, not 7"),
         (("--algorithm", "rebel"), "belongs to gamble, not to rebel"),
         (("--classes", "a,b"), "classes is None, not ['a', 'b']"),

@@ -71,8 +71,8 @@ def test_curves_that_are_there_are_not_replaced(data, tmp_path, option, name):
         (("--set", "n_estimators=0"), "n_estimators", 1),
         (("--target-error", "5"), "fraction", 1),
         (("--n-initial", "161"), "160", 1),
-        (("--pool-fraction", "0"), "pool_fraction", 1),
-        (("--random-state", "-1"), "random_state", 1),
+        (("--pool-fraction", "0"), "--pool-fraction", 1),
+        (("--random-state", "-1"), "--random-state", 1),
         (("--workers", "1", "--scheduler", "tcp://127.0.0.1:9"), "exclude", 1),
     ],
 )
