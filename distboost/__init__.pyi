@@ -157,6 +157,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -375,6 +377,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -578,6 +582,8 @@ class GAMBLEClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -791,6 +797,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1013,6 +1021,8 @@ class REBELClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1229,6 +1239,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

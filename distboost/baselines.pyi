@@ -132,6 +132,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -335,6 +337,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -539,6 +543,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -743,6 +749,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -944,6 +952,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1143,6 +1153,8 @@ class GradBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1343,6 +1355,8 @@ class MultiBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1547,6 +1561,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1748,6 +1764,8 @@ class SAMMEClassifier(BoostingClassifier):
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -296,6 +297,26 @@ def test_rounds_and_features_of_a_model(blobs):
     X, y = blobs
     model = GDMCBoostClassifier(n_estimators=9, early_stopping_rounds=1).fit(X, y, eval_set=(X, 2 - y))
     assert about.rounds(model) == f"{model.n_iter_}, the first {model.best_iteration_} kept"
+
+
+def test_what_the_training_took(model, blobs, written, tmp_path):
+    text, _ = written(model, *blobs)
+    record = model.training_record_
+    for shown in (record.runtime, f"{record.seconds:.3g} s", "4 rounds in ", "peak memory of this process"):
+        assert shown in text
+    assert "workers lost" not in text  # there were none
+    model.save(tmp_path / "m")
+    text, _ = written(distboost.load(tmp_path / "m"), *blobs)
+    assert "a model file does not hold them" in text
+    assert "peak memory" not in text
+
+
+def test_lost_workers_are_shown(model, blobs, written, monkeypatch):
+    record = replace(model.training_record_, worker_peak_bytes=(10**8, 2 * 10**8), workers_lost=2)
+    monkeypatch.setattr(model, "training_record_", record)
+    facts = [text.strip() for text in Page(written(model, *blobs)[0]).texts if text.strip()]
+    assert facts[facts.index("workers lost") + 1] == "2"
+    assert facts[facts.index("peak memory of a worker") + 1] == "200 MB"
 
 
 # The same bytes

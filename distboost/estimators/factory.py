@@ -90,6 +90,8 @@ _ATTRIBUTES = """
         Why training ended.
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
+    training_record_ : TrainingRecord
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

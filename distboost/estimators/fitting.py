@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -33,6 +34,7 @@ from distboost.model.checkpoint import Checkpoint
 from distboost.model.history import Watch
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
+from distboost.runtime.peak import peak_bytes
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads
 from distboost.training.calibration import calibrated
@@ -40,6 +42,7 @@ from distboost.training.loop import Schedule
 from distboost.training.memory_plan import parse_limit
 from distboost.training.metrics import metric_name, row_metrics
 from distboost.training.progress import progress_bar
+from distboost.training.record import TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.run import Keeper, run
 from distboost.training.staging import Staging
@@ -52,6 +55,7 @@ def fit_to(
     checkpoint: Checkpoint | None = None,
 ) -> None:
     """Train the estimator, from the beginning or from the end of an earlier training. Warnings name the caller's caller."""
+    began = time.perf_counter()
     check_judged(estimator, given.eval_set is not None)
     check_compression(estimator)
     data = training_data(estimator, given, resumed=resumption is not None)
@@ -80,9 +84,11 @@ def fit_to(
         if checkpoint is not None:
             keeper = Keeper(checkpoint, lambda learned: header_of(estimator, learned), algorithm.corrective)
         with staging.placed(sets, profile, algorithm, weights) as rows:
+            first_round = time.perf_counter()
             learned = run(
                 algorithm, rows, profile, schedule, resumption, keeper, partial(snapshot, estimator)
             )
+            round_seconds, lost = time.perf_counter() - first_round, rows.workers_lost
             if keeper is not None:
                 keeper.write(learned)
             counts = rows.counts[0]
@@ -96,6 +102,17 @@ def fit_to(
         set_learned(estimator, learned)
         if keeper is not None and learned.calibration is not None:
             keeper.write(learned)
+        workers = tuple(runtime.worker_peaks())
+    earlier = 0 if resumption is None else resumption.earlier.n_rounds
+    estimator.training_record_ = TrainingRecord(
+        estimator.runtime_,
+        time.perf_counter() - began,
+        learned.n_rounds - earlier,
+        round_seconds,
+        peak_bytes(),
+        workers,
+        lost,
+    )
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
 

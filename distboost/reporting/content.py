@@ -15,9 +15,12 @@ from distboost.io.units import megabytes
 from distboost.reporting import about, confusion, figures
 from distboost.reporting.charts import Chart
 from distboost.reporting.numbers import amount, decimal, fraction, name
+from distboost.training.record import TrainingRecord
 
 MOST_CLASSES = 1000  # in the table of classes
 MOST_FEATURES = 20
+
+NOT_KEPT = "a model file does not hold them: write the report after fit"
 
 
 class Figure(NamedTuple):
@@ -163,6 +166,11 @@ def _training(model: Any) -> list[Fact]:
     for metric, lines in figures.histories(model).items():
         ends = ", ".join(f"{name(part)} {values[-1]:.6g}" for part, values in lines.items())
         facts.append(Fact(f"{metric} after the last round", ends))
+    record = getattr(model, "training_record_", None)
+    if record is None:
+        facts.append(Fact("time, memory, lost workers", NOT_KEPT))
+        return facts
+    facts += _record(record)
     plan = getattr(model, "memory_plan_", None)
     if plan is not None:
         where = "each worker" if plan.leader else "the process"
@@ -172,6 +180,26 @@ def _training(model: Any) -> list[Fact]:
             facts.append(Fact("memory planned for the process that called fit", megabytes(plan.leader_bytes)))
         rows = f"{plan.resident:,} in memory, {plan.streamed:,} streamed from disk"
         facts.append(Fact(f"rows in {where}", rows))
+    return facts
+
+
+def _record(record: TrainingRecord) -> list[Fact]:
+    """What the training took, if this session trained the model."""
+    speed = (
+        f"{record.n_rounds} rounds in {record.round_seconds:.3g} s, {record.rounds_per_second:.3g} per second"
+    )
+    facts = [
+        Fact("trained", record.runtime),
+        Fact("time of fit", f"{record.seconds:.3g} s"),
+        Fact("time of the rounds", speed),
+    ]
+    if record.worker_peak_bytes:
+        facts += [
+            Fact("workers lost", amount(record.workers_lost)),
+            Fact("peak memory of a worker", megabytes(max(record.worker_peak_bytes))),
+        ]
+    if record.peak_bytes is not None:
+        facts.append(Fact("peak memory of this process", megabytes(record.peak_bytes)))
     return facts
 
 

@@ -32,7 +32,8 @@ def report(
 
     The page shows what was trained and on what, the metrics, learning curves, how reliable probabilities are, the confusion
     matrix, each class, the most important features and the worst rows. It loads nothing from elsewhere, can be printed, and
-    is dark where the reader's system is. The rows are read once, as by `evaluate`. Equal models and rows give equal files.
+    is dark where the reader's system is. The rows are read once, as by `evaluate`. Equal models and rows give equal files, but
+    for what the training took (`training_record_`), which only the page of a model trained in this session shows.
 
     Parameters
     ----------

@@ -65,6 +65,11 @@ class Rows(ABC):
     def passes(self) -> dict[str, int]:
         """Return the rows visited so far, by kind of loop."""
 
+    @property
+    def workers_lost(self) -> int:
+        """The number of workers lost so far."""
+        return 0
+
     @abstractmethod
     def close(self) -> None:
         """Release blocks, threads and workers."""

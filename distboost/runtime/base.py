@@ -22,5 +22,8 @@ class Runtime(TaskRunner, Protocol):
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bin or read the rows of each set and hold them; rows beyond the allotment stay on disk."""
 
+    def worker_peaks(self) -> list[int]:
+        """Return the most memory that each worker has used since it began, in bytes; none without a cluster."""
+
     def close(self) -> None:
         """Release threads and connections."""

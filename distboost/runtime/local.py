@@ -73,6 +73,10 @@ class LocalRuntime:
         shard = Shard(binned, layout, self.threads, allotment)
         return LocalRows(shard, layout)
 
+    def worker_peaks(self) -> list[int]:
+        """Return nothing: there are no workers."""
+        return []
+
     def close(self) -> None:
         self.threads.close()
 

@@ -68,6 +68,10 @@ class DistributedRows(CoordinatedRows):
     def losses(self) -> Counter[str]:
         return self._crew.losses
 
+    @property
+    def workers_lost(self) -> int:
+        return self.losses.total()
+
     # Questions.
 
     def _ask(self, method: str, *arguments: Any, **tree: int) -> Any:

@@ -18,6 +18,7 @@ from distboost.runtime.cluster.tasks import ClusterTasks
 from distboost.runtime.cluster.versions import check_versions
 from distboost.runtime.cluster.workers import DaskWorkers
 from distboost.runtime.layout import Allotment, Layout, readings
+from distboost.runtime.peak import peak_bytes
 
 WORKER_TIMEOUT = 30.0  # seconds
 SPILL_FRACTION = 0.7  # of a worker whose spilling is switched off: Dask's own default
@@ -91,6 +92,10 @@ class ClusterRuntime(ClusterTasks):
         except BaseException:
             workers.close()
             raise
+
+    def worker_peaks(self) -> list[int]:
+        """Return the most memory that each worker has used since it began, in bytes."""
+        return [peak for peak in self.run_everywhere(peak_bytes).values() if peak is not None]
 
     def close(self) -> None:
         """Stop watching the workers. They and the client belong to the caller."""
