@@ -20,8 +20,8 @@ import psutil
 import zarr
 from dask.distributed import Client
 
-from cluster.local import processes
 from distboost import GDMCBoostClassifier
+from distboost.cluster.local import local_cluster
 
 LETTER = Path(__file__).parent / "data" / "letter.npz"
 TEXT = np.dtypes.StringDType()  # zarr's type for text of any length
@@ -36,8 +36,12 @@ def main() -> int:
     options = parser.parse_args()
     data = write_arrays(options.folder.resolve())
 
-    with PeakMemory() as memory, processes(n_workers=2) as address, Client(address, timeout=30) as client:
-        print(f"A scheduler at {address} and 2 worker processes are up.", flush=True)
+    with (
+        PeakMemory() as memory,
+        local_cluster(n_workers=2) as cluster,
+        Client(cluster.address, timeout=30) as client,
+    ):
+        print(f"A scheduler at {cluster.address} and 2 worker processes are up.", flush=True)
         clock = Clock()
         model = GDMCBoostClassifier(n_estimators=options.rounds, verbose=1, callbacks=[clock])
         model.client = client

@@ -1,4 +1,4 @@
-"""Clusters with TLS: real processes that speak with certificates of the recipe, and those that they refuse."""
+"""Clusters with TLS: real processes that speak with certificates of the command, and those that they refuse."""
 
 from __future__ import annotations
 
@@ -19,43 +19,37 @@ import numpy as np
 import psutil
 import pytest
 import zarr
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from distributed import Client
 
-from cluster.certificates import Authority
-from cluster.local import processes
 from distboost import GDMCBoostClassifier
 from distboost.cli import main
-from distboost.cli.connection import CONNECT_DEADLINE, tls_security
+from distboost.cli.connection import CONNECT_DEADLINE
+from distboost.cluster.certificates import Authority
+from distboost.cluster.local import local_cluster
+from distboost.cluster.security import tls_security
+from distboost.errors import ClusterError
 
-ROOT = Path(__file__).parents[1]
 FILES = ("ca.pem", "cert.pem", "key.pem")
 SLACK = 20.0  # seconds that a refusal may take beside the deadline, on a busy machine
 
 
-def recipe(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "cluster.certificates", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def certificates(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["cluster", "certificates", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The folder that the recipe makes."""
+    """The folder that the command makes."""
     folder = tmp_path_factory.mktemp("made") / "certificates"
-    done = recipe(folder, "--name", "node1.example", "--name", "10.0.0.1")
-    assert done.returncode == 0, done.stderr
+    done = certificates(folder, "--name", "node1.example", "--name", "10.0.0.1")
+    assert done.exit_code == 0, done.output
     return folder
 
 
 @pytest.fixture(scope="module")
 def authority():
-    """The recipe keeps the key of none."""
+    """The command keeps the key of none."""
     return Authority()
 
 
@@ -71,10 +65,10 @@ def tls(authority, tmp_path_factory):
 def address(tls):
     """A scheduler with two workers; all their processes have ended afterwards."""
     before = {process.pid for process in psutil.Process().children(recursive=True)}
-    with processes(2, n_threads=1, tls=tls) as address:
+    with local_cluster(2, n_threads=1, tls=tls) as cluster:
         started = [p for p in psutil.Process().children(recursive=True) if p.pid not in before]
         assert len(started) >= 5  # the scheduler, two nannies and their workers
-        yield address
+        yield cluster.address
     _, alive = psutil.wait_procs(started, timeout=10)
     assert not alive
 
@@ -119,10 +113,10 @@ def train(data, path, *arguments: object) -> tuple:
     return ("train", "--algorithm", "gd-mcboost", *rows, "--set", "n_estimators=6", *arguments)
 
 
-# the recipe
+# the certificates
 
 
-def test_recipe(made):
+def test_files(made):
     assert sorted(path.name for path in made.iterdir()) == sorted(
         FILES
     )  # the authority's key is none of them
@@ -151,16 +145,16 @@ def test_certificates_pass_strict_checks(made):
     assert {name for _, name in ours.getpeercert()["subjectAltName"]} == names
 
 
-def test_recipe_replaces_nothing_unless_told(tmp_path):
+def test_nothing_is_replaced_unless_told(tmp_path):
     (tmp_path / "key.pem").write_text("somebody's")
-    done = recipe(tmp_path)
-    assert done.returncode == 1
+    done = certificates(tmp_path)
+    assert done.exit_code == 1
     assert f"{tmp_path}/key.pem" in done.stderr
     assert "--force" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["key.pem"]
     assert (tmp_path / "key.pem").read_text() == "somebody's"
     (tmp_path / "key.pem").chmod(0o644)
-    assert recipe(tmp_path, "--force").returncode == 0
+    assert certificates(tmp_path, "--force").exit_code == 0
     assert stat.S_IMODE((tmp_path / "key.pem").stat().st_mode) == 0o600
     tls_security(tmp_path)  # its files fit together
 
@@ -229,7 +223,7 @@ def runs(pid: int) -> bool:
 
 @pytest.mark.parametrize("encrypted", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_program_that_the_local_cluster_runs(encrypted, made):
-    """It needs to know nothing of certificates, which are those of the recipe; the cluster ends with it, as it does."""
+    """It needs to know nothing of certificates, which are those of the command; the cluster ends with it, as it does."""
     program = (
         "import os, psutil; from distributed import Client\n"
         "with Client(timeout=20) as client:\n"
@@ -239,10 +233,21 @@ def test_program_that_the_local_cluster_runs(encrypted, made):
         "raise SystemExit(3)"
     )
     certificates = ["--tls", made] if encrypted else []
-    command = ["-m", "cluster.local", "--workers", "1", *certificates, "--", sys.executable, "-c", program]
+    command = [
+        "-m",
+        "distboost",
+        "cluster",
+        "local",
+        "--workers",
+        "1",
+        *certificates,
+        "--",
+        sys.executable,
+        "-c",
+        program,
+    ]
     done = subprocess.run(
         [sys.executable, *map(str, command)],
-        cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -317,8 +322,8 @@ def test_scheduler_with_an_expired_certificate(data, tmp_path):
     authority = Authority()
     authority.issue(tmp_path / "expired", days=1, start=datetime.now(UTC) - timedelta(days=2))
     with (
-        pytest.raises(OSError, match=r"Timed out|TLS certificate does not match"),
-        processes(1, n_threads=1, tls=tmp_path / "expired"),
+        pytest.raises(ClusterError, match=r"Timed out|TLS certificate does not match|ended with code"),
+        local_cluster(1, n_threads=1, tls=tmp_path / "expired"),
     ):
         pass
 

@@ -9,6 +9,7 @@ import click
 
 import distboost
 from distboost.cli.active import active
+from distboost.cli.cluster import cluster
 from distboost.cli.options import (
     ClusterOptions,
     Group,
@@ -35,6 +36,7 @@ def main() -> None:
 
 
 main.add_command(active)
+main.add_command(cluster)
 main.add_command(train)
 
 

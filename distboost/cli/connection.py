@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from distboost.cli.options import ClusterOptions, log_shown
+from distboost.cluster.security import tls_security
 from distboost.errors import ClusterError
 
 # Seconds.
@@ -23,9 +24,6 @@ UNFINISHED_DEADLINE = 2.0  # to wait for the rest of it
 FILE_INTERVAL = 0.1  # between two looks
 
 VARIABLE = "DASK_SCHEDULER_ADDRESS"  # sets scheduler-address in Dask's configuration
-
-# Files of a folder of certificates.
-CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "cert.pem", "key.pem"
 
 
 class Scheduler(NamedTuple):
@@ -161,22 +159,6 @@ def _wait_for_workers(client: Any, wanted: int) -> None:
 
     with log_shown("distboost"):
         ClusterRuntime(client, wait_for_workers=wanted).close()
-
-
-def tls_security(folder: str | os.PathLike[str]) -> Any:
-    """Return the Security that a client of a TLS cluster needs, from a folder of certificates; raise ClusterError if invalid."""
-    from distributed.security import Security
-
-    ca, certificate, key = (os.path.join(folder, name) for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE))
-    found = Security(require_encryption=True, tls_ca_file=ca, tls_client_cert=certificate, tls_client_key=key)
-    try:
-        found.get_connection_args("client")
-    except OSError as error:  # includes ssl.SSLError
-        raise ClusterError(
-            f"the certificates in {folder} cannot be used: {error}. The folder must hold {CA_FILE}, {CERTIFICATE_FILE} "
-            f"and {KEY_FILE}; 'python -m cluster.certificates' makes them for the whole cluster."
-        ) from error
-    return found
 
 
 @contextmanager

@@ -176,7 +176,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--tls",
         type=click.Path(exists=True, file_okay=False),
         metavar="FOLDER",
-        help="Certificates for a scheduler at tls://..., made by 'python -m cluster.certificates': ca.pem, cert.pem, key.pem.",
+        help="Certificates for a scheduler at tls://..., made by 'distboost cluster certificates': ca.pem, cert.pem, key.pem.",
     )
     workers = click.option(
         "--workers",

@@ -1,7 +1,5 @@
 """The certificates of a cluster with TLS, made once and copied to every machine of it.
 
-    python -m cluster.certificates FOLDER
-
 A certificate authority of the cluster's own signs one certificate, and is then forgotten: its key is written nowhere, so that
 nobody can make a certificate more that the cluster would take.
 """
@@ -14,17 +12,22 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
-import click
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from distboost.cluster.security import CA_FILE, CERTIFICATE_FILE, DAYS, KEY_FILE
+from distboost.errors import MissingPackageError
 
-from distboost.cli.connection import CA_FILE, CERTIFICATE_FILE, KEY_FILE
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+except ImportError as error:
+    raise MissingPackageError(
+        f"certificates are made with the package cryptography, which cannot be imported here ({error}). Run: "
+        'pip install "distboost[tls]"'
+    ) from error
 
 NAMES = ("localhost", "127.0.0.1")
-DAYS = 365
 CLOCKS_DIFFER = timedelta(hours=1)  # between machines, at most
 
 
@@ -47,7 +50,7 @@ class Authority:
     def issue(
         self, folder: Path, names: Sequence[str] = NAMES, days: int = DAYS, start: datetime | None = None
     ) -> None:
-        """Writes the authority's certificate, a new one that it signs, and that one's key.
+        """Write the authority's certificate, a new one that it signs, and that one's key.
 
         Parameters
         ----------
@@ -96,7 +99,7 @@ def _builder(
     start: datetime,
     period: timedelta,
 ) -> x509.CertificateBuilder:
-    """What every certificate says."""
+    """Return a builder with what every certificate says."""
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -139,38 +142,7 @@ def _alternative(name: str) -> x509.GeneralName:
 
 
 def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """A new file: one that was there might be readable by others, or a link to elsewhere."""
+    """Write a new file: one that was there might be readable by others, or a link to elsewhere."""
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
-
-
-@click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    metavar="HOST_OR_IP",
-    help="A machine of the cluster, beside localhost. Dask takes the certificate on any; other programs may compare.",
-)
-@click.option(
-    "--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True, help="How long it is valid."
-)
-@click.option("--force", is_flag=True, help="Replace the certificates that are there.")
-def main(folder: Path, names: tuple[str, ...], days: int, force: bool) -> None:
-    """Make the certificates of a cluster: FOLDER/ca.pem, cert.pem and key.pem."""
-    files = [folder / name for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE)]
-    there = [str(file) for file in files if file.exists()]
-    if there and not force:
-        raise click.ClickException(
-            f"{', '.join(there)}: there already, perhaps in use by a cluster. Give another folder, or replace with --force."
-        )
-    Authority().issue(folder, (*NAMES, *names), days)
-    until = datetime.now(UTC) + timedelta(days=days)
-    click.echo(f"{', '.join(map(str, files))}: valid until {until:%Y-%m-%d}")
-    click.echo(f"Copy the folder to every machine; {files[-1]} is secret.")
-
-
-if __name__ == "__main__":
-    main()

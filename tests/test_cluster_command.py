@@ -1,0 +1,155 @@
+"""`distboost cluster local`: what it starts and prints, how it ends, and what it says when a process cannot start."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from click.testing import CliRunner
+from distributed import Client
+
+from distboost.cli import main
+from distboost.cluster import local
+from distboost.errors import ClusterError
+
+DEADLINE = 60.0
+LOCAL = [sys.executable, "-m", "distboost", "cluster", "local"]
+
+
+def started(*arguments: object) -> tuple[subprocess.Popen, list[str]]:
+    """The command, and the lines that it prints when all workers can take work."""
+    command = [*LOCAL, *map(str, arguments)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line.rstrip("\n"))
+        if line.startswith("Ctrl-C"):
+            break
+    return process, lines
+
+
+def ended(process: subprocess.Popen, number: int) -> int:
+    """The exit code after a signal. No process is left."""
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) >= 3  # the scheduler, a nanny and its worker
+    process.send_signal(number)
+    process.communicate(timeout=DEADLINE)
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive
+    return process.returncode
+
+
+def refused(*arguments: object) -> str:
+    """What the command says when it fails, in one line."""
+    result = CliRunner().invoke(main, ["cluster", "local", *map(str, arguments)])
+    assert result.exit_code in (1, 2), result.output
+    assert "Traceback (most recent call last):\n" not in result.output
+    return " ".join(result.stderr.split())
+
+
+def test_what_is_printed_leads_to_workers_with_the_given_limits(tmp_path):
+    process, lines = started(
+        "--workers", 2, "--threads", 3, "--memory-limit", "700MiB", "--scratch", tmp_path
+    )
+    [address] = re.findall(
+        r"scheduler at (tcp://127\.0\.0\.1:\d+), workers: 2, each with 3 threads and 700.00 MiB", lines[0]
+    )
+    [command] = [line for line in lines if line.startswith("  distboost train")]
+    assert f"--scheduler {address} --set scratch={tmp_path}" in command
+    program = "\n".join(line.strip() for line in lines[lines.index("In Python:") + 1 : -2])
+    found: dict = {}
+    exec(program, found)
+    with found["client"] as client:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        assert [(each["nthreads"], each["memory_limit"]) for each in workers] == 2 * [(3, 700 * 2**20)]
+        assert all(each["local_directory"].startswith(f"{tmp_path}/") for each in workers)
+    assert ended(process, signal.SIGINT) == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plain_kill_ends_the_cluster():
+    process, _ = started("--workers", 1)
+    assert ended(process, signal.SIGTERM) == 128 + signal.SIGTERM
+
+
+def test_it_ends_with_an_error_when_the_scheduler_does():
+    process, _ = started("--workers", 1)
+    [scheduler] = [p for p in psutil.Process(process.pid).children() if "scheduler" in p.cmdline()]
+    scheduler.kill()
+    _, stderr = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1
+    assert "Error: scheduler ended with code -9. The end of its log:" in stderr
+
+
+def test_a_worker_that_cannot_start(tmp_path, monkeypatch):
+    broken = 'import os, sys\nif "worker" in sys.orig_argv:\n    print("broken for the test", flush=True), os._exit(3)'
+    (tmp_path / "sitecustomize.py").write_text(broken)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    error = refused("--workers", 1)
+    assert "worker-0 ended with code 3. The end of its log: broken for the test" in error
+
+
+def test_workers_that_do_not_come_in_time(monkeypatch):
+    monkeypatch.setattr(local, "START_DEADLINE", 20.0)
+    monkeypatch.setattr(local, "_wait_for_workers", _impatient(local._wait_for_workers))
+    with (
+        pytest.raises(ClusterError, match=r"2 workers did not start within 20 s\. Start fewer"),
+        local.local_cluster(1),
+    ):
+        pass
+
+
+def _impatient(wait):
+    def more(address, n_workers, processes, tls):
+        clock = iter([0.0])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                local,
+                "time",
+                type("Clock", (), {"monotonic": lambda: next(clock, 30.0), "sleep": time.sleep}),
+            )
+            wait(address, n_workers + 1, processes, tls)
+
+    return more
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--memory-limit", "plenty"], "'plenty' is no number of bytes. Give one such as 2GB"),
+        (["--memory-limit", "0"], "'0' is no number of bytes"),
+        (["--workers", "0"], "0 is not in the range x>=1"),
+        (["--scratch", "/nowhere"], "Directory '/nowhere' does not exist"),
+        (
+            ["--workers", "1", "--", "no-such-program"],
+            "'no-such-program' cannot be run: No such file or directory",
+        ),
+    ],
+)
+def test_bad_options(arguments, said):
+    assert said in refused(*arguments)
+
+
+def test_memory_is_divided_among_more_workers_than_cores(monkeypatch):
+    monkeypatch.setattr(local, "MEMORY_LIMIT", 3 * 2**30)
+    with local.local_cluster(3) as cluster, Client(cluster.address, set_as_default=False) as client:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        assert [each["memory_limit"] for each in workers] == 3 * [2**30]
+        assert cluster.memory_limit == 2**30
+
+
+def test_certificates_without_their_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.delitem(sys.modules, "distboost.cluster.certificates", raising=False)
+    result = CliRunner().invoke(main, ["cluster", "certificates", str(tmp_path / "tls")])
+    assert result.exit_code == 1
+    assert 'Run: pip install "distboost[tls]"' in result.stderr
+    assert not (tmp_path / "tls").exists()
