@@ -60,7 +60,8 @@ def test_a_trial_that_does_not_reach_the_target_is_told():
         return report.curves(found, "Random")
 
     assert report.labels_to(curves([5, 1], [1, 0]), 0.1) == "15 (7)"
-    assert report.labels_to(curves([5, 1], [5, 4]), 0.1) == "20, 1 of 2 within 20"
+    assert report.labels_to(curves([5, 1], [5, 4]), 0.1) == "≥ 20, 1 of 2 within 20"
+    assert report.labels_to(curves([1, 1], [5, 4]), 0.1) == "≥ 15, 1 of 2 within 20"
     assert report.labels_to(curves([5, 2], [5, 4]), 0.1) == "not within 20 (0 of 2)"
     assert report.seconds_to(curves([5, 4], [1, 0]), 0.1) == ([3, 1], 1)
 

@@ -55,7 +55,10 @@ def _named(values: Mapping[str, Any]) -> str:
 
 
 def print_curves(curves: Mapping[str, Sequence[LearningCurve]], target_error: float | None) -> None:
-    """Print the final number of labels and error of each strategy, and the labels to the target: mean ± standard deviation."""
+    """Print the final number of labels and error of each strategy, and the labels to the target: mean ± standard deviation.
+
+    A run that does not reach the target counts with all of its labels, and the mean is a lower bound.
+    """
     columns = ["repeats", "labels", "error, %"]
     if target_error is not None:
         columns += [f"reached {100 * target_error:g}%", "labels to it"]
@@ -65,12 +68,19 @@ def print_curves(curves: Mapping[str, Sequence[LearningCurve]], target_error: fl
         errors = [100 * curve.error[-1] for curve in repeats]
         cells = [str(len(repeats)), _spread(labels, "{:.0f}"), _spread(errors, "{:.2f}")]
         if target_error is not None:
-            needed = [n for curve in repeats if (n := curve.labels_to(target_error)) is not None]
-            cells += [f"{len(needed)} of {len(repeats)}", _spread(needed, "{:.0f}") if needed else "-"]
+            cells += _labels_to(repeats, target_error)
         table.add_row(strategy, *cells)
     out = console()
     out.print(table)
     out.print("At the end of each run: mean ± standard deviation over the repeats.", highlight=False)
+
+
+def _labels_to(repeats: Sequence[LearningCurve], target_error: float) -> list[str]:
+    found = [curve.labels_to(target_error) for curve in repeats]
+    n_reached = len(found) - found.count(None)
+    needed = [curve.n_labelled[-1] if n is None else n for curve, n in zip(repeats, found, strict=True)]
+    shown = _spread(needed, "{:.0f}") if n_reached == len(found) else f"≥ {np.mean(needed):.0f}"
+    return [f"{n_reached} of {len(found)}", shown]
 
 
 def _spread(values: Sequence[float], form: str) -> str:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import distboost
-from distboost.active import learning_curves
+from distboost.active import LearningCurve, learning_curves
+from distboost.active.curve import Point
+from distboost.cli.show_active import print_curves
 from tests.active.commands import fail, run, simulate
 
 
@@ -46,6 +48,16 @@ def test_simulate(data, tmp_path, blobs):
         assert f"{mean:.2f} ±" in row
         assert f"{reached} of 2" in row
     assert "</svg>" in (tmp_path / "curve.svg").read_text()
+
+
+def test_runs_that_miss_the_target_count_with_all_of_their_labels(capsys):
+    good = LearningCurve("margin", [Point(10, 0.5, 1.0), Point(20, 0.1, 1.0)])
+    bad = LearningCurve("margin", [Point(10, 0.5, 1.0), Point(40, 0.3, 1.0)])
+    print_curves({"margin": [good, bad]}, target_error=0.2)
+    assert "1 of 2" in (shown := capsys.readouterr().out)
+    assert "≥ 30" in shown
+    print_curves({"margin": [good, good]}, target_error=0.2)
+    assert "20 ± 0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("option", "name"), [("--json", "curves.json"), ("--plot", "curve.svg")])

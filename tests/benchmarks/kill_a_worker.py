@@ -1,7 +1,8 @@
 """What happens to a training if one of three workers is killed or stopped: ``python -m tests.benchmarks.kill_a_worker measure``.
 
 distboost, xgboost.dask and lightgbm.dask train on the same rows and receive the same signal after a third of the rounds,
-without any settings for such cases. Every training is a process with its own Dask cluster, which restarts workers that die.
+without any settings for such cases. Every training is a process with its own Dask cluster. Its nannies restart workers that die;
+with ``--no-nannies``, workers stay dead.
 The benchmark records what the caller of the fit sees and when; a training without an outcome before the deadline "hangs".
 """
 
@@ -122,13 +123,12 @@ def main() -> None:
 @click.argument("name", type=click.Choice(list(LIBRARIES)))
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("n_rounds", type=int)
-def train(name: str, folder: Path, n_rounds: int) -> None:
+@click.argument("nannies", type=bool)
+def train(name: str, folder: Path, n_rounds: int, nannies: bool) -> None:
     """A training: writes the workers' processes, the rounds and the outcome into the folder."""
     library, split = LIBRARIES[name], official("letter")
-    cluster = LocalCluster(
-        n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None, local_directory=str(folder)
-    )
-    with cluster, Client(cluster) as client:
+    with _cluster(folder, nannies) as cluster, Client(cluster) as client:
+        client.wait_for_workers(N_WORKERS)
         pids = dict(sorted(client.run(os.getpid).items()))
         _publish(folder / "workers", list(pids.values()))
         x, y = (_stored(rows, f"{folder}/{rows.ndim}.zarr") for rows in (split.X, split.y))
@@ -141,6 +141,26 @@ def train(name: str, folder: Path, n_rounds: int) -> None:
             # XGBoost's messages have addresses.
             message = " ".join(str(error).partition("Stack trace")[0].split())
             _publish(folder / "outcome", {"error": f"{type(error).__name__}: {message}"})
+
+
+@contextmanager
+def _cluster(folder: Path, nannies: bool) -> Iterator[LocalCluster]:
+    """Workers in processes of their own, with nannies or without."""
+    options = {"threads_per_worker": 1, "dashboard_address": None, "local_directory": str(folder)}
+    if nannies:
+        with LocalCluster(n_workers=N_WORKERS, **options) as cluster:
+            yield cluster
+        return
+    with LocalCluster(n_workers=0, **options) as cluster:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+        command += ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(folder)]
+        workers = [subprocess.Popen(command) for _ in range(N_WORKERS)]
+        try:
+            yield cluster
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
 
 
 def _stored(rows: np.ndarray, path: str) -> str:
@@ -188,15 +208,30 @@ def _publish(path: Path, value: Any) -> None:
     help="Seconds until a training is said to hang.",
 )
 @click.option("--rounds", "n_rounds", type=click.IntRange(min=3), default=300, show_default=True)
-def measure(names: tuple[str, ...], signals: tuple[str, ...], patience: float, n_rounds: int) -> None:
+@click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Of each signal.")
+@click.option("--nannies/--no-nannies", default=True, show_default=True, help="Restart workers that die.")
+def measure(
+    names: tuple[str, ...],
+    signals: tuple[str, ...],
+    patience: float,
+    n_rounds: int,
+    repeats: int,
+    nannies: bool,
+) -> None:
     """Trains twice undisturbed, then with each of the signals, and shows what the caller sees."""
     console = Console(width=130)
     table = Table("library", "undisturbed", "the same model again", *signals, show_lines=True)
     for name in names or LIBRARIES:
-        whole, again = run(name, n_rounds, None, END_DEADLINE), run(name, n_rounds, None, END_DEADLINE)
+        whole, again = (run(name, n_rounds, None, END_DEADLINE, nannies) for _ in range(2))
         if whole.digest is None:
             raise click.ClickException(f"{name} does not train undisturbed: {whole}.")
-        cells = [_cell(run(name, n_rounds, signal.Signals[each], patience), whole) for each in signals]
+        cells = [
+            "\n".join(
+                _cell(run(name, n_rounds, signal.Signals[each], patience, nannies), whole)
+                for _ in range(repeats)
+            )
+            for each in signals
+        ]
         package = LIBRARIES[name].package
         table.add_row(
             f"{name} {_version(package)}",
@@ -207,7 +242,8 @@ def measure(names: tuple[str, ...], signals: tuple[str, ...], patience: float, n
     console.print(table)
     console.print(
         f"Python {platform.python_version()}, dask {version('dask')}, distributed {version('distributed')}; letter, "
-        f"{N_WORKERS} workers with a thread each on {os.cpu_count()} processors"
+        f"{N_WORKERS} workers with a thread each on {os.cpu_count()} processors, "
+        f"{'with' if nannies else 'without'} nannies"
     )
 
 
@@ -224,9 +260,14 @@ def _cell(found: Outcome, whole: Outcome) -> str:
     return f"{found}, {same}"
 
 
-def run(name: str, n_rounds: int, disturbance: signal.Signals | None, patience: float) -> Outcome:
+def run(
+    name: str, n_rounds: int, disturbance: signal.Signals | None, patience: float, nannies: bool = True
+) -> Outcome:
     """One training, and what its caller sees within so many seconds of the signal."""
-    with tempfile.TemporaryDirectory() as place, _process("train", name, place, str(n_rounds)) as process:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        _process("train", name, place, str(n_rounds), str(nannies)) as process,
+    ):
         folder, since = Path(place), time.monotonic()
         if disturbance is not None:
             third = n_rounds // 3
