@@ -1,10 +1,14 @@
-"""README.md and docs/: examples run, links lead somewhere, every algorithm is named."""
+"""README.md and docs/: blocks of code run, links lead somewhere, every algorithm is named."""
 
 from __future__ import annotations
 
 import gc
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -15,15 +19,35 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Its blocks are files: tests/algorithms/test_own_algorithm.py runs them.
 ELSEWHERE = {"adding-an-algorithm.md"}
 
-EXAMPLE = re.compile(r"(<!-- not run -->\s*)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"(<!-- not run -->\s*)?^```(python|bash|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
 
 
-def examples(page: Path) -> list[tuple[int, str]]:
-    """The Python blocks that are to be run, each with the number of lines before it."""
+class Example(NamedTuple):
+    """A block of a page, in the language "python", "bash" or "sh"."""
+
+    n_before: int
+    language: str
+    code: str
+
+    def run(self, page: Path) -> None:
+        """In this folder. A command of distboost is that of this environment."""
+        if self.language == "python":
+            program = compile("\n" * self.n_before + self.code, str(page), "exec", dont_inherit=True)
+            exec(program, {"__name__": "__main__"})
+        else:
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+            subprocess.run(["bash", "-euc", self.code], check=True, env=environment, timeout=100)
+
+
+def examples(page: Path) -> list[Example]:
+    """The blocks that are to be run: those without the comment `<!-- not run -->` above."""
     text = page.read_text() if page.name not in ELSEWHERE else ""
-    return [(text.count("\n", 0, m.start(2)), m[2]) for m in EXAMPLE.finditer(text) if not m[1]]
+    return [
+        Example(text.count("\n", 0, m.start(3)), m[2], m[3]) for m in EXAMPLE.finditer(text) if not m[1]
+    ]
 
 
 def headings(page: Path) -> list[str]:
@@ -44,9 +68,8 @@ def name(page: Path) -> str:
 def test_examples_run(page, tmp_path, monkeypatch):
     """One after another in an empty folder, each with names of its own."""
     monkeypatch.chdir(tmp_path)
-    for n_before, code in examples(page):
-        program = compile("\n" * n_before + code, str(page), "exec", dont_inherit=True)
-        exec(program, {"__name__": "__main__"})
+    for example in examples(page):
+        example.run(page)
     gc.collect()
 
 
