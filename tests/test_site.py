@@ -81,3 +81,36 @@ def test_broken_links_of_a_site_are_found(tmp_path):
         '<p id="x">here</p><a href="https://elsewhere.org/c.html">not checked</a>'
     )
     assert check_links.broken(tmp_path) == ["a.html: b.html#y", "a.html: c.html"]
+
+
+def messages() -> list[str]:
+    """The texts in the package's code, with … for values."""
+    found = []
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                found.append(
+                    "".join(v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(re.sub(r"%[a-z]|%\.\d[a-z]", "…", node.value))
+    return found
+
+
+def test_messages_of_the_page_on_troubleshooting_are_those_of_the_code():
+    page = (site_pages.DOCS / "troubleshooting.md").read_text()
+    quoted = re.findall(r"^\| `([^`]+)`(?: \([^|]*\))? \|", page, re.MULTILINE)
+    assert len(quoted) > 20
+    known = messages()
+    assert [text for text in quoted if not any(text.strip(" …") in message for message in known)] == []
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = set()
+    for page in site_pages.DOCS.glob("*.md"):
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.DOTALL):
+            listed |= {line for line in block.splitlines() if line and line[0] != ":"}
+    pages = {str(page.relative_to(site_pages.DOCS).with_suffix("")) for page in site_pages.DOCS.rglob("*.md")}
+    pages = {page for page in pages if not page.startswith("generated/")} - {"index"}
+    assert pages - listed == set()
+    assert {f"generated/{Path(name).stem}" for name in site_pages.OUTSIDE.values()} <= listed

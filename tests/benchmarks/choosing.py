@@ -78,9 +78,10 @@ def draw(figures: Figures, path: Path) -> None:
     for axes, (dataset, curves) in zip(panels, figures.items(), strict=True):
         for name in ALGORITHMS:
             seconds, accuracy = zip(*curves[name], strict=True)
-            axes.plot(seconds, accuracy, label=name, linewidth=1.6)
+            axes.plot(seconds, accuracy, label=registry.algorithm(name).__name__, linewidth=1.6)
         best = max(accuracy for each in curves.values() for _, accuracy in each)
         axes.set(xscale="log", title=dataset, xlabel="seconds of training", ylim=(best - 45, best + 2))
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("test accuracy, %")
     panels[-1].legend(loc="lower right")

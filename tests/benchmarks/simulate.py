@@ -3,6 +3,7 @@
 python -m tests.benchmarks.simulate --measure   # measures the costs, and keeps them in costs.json
 python -m tests.benchmarks.simulate --check     # real rounds on local workers beside simulated ones
 python -m tests.benchmarks.simulate             # the tables and the picture of docs/scaling.md
+python -m tests.benchmarks.simulate --size 1953125000 256 10   # the table of docs/large-data.md
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def show(costs: Costs, most: int, path: Path, console: Console) -> None:
     "--owners", "ways", default="owners", show_default=True, help="With --check: owners, star or owners,star."
 )
 @click.option("--most", default=1000, show_default=True, help="The largest number of workers in the tables.")
+@click.option("--size", type=int, nargs=3, metavar="ROWS FEATURES CLASSES", help="Of one training, in all.")
+@click.option("--on", "clusters", default="25x16,50x16,100x8,100x16", show_default=True, help="With --size.")
 @click.option("--picture", type=click.Path(path_type=Path), default=PICTURE, show_default=True)
 def main(
     do_measure: bool,
@@ -63,6 +66,8 @@ def main(
     rounds: int,
     ways: str,
     most: int,
+    size: tuple[int, int, int] | None,
+    clusters: str,
     picture: Path,
 ) -> None:
     """Simulate rounds of a training."""
@@ -75,7 +80,9 @@ def main(
     if do_check:
         for table in tables.checked(map(int, workers.split(",")), rows, ways.split(","), rounds, costs):
             console.print(table)
-    if not (do_measure or do_check):
+    if size is not None:
+        console.print(tables.sized_table(*size, clusters.split(","), costs))
+    elif not (do_measure or do_check):
         show(costs, most, picture, console)
     console.print(f"{time.perf_counter() - began:.0f} s")
 

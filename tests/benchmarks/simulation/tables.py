@@ -120,6 +120,19 @@ def strong(costs: Costs, total: int, workers: Iterable[int], gbit: float) -> lis
     ]
 
 
+def sized_table(rows: int, features: int, classes: int, clusters: Iterable[str], costs: Costs) -> Table:
+    """A training of these rows in all, on clusters that are given as WORKERSxTHREADS."""
+    table = Table("workers", "threads", "rows per worker", "seconds per round", title="10 Gbit/s")
+    for cluster in clusters:
+        workers, threads = map(int, cluster.split("x"))
+        job = Job(rows // workers, features, classes)
+        found = simulate(
+            job, Cluster(workers, threads, Link(10, LATENCY)), WAYS["two levels, relays"](workers), costs
+        )
+        table.add_row(str(workers), str(threads), f"{job.rows:,}", f"{found.seconds:.1f}")
+    return table
+
+
 def checked(
     workers: Iterable[int], rows: int, ways: Iterable[str], n_rounds: int, costs: Costs
 ) -> Iterator[Table]:
