@@ -64,6 +64,7 @@ def name(page: Path) -> str:
 @pytest.mark.filterwarnings(
     "ignore:Port .* is already in use", r"ignore:unclosed <socket.*0\.0\.0\.0:ResourceWarning"
 )
+@pytest.mark.timeout(300)  # some pages start clusters and commands
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=name)
 def test_examples_run(page, tmp_path, monkeypatch):
     """One after another in an empty folder, each with names of its own."""
