@@ -19,6 +19,7 @@ GENERATED = DOCS / "generated"
 
 # Pages outside this folder, and their names on the site.
 OUTSIDE = {
+    ROOT / "README.md": "readme.md",
     ROOT / "CHANGELOG.md": "changelog.md",
     ROOT / "CONTRIBUTING.md": "contributing.md",
     ROOT / "SECURITY.md": "security.md",
