@@ -57,6 +57,10 @@ class AdaBoostMMClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -183,6 +187,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -222,6 +227,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -277,6 +283,10 @@ class CDMCBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -396,6 +406,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -431,6 +442,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -482,6 +494,10 @@ class GAMBLEClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -601,6 +617,7 @@ class GAMBLEClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -636,6 +653,7 @@ class GAMBLEClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -697,6 +715,10 @@ class GDMCBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -816,6 +838,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -854,6 +877,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -921,6 +945,10 @@ class REBELClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -1043,6 +1071,7 @@ class REBELClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1081,6 +1110,7 @@ class REBELClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -1139,6 +1169,10 @@ class StagewiseBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -1261,6 +1295,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1298,6 +1333,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 0.5,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,

@@ -32,6 +32,10 @@ class AdaBoostECCClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -151,6 +155,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -187,6 +192,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -237,6 +243,10 @@ class AdaBoostM1Classifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -356,6 +366,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -391,6 +402,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -443,6 +455,10 @@ class AdaBoostMHClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -562,6 +578,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -598,6 +615,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -649,6 +667,10 @@ class AdaBoostMOClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -768,6 +790,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -803,6 +826,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -852,6 +876,10 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -971,6 +999,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1006,6 +1035,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -1053,6 +1083,10 @@ class GradBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -1172,6 +1206,7 @@ class GradBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1206,6 +1241,7 @@ class GradBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -1255,6 +1291,10 @@ class MultiBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -1376,6 +1416,7 @@ class MultiBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1411,6 +1452,7 @@ class MultiBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -1461,6 +1503,10 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -1580,6 +1626,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1615,6 +1662,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,
@@ -1664,6 +1712,10 @@ class SAMMEClassifier(BoostingClassifier):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -1783,6 +1835,7 @@ class SAMMEClassifier(BoostingClassifier):
     n_estimators: int
     learning_rate: float
     max_bins: int
+    categorical_features: Any
     min_samples_leaf: int
     min_weight_fraction_leaf: float
     subsample: float
@@ -1818,6 +1871,7 @@ class SAMMEClassifier(BoostingClassifier):
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int = 255,
+        categorical_features: Any = 'from_dtype',
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         subsample: float = 1.0,

@@ -14,6 +14,7 @@ from distboost.cli.options import (
     ClusterOptions,
     Group,
     PathOrUrl,
+    categorical_option,
     check_writable,
     cluster_options,
     overwrite_option,
@@ -149,6 +150,7 @@ def evaluate(
     metavar="BYTES",
     help="Memory that each process may use, libraries included, such as 2GB.",
 )
+@categorical_option
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
 @cluster_options
 def bin_rows(
@@ -159,6 +161,7 @@ def bin_rows(
     max_bins: int,
     random_state: int,
     memory_limit: str | None,
+    categorical: list[int | str] | None,
     keep_values: bool,
     cluster: ClusterOptions,
 ) -> None:
@@ -179,6 +182,7 @@ def bin_rows(
             sample_weight=sample_weight,
             max_bins=max_bins,
             random_state=random_state,
+            categorical_features="from_dtype" if categorical is None else categorical,
             memory_limit=memory_limit,
             keep_values=keep_values,
             client=client,

@@ -118,6 +118,28 @@ class PathOrUrl(click.ParamType[str]):
         return text if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
 
 
+class Features(click.ParamType[list[Any]]):
+    """Numbers or names of features, with commas between them."""
+
+    name = "0,3 or names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        """Return a list of numbers if all are numbers, else of texts."""
+        if not isinstance(value, str):
+            return list(value)
+        parts = [part.strip() for part in value.split(",")]
+        return [int(part) for part in parts] if all(part.isdecimal() for part in parts) else parts
+
+
+def categorical_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names the features whose values are categories."""
+    return click.option(
+        "--categorical",
+        type=Features(),
+        help="Features whose values are categories: numbers or names, such as 0,3.",
+    )(function)
+
+
 def path_option(name: str, text: str, required: bool = True) -> Callable[..., Any]:
     """Return an option that takes a path or URL."""
     return click.option(name, type=PathOrUrl(), required=required, help=text)

@@ -11,6 +11,7 @@ from distboost.cli.options import (
     ClusterOptions,
     Command,
     PathOrUrl,
+    categorical_option,
     check_writable,
     cluster_options,
     parameters_option,
@@ -53,6 +54,7 @@ class _Train(Command):
     "File of JSON lines to add a line to at the begin, after each round and at the end.",
     required=False,
 )
+@categorical_option
 @cluster_options
 @parameters_option
 @click.option(
@@ -75,6 +77,7 @@ def train(
     eval_y: str | None,
     evaluations: tuple[str, ...],
     events: str | None,
+    categorical: list[Any] | None,
     cluster: ClusterOptions,
     parameters: tuple[str, ...],
     resume: bool,
@@ -87,7 +90,9 @@ def train(
             "--resume continues from an earlier training, --overwrite replaces it: give the one or the other."
         )
     check_writable(model, overwrite or resume, ", or --resume to continue its training")
-    estimator = _estimator(algorithm, model, parse_parameters(parameters), resume, overwrite)
+    named = {} if categorical is None else {"categorical_features": categorical}
+    given = parse_parameters(parameters) | named
+    estimator = _estimator(algorithm, model, given, resume, overwrite)
     if events is not None:
         from distboost.training.events import EventLog
 

@@ -6,7 +6,7 @@ order of rows, and the samples of blocks merge to that of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from distboost.data.blocks import AnyRows, BinnedSet
+from distboost.data.categories import Categories
 from distboost.data.work import TaskRunner
 from distboost.kernels.digest import hashes_of
 from distboost.rows.scales import ERROR_FACTOR
@@ -120,9 +121,14 @@ def _contents(most: int, function: Callable[..., AnyRows], *call: Any) -> Conten
     )._compact(most)
 
 
-def representatives(bins: np.ndarray, edges: Sequence[np.ndarray]) -> np.ndarray:
+def representatives(
+    bins: np.ndarray, edges: Sequence[np.ndarray], categories: Mapping[int, Categories] | None = None
+) -> np.ndarray:
     """Return rows of these bins, (n, D) float64."""
     columns = [
         np.append(cuts, [np.nextafter(cuts[-1], np.inf) if len(cuts) else 0.0, np.nan]) for cuts in edges
     ]
+    for d, known in (categories or {}).items():
+        columns[d] = np.full(known.n_bins + 1, np.nan)
+        columns[d][known.bins[::-1]] = known.values[::-1]  # the first category of each bin
     return np.stack([column[bins[:, d]] for d, column in enumerate(columns)], axis=1)

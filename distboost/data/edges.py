@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from distboost.data.axes import spans
+from distboost.data.categories import Categories, Counts, merge_counts
 from distboost.data.scan import FeatureScan
 from distboost.kernels import binning
 from distboost.threads import Threads
@@ -33,14 +34,21 @@ class FeatureBand:
         self.max_bins = max_bins
         self.known, self.counts = np.empty((n_features, max_bins)), np.zeros(n_features, np.int64)
         self.sample: list[tuple[int, np.ndarray, np.ndarray]] = []
+        self.categories: dict[int, Counts] = {}  # by column
 
-    def add(self, scan: FeatureScan) -> None:
+    def add(self, scan: FeatureScan, first: int = 0, place: str = "X") -> None:
+        """Add the scan of some rows; errors name the features of this `place`, of which `first` is the band's first."""
+        for d, counts in scan.categories.items():
+            merge_counts(self.categories.setdefault(d, {}), counts, first + d, place)
         binning.merge_distinct(scan.values, scan.counts, self.max_bins, self.known, self.counts)
         if len(scan.sample):
             self.sample.append((scan.first_row, scan.sample, scan.weights))
 
     def edges(self, threads: Threads) -> list[np.ndarray]:
-        """Return the edges of each feature, (n_edges,) float64: midpoints between few distinct values, else quantiles."""
+        """Return the edges of each feature, (n_edges,) float64: midpoints between few distinct values, else quantiles.
+
+        Those of categories lie between their bins.
+        """
         self.sample.sort(key=lambda piece: piece[0])
         w = np.concatenate([np.empty(0), *(weights for *_, weights in self.sample)])
         # Keeps their sums finite; quantiles do not depend on a common power of two.
@@ -49,12 +57,17 @@ class FeatureBand:
         groups = spans(0, len(self.counts), -(-len(self.counts) // (n_groups * threads.n)))
         return list(chain.from_iterable(threads.map(lambda group: self._edges(*group, w), groups)))
 
+    def found(self, d: int) -> Categories:
+        """Return the categories of column d."""
+        return Categories.of(self.categories[d], self.max_bins)
+
     def _edges(self, first: int, stop: int, w: np.ndarray) -> list[np.ndarray]:
         """Return the edges of the features first .. stop - 1, given the weights of the sampled rows, (n_sampled,) float64."""
         quantiles = _Quantiles(w, self.max_bins)
-        many = [d for d in range(first, stop) if self.counts[d] > self.max_bins]
+        many = [d for d in range(first, stop) if self.counts[d] > self.max_bins and d not in self.categories]
         columns = quantiles.columns([X for _, X, _ in self.sample], many)
         found = {d: quantiles.edges(column) for d, column in zip(many, columns, strict=True)}
+        found.update({d: self.found(d).edges for d in self.categories if first <= d < stop})
         return [
             found[d] if d in found else midpoints(self.known[d, : self.counts[d]]) for d in range(first, stop)
         ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
+from distboost.data.categories import Categories, put_bins
 from distboost.data.checks import encode_labels, infinite_value, load_labels, load_weights, numbers
 from distboost.data.edges import FeatureBand
 from distboost.data.ingest_plan import IngestPlan, plan_ingest
@@ -123,7 +124,7 @@ def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:
     check_rows(data.x.n_rows, data.x.place)
     fraction = sample_fraction(*data.x.shape)
     weights = data.weights.place if data.weights else "sample_weight"
-    return ScanOptions(max_bins, seed, fraction, data.x.place, data.y.place, weights)
+    return ScanOptions(max_bins, seed, fraction, data.x.place, data.y.place, weights, data.x.categorical)
 
 
 def take_profile(
@@ -134,8 +135,7 @@ def take_profile(
     plan = data.plan(max_bins, work, memory)
     classes, scans = scan_classes(data, options, work, plan)
     weights = None if data.weights is None else near(data.weights, plan.scan.rows)
-    edges = scan_edges(data.x, weights, options, work, plan)
-    return Profile(data.x.n_rows, classes, scans, edges)
+    return Profile(data.x.n_rows, classes, scans, *scan_edges(data.x, weights, options, work, plan))
 
 
 def scan_classes(
@@ -165,8 +165,11 @@ def weight_scan(weights: Source, work: TaskRunner, rows: int) -> ClassScan:
 @returned_when_freed()
 def scan_edges(
     x: Source, weights: Source | None, options: ScanOptions, work: TaskRunner, plan: IngestPlan
-) -> list[np.ndarray]:
-    """Return the edges of each feature, (n_edges,) float64. Features are scanned in bands, each band in spans of rows."""
+) -> tuple[list[np.ndarray], dict[int, Categories]]:
+    """Return the edges of each feature, (n_edges,) float64, and the categories of those that have some.
+
+    Features are scanned in bands, each band in spans of rows.
+    """
     rows, columns = x.axes
     bands = list(columns.spans(0, columns.length, plan.scan.columns))
     row_spans = list(rows.spans(0, rows.length, plan.scan.rows))
@@ -175,7 +178,8 @@ def scan_edges(
         for c, d in bands
         for a, b in row_spans
     )
-    edges = []
+    edges: list[np.ndarray] = []
+    categories = {}
     # On a cluster, this process has its cores for itself.
     with (
         Threads(None if work.on_cluster else plan.edge_threads) as threads,
@@ -184,9 +188,10 @@ def scan_edges(
         for c, d in bands:
             band = FeatureBand(d - c, options.max_bins)
             for scan in islice(scans, len(row_spans)):
-                band.add(scan)
+                band.add(scan, c, options.x_place)
             edges += band.edges(threads)
-    return edges
+            categories.update({c + column: band.found(column) for column in sorted(band.categories)})
+    return edges, categories
 
 
 @dataclass(frozen=True)
@@ -201,13 +206,14 @@ class BinOptions:
     y_place: str
     weight_place: str
     keep_values: bool = False  # in addition to the bins
+    categories: Mapping[int, Categories] = field(default_factory=dict)
 
     @classmethod
     def of(cls, profile: Profile, rule: WeightRule, data: Labelled, keep_values: bool = False) -> BinOptions:
         edges, offsets = joined_edges(profile.edges)
         return cls(
             edges, offsets, profile.classes, rule, data.x.place, data.y.place,
-            data.weights.place if data.weights else "sample_weight", keep_values,
+            data.weights.place if data.weights else "sample_weight", keep_values, profile.categories,
         )  # fmt: skip
 
 
@@ -249,6 +255,7 @@ def bin_features(
                 i, j = infinite[0]
                 raise infinite_value(options.x_place, first_row + row + i, d + j, X[i, j])
             binning.bin_rows(X, options.edges, offsets, out)
+        put_bins(X, options.categories, d, out)
         bins[at] = out
         if values is not None:
             values[at] = X

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+
+from distboost.data.categories import Categories
 
 
 @dataclass(frozen=True)
@@ -36,16 +39,20 @@ class Profile:
         The scan of each class, in the same order.
     edges : list of ndarray of shape (n_edges,), float64
         The ascending thresholds between the bins of each feature.
+    categories : mapping of int to Categories
+        The categories of the features that have some. Their edges lie between bins.
     """
 
     n_rows: int
     classes: np.ndarray
     class_scans: list[ClassScan]
     edges: list[np.ndarray]
+    categories: Mapping[int, Categories] = field(default_factory=dict)
 
     def same_bins(self, other: Profile) -> bool:
         """Whether bins and class indices mean the same in both profiles."""
         same_edges = all(map(np.array_equal, self.edges, other.edges))
+        same_edges = same_edges and self.categories == other.categories
         return same_edges and np.array_equal(self.classes, other.classes)
 
     @property

@@ -6,12 +6,14 @@ are merged, one band of features after another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from distboost.data.axes import spans
+from distboost.data.categories import Counts, count_values, merge_counts
 from distboost.data.checks import infinite_value, load_labels, load_weights, numbers
 from distboost.data.labels import check, check_same_type, check_type, made, plain
 from distboost.data.memory import returned_when_freed
@@ -37,6 +39,7 @@ class ScanOptions:
     x_place: str
     y_place: str
     weight_place: str
+    categorical: tuple[int, ...] = ()  # features whose values are categories
 
 
 @returned_when_freed()
@@ -97,6 +100,7 @@ class FeatureScan(NamedTuple):
     values: np.ndarray
     sample: np.ndarray  # (n_sampled, n_columns) of the values' `sample_dtype`: the sampled rows
     weights: np.ndarray  # (n_sampled,) float64: their sample weights
+    categories: Mapping[int, Counts] = {}  # of the features that have categories, by column
 
 
 @returned_when_freed()
@@ -111,6 +115,9 @@ def scan_features(
     whole = isinstance(x, np.ndarray) and x.dtype == sample_dtype(x.dtype) and sampled.all()
     sample = x if whole else np.empty((np.count_nonzero(sampled), n_features), sample_dtype(x.dtype))
     values = _Values(n_features, options.max_bins)
+    categories: dict[int, Counts] = {
+        d - first_column: {} for d in options.categorical if first_column <= d < first_column + n_features
+    }
     for row, column, X in numbers(x, options.x_place):
         rows, columns = slice(row, row + len(X)), slice(column, column + X.shape[1])
         infinite = values.add(X, np.ones(len(X)) if w is None else w[rows], columns)
@@ -123,9 +130,13 @@ def scan_features(
             at = np.count_nonzero(sampled[:row])
             chosen = X[sampled[rows]]
             sample[at : at + len(chosen), columns] = chosen
+        for d in categories.keys() & set(range(column, columns.stop)):
+            found = count_values(X[:, d - column], None if w is None else w[rows])
+            merge_counts(categories[d], found, first_column + d, options.x_place)
         del X  # a view may keep a chunk in memory: it must go before the next one is read
     counts, distinct = values.found()
-    return FeatureScan(first_row, counts, distinct, sample, np.ones(len(sample)) if w is None else w[sampled])
+    weights = np.ones(len(sample)) if w is None else w[sampled]
+    return FeatureScan(first_row, counts, distinct, sample, weights, categories)
 
 
 class _Values:

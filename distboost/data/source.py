@@ -30,6 +30,8 @@ class Source(ABC):
         The copies of a whole part in memory while it is used; 0 if it is read piece by piece.
     is_near : bool
         Whether the values are in this process's memory.
+    categorical : tuple of int
+        The columns whose values are categories, ascending.
     """
 
     shape: tuple[int, ...]
@@ -40,6 +42,7 @@ class Source(ABC):
     read_copies: int = 4
     copies: int = 1
     is_near: bool = False
+    categorical: tuple[int, ...] = ()
 
     @property
     def n_rows(self) -> int:

@@ -9,9 +9,11 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any
 
+from distboost.algorithms.base import Algorithm
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.parts import load
+from distboost.data.profile import Profile
 from distboost.data.row_weights import class_weights
 from distboost.errors import DataError
 from distboost.estimators.ending import warn_of_end
@@ -69,8 +71,10 @@ def fit_to(
         profile = staging.profile(least)
         if resumption is not None:
             resumption.check_task(profile)
+            profile = resumption.adopted(profile)
         algorithm = algorithm_of(estimator, len(profile.classes))
         algorithm.check()
+        _check_learner(estimator, algorithm, profile)
         check_compression(estimator, len(profile.classes))
         check_method(calibration_method(estimator), len(profile.classes))
         weights = class_weights(estimator.class_weight, profile)
@@ -114,6 +118,15 @@ def fit_to(
         lost,
     )
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
+
+
+def _check_learner(estimator: CommonParameters, algorithm: Algorithm, profile: Profile) -> None:
+    """Raise DataError if there are categories, but no trees to split them."""
+    if algorithm.needs_values and profile.categories:
+        raise DataError(
+            f"feature {min(profile.categories)} has categories, but the similarities of {type(estimator).__name__} are distances "
+            "between numbers. Set categorical_features=None, or learn trees: weak_learner='tree'."
+        )
 
 
 def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.data.categories import listed
 from distboost.data.labels import is_unicode, plain
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.names import set_features
@@ -54,6 +55,8 @@ def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
     }
     if learned.ensemble.has_covers:
         header["covers"] = True
+    if learned.ensemble.categories:
+        header["categories"] = listed(learned.ensemble.categories)
     if learned.calibration is not None:
         header["calibration"] = learned.calibration.header()
     return header

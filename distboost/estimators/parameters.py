@@ -46,6 +46,7 @@ LEFT_OUT = {
     "min_delta": 0.0,
     "calibration": "auto",
     "validation_fraction": None,
+    "categorical_features": "from_dtype",
 }
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
@@ -70,6 +71,10 @@ class CommonParameters(BaseEstimator):
     max_bins : int, default=255
         The most bins of a feature, besides one for missing values. A feature with at most this many distinct values is binned
         exactly.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories: their numbers, their names, or a mask of all features. A split may send any
+        categories of such a feature left, and the others right. "from_dtype": those of a categorical dtype. None: none. See
+        the page about categories.
     min_samples_leaf : int, default=1
         The fewest rows (of weight above 0) on either side of a split. With `subsample`, only the drawn rows count.
     min_weight_fraction_leaf : float, default=0.0
@@ -156,6 +161,7 @@ class CommonParameters(BaseEstimator):
     n_estimators: int = parameter(100, _POSITIVE)
     learning_rate: float = parameter(1.0, LEARNING_RATE)
     max_bins: int = parameter(255, Interval(Integral, 2, 255, closed="both"))
+    categorical_features: Any = parameter("from_dtype", StrOptions({"from_dtype"}), "array-like", None)
     min_samples_leaf: int = parameter(1, _POSITIVE)
     min_weight_fraction_leaf: float = parameter(0.0, Interval(Real, 0, 0.5, closed="both"))
     subsample: float = parameter(1.0, _FRACTION)
@@ -288,6 +294,11 @@ def left_out(estimator: CommonParameters) -> dict[str, Any]:
     return {**LEFT_OUT, **{name: f.default for name, f in own if f.metadata.get("is_new")}}
 
 
+def _is(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default: an array has not."""
+    return not isinstance(value, np.ndarray) and bool(value == default)
+
+
 def deciding_parameters(estimator: CommonParameters) -> dict[str, Any]:
     """Return the parameters that affect the model, as JSON values."""
     given: Mapping[str, Any] = estimator.get_params(deep=False)
@@ -296,7 +307,7 @@ def deciding_parameters(estimator: CommonParameters) -> dict[str, Any]:
         name: as_json(name, value)
         for name, value in given.items()
         if name not in RUN_PARAMETERS
-        and not (name in absent and value == absent[name])
+        and not (name in absent and _is(value, absent[name]))
         and not (name == "eval_metric" and callable(value))  # its name is in the histories
     }
     return {**kept, "random_state": seed_of(estimator)}

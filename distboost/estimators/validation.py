@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_array, column_or_1d
 
+from distboost.data.categories import resolved
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.dates import refuse_dates
 from distboost.data.frames import FrameRows, as_frame, is_frame
@@ -64,8 +65,23 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         compare_names(estimator, names, "X", 4)
         names = getattr(estimator, "feature_names_in_", None)
     set_features(estimator, data.n_features, names)
+    set_categories(data, estimator.categorical_features, names)
     warn_all(data.warnings(estimator.missing_chunks), stacklevel=5)
     return data
+
+
+def set_categories(data: Dataset, given: Any, names: np.ndarray | None) -> None:
+    """Tell the rows which of their features have categories; raise an error if `categorical_features` does not fit them."""
+    if isinstance(data, RawDataset):
+        data.sources.x.categorical = resolved(given, data.n_features, names)
+        return
+    assert isinstance(data, BinnedStore)
+    is_from_dtype = isinstance(given, str) and given == "from_dtype"
+    if not is_from_dtype and resolved(given, data.n_features, names) != data.categorical:
+        raise DataError(
+            f"the binned store {data.url!r} has categories in the features {[*data.categorical]}, but categorical_features is "
+            f"{given!r:.100}. Leave it at 'from_dtype', or bin again with these."
+        )
 
 
 def _checked(

@@ -11,7 +11,7 @@ from distboost.kernels.tiles import EXPONENTIAL
 
 @kernel
 def corrective_slopes(
-    bins, missing_bin, labels, weights, order, feature, split_bin, missing_left, polarity, W,
+    bins, missing_bin, labels, weights, order, feature, split_bin, missing_left, sets, polarity, W,
     link, shift, loss_shift, factor, slopes, loss, largest,
 ):  # fmt: skip
     """Add the sum of h_t(x_i) V[i, r] to slopes[t, r] and the loss to loss[0], at the scores F[i, r] = sum_t h_t(x_i) W[t, r].
@@ -23,7 +23,8 @@ def corrective_slopes(
     With the exponential link, a row's loss is its total weight, and `shift` is the shift of both.
     """
     # IN: bins (n, D) uint8; missing_bin (D,) int64; labels (n,) int32; weights (n,) float64; order (r,) int32;
-    #     feature, split_bin (T,) int64; missing_left (T,) bool; polarity (T,) float64; W (T, K) float64
+    #     feature, split_bin (T,) int64; missing_left (T,) bool; sets (T, SET_WORDS) uint64; polarity (T,) float64;
+    #     W (T, K) float64
     # OUT: slopes (T, K) int64, in units of e^shift/factor; loss (K,) int64, of which loss[0] is used, in units of
     #      e^loss_shift/factor; largest (2,) float64, in units of e^shift and e^loss_shift
     n_stumps, n_classes = W.shape
@@ -36,7 +37,8 @@ def corrective_slopes(
         F[:] = 0.0
         for t in range(n_stumps):
             d = feature[t]
-            left = goes_left(np.int64(bins[i, d]), split_bin[t], missing_bin[d], missing_left[t])
+            b = np.int64(bins[i, d])
+            left = goes_left(b, split_bin[t], missing_bin[d], missing_left[t], sets, t)
             h[t] = -np.int64(polarity[t]) if left else np.int64(polarity[t])
             for k in range(n_classes):
                 F[k] += h[t] * W[t, k]

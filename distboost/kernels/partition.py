@@ -3,6 +3,7 @@
 import numpy as np
 
 from distboost.kernels._jit import inlined, kernel
+from distboost.kernels.categories import in_set
 from distboost.kernels.simd_rows import prefetch_number
 
 ONE = np.uintp(1)
@@ -12,27 +13,33 @@ AHEAD = np.uintp(
 
 
 @inlined
-def goes_left(b, split_bin, missing_bin, missing_left):
-    """Return whether a row in bin b goes left: a missing value if `missing_left`, any other value if b <= split_bin."""
+def goes_left(b, split_bin, missing_bin, missing_left, sets, m):
+    """Return whether a row in bin b goes left: a missing value if `missing_left`, any other value if b <= split_bin.
+
+    If split_bin < 0, split m is one of categories: a row goes left if set m has its bin.
+    """
+    if split_bin < 0:
+        return in_set(sets, m, b)
     return missing_left if b == missing_bin else b <= split_bin
 
 
 @kernel
 def split_spans(
-    bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, scratch
+    bins, missing_bin, order, spans, node, feature, split_bin, missing_left, left, right, sets, scratch
 ):
     """Divide the span of each split node between its children. The rows of a child keep their order.
 
     In NumPy, for one node: ``rows = order[a:b]; order[a:b] = concatenate([rows[goes_left], rows[~goes_left]])``.
     """
-    # IN: bins (n, D) uint8; missing_bin (D,) int64; node, feature, split_bin, left, right (m,) int64; missing_left (m,) bool
+    # IN: bins (n, D) uint8; missing_bin (D,) int64; node, feature, split_bin, left, right (m,) int64; missing_left (m,) bool;
+    #     sets (m, SET_WORDS) uint64, which are read where split_bin < 0
     # OUT: order (r,) int32; spans (nodes, 2) int32; scratch (r,) int32: working memory
     is_left = np.empty(256, np.uint8)  # by bin
     last = np.uintp(order.shape[0] - 1)
     for m in range(node.shape[0]):
         d = np.uintp(feature[m])
         for b in range(256):
-            is_left[b] = goes_left(b, split_bin[m], missing_bin[d], missing_left[m])
+            is_left[b] = goes_left(b, split_bin[m], missing_bin[d], missing_left[m], sets, m)
         # Unsigned numbers: an index that may be negative costs as much as the rest of the loop.
         start, stop = np.uintp(spans[node[m], 0]), np.uintp(spans[node[m], 1])
         n_left, n_right = start, np.uintp(0)
@@ -63,16 +70,17 @@ def number_rows(order, spans, leaves, out):
 
 
 @kernel
-def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, rows, out):
+def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, sets, rows, out):
     """Set out[j] to the leaf that row rows[j] falls into, from the row's bins. A child below 0 is the leaf ~child."""
     # IN: bins (n, D) uint8; missing_bin (D,) int64; the tree's m inner nodes: feature, split_bin, left, right (m,) int32,
-    #     missing_left (m,) bool; rows (r,) int32
+    #     missing_left (m,) bool, sets (m, SET_WORDS) uint64; rows (r,) int32
     # OUT: out (r,) int32
     for j in range(rows.shape[0]):
         i = rows[j]
         node = 0 if feature.shape[0] else -1
         while node >= 0:
             d = feature[node]
-            is_left = goes_left(np.int64(bins[i, d]), split_bin[node], missing_bin[d], missing_left[node])
+            b = np.int64(bins[i, d])
+            is_left = goes_left(b, split_bin[node], missing_bin[d], missing_left[node], sets, node)
             node = left[node] if is_left else right[node]
         out[j] = ~node

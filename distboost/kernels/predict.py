@@ -3,6 +3,7 @@
 import numpy as np
 
 from distboost.kernels._jit import kernel
+from distboost.kernels.categories import in_set
 from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES, add_scores, choose_rows
 
 # The values and scores of this many rows stay in the cache while all trees are applied to them.
@@ -76,22 +77,25 @@ def add_ranked_trees(ranks, n_columns, nodes, starts, values, first, last, chose
 
 @kernel
 def add_trees(
-    X, feature, threshold, missing_left, left, right, roots, values, value_offsets, first, last, scores
-):
+    X, feature, threshold, missing_left, left, right, category_set, categories, roots, values, value_offsets, first, last,
+    scores,
+):  # fmt: skip
     """Add to scores[i] the value of the leaf that row i falls into, for each of the trees first .. last - 1, in this order.
 
     The arrays hold the nodes and the leaves of all trees, concatenated: the nodes of tree t begin at roots[t], its leaves at
     value_offsets[t]. Children are numbered within the tree, and a child below 0 is the leaf ~child. A value goes left if it is at
-    most the threshold, or if it is missing and missing_left is set.
+    most the threshold, or if it is missing and missing_left is set. The bin of a category goes left if the node's set has it.
 
     All rows of a tile descend a tree together, level by level: the processor must execute the steps of one row in turn, but it
     can overlap the steps of different rows.
     """
     # IN: X (n, D) float; feature, left, right (nodes,) int32; threshold (nodes,) float64; missing_left (nodes,) bool;
+    #     category_set (nodes,) int32: the place in categories (n_sets, SET_WORDS) uint64, or -1 (no nodes: no categories);
     #     roots, value_offsets (trees + 1,) int64; values (leaves, K) float64
     # OUT: scores (n, K) float
     size = min(TILE_ROWS, X.shape[0])
     node, inside = np.empty(size, np.int32), np.empty(size, np.int32)
+    has_sets = category_set.shape[0] > 0
     for start in range(0, X.shape[0], TILE_ROWS):
         n = min(TILE_ROWS, X.shape[0] - start)
         for t in range(first, last):
@@ -106,7 +110,10 @@ def add_trees(
                     j = inside[m]
                     at = root + node[j]
                     x = np.float64(X[start + j, feature[at]])
-                    child = left[at] if (x <= threshold[at]) | (np.isnan(x) & missing_left[at]) else right[at]
+                    is_left = (x <= threshold[at]) | (np.isnan(x) & missing_left[at])
+                    if has_sets and category_set[at] >= 0 and not np.isnan(x):
+                        is_left = in_set(categories, category_set[at], np.int64(x))
+                    child = left[at] if is_left else right[at]
                     node[j] = child
                     inside[still] = j  # the next row overwrites this if the child is a leaf
                     still += child >= 0

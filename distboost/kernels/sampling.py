@@ -7,6 +7,7 @@ probability p = min(1, m / T), and its statistic is divided by p: its largest en
 import numpy as np
 
 from distboost.kernels._jit import compiled, kernel
+from distboost.kernels.categories import in_set
 from distboost.kernels.margin import add_risk, times
 from distboost.kernels.random import _GOLDEN
 from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
@@ -133,14 +134,16 @@ def divide(statistics, order, n_sums, magnitudes, threshold, unit):
 
 
 @kernel
-def descend(bins, feature, split_bin, missing_left, child, depth, rows, nodes):
+def descend(bins, feature, split_bin, missing_left, sets, child, depth, rows, nodes):
     """Set nodes[j] to the leaf that row rows[j] falls into. A leaf is its own child.
 
     Several rows descend together, without branches, so that the processor need not wait for one to take its next step.
     """
     # IN: bins (n, D) uint8; for each node: feature, split_bin (m,) int64, missing_left (m,) int64: the bin of missing values if
-    #     these go left, else -1, child (m, 2) int32: left and right; depth: of the tree; rows (r,) int32
+    #     these go left, else -1, sets (m, SET_WORDS) uint64, which are read where split_bin < 0, child (m, 2) int32: left and
+    #     right; depth: of the tree; rows (r,) int32
     # OUT: nodes (r,) int32
+    has_sets = sets.shape[0] > 0
     for first in range(0, rows.shape[0], TILE):
         last = min(first + TILE, rows.shape[0])
         nodes[first:last] = 0
@@ -150,6 +153,8 @@ def descend(bins, feature, split_bin, missing_left, child, depth, rows, nodes):
                 m = np.uintp(nodes[j])
                 b = np.int64(bins[np.uintp(rows[j]), np.uintp(feature[m])])
                 right = np.uintp((b > split_bin[m]) & (b != missing_left[m]))
+                if has_sets and split_bin[m] < 0:
+                    right = np.uintp(not in_set(sets, m, b))
                 moved |= child[m, right] ^ nodes[j]
                 nodes[j] = child[m, right]
             if moved == 0:

@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.kernels import simd
 from distboost.kernels._jit import kernel
+from distboost.kernels.categories import fill_set, order_bins
 from distboost.kernels.gains import Gain
 
 CHUNK = 32  # thresholds: their sums stay in the first-level cache
@@ -75,9 +76,13 @@ def best_splits_by(gain: Gain) -> Any:
 
 
 def _best_splits(
-    children, slots, pool, parents, features, offsets, n_sums, weighted, context, min_rows, min_weight, out
-):
+    children, slots, pool, parents, features, offsets, categorical, n_sums, weighted, context, min_rows,
+    min_weight, least_category, out,
+):  # fmt: skip
     """Find the best split of each node. Ties go to the lowest feature, then the lowest threshold, then to missing values left.
+
+    The categories of a categorical feature are ordered in each node, by `order_bins`. Then a threshold is a place in this order,
+    and the split has the set of the bins that go left. All bins that are unknown in the node follow the missing values.
 
     Node m has its histogram in children[slots[m]]. With `parents`, pool[parents[m]] has that of its parent, which becomes its
     sibling's, feature by feature; the siblings come after the nodes in `out`. If a node has no missing values, those that
@@ -85,9 +90,9 @@ def _best_splits(
     """
     # IN: children (slots, total bins, channels) int64: n_sums sums, then the number of rows, then their row weights if
     #     `weighted`; slots (m,) int64; parents (m,) or (0,) int64; features (f,) int64: those to search;
-    #     offsets (D + 1,) int64; context (2, k) float64
+    #     offsets (D + 1,) int64; categorical (D,) bool; context (2, k) float64; least_category: the weight of a known category
     # OUT: pool: as children; out: BestSplits
-    gain, value, feature, split_bin, missing_left, n_left, n_right, left_sums = out
+    gain, value, feature, split_bin, missing_left, n_left, n_right, left_sums, sets = out
     n_built = slots.shape[0]
     # If row weights are not summed, each row has weight 1.
     weight_channel = n_sums + weighted
@@ -105,6 +110,9 @@ def _best_splits(
     )
     rows, weights = found.rows, found.weights
     right_value, left_value = np.empty(CHUNK), np.empty(CHUNK)
+    n_ordered = 256 if sets.shape[1] else 0
+    order, deviations = np.empty(n_ordered, np.int64), np.empty((n_ordered, n_sums + 2))
+    ordered = np.empty((n_ordered, n_channels), np.int64)
     for built in range(n_built):
         for side in range(n_sides):
             sums = pool[parents[built]] if side == 1 else children[slots[built]]
@@ -126,19 +134,34 @@ def _best_splits(
                     subtract(sums, children[slots[built]], first, stop + 1)
                 if not is_open[side]:
                     continue
+                table, low, high = sums, first, stop
+                if categorical[d]:
+                    table, low = ordered, 0
+                    high = order_bins(
+                        sums,
+                        first,
+                        stop,
+                        n_sums,
+                        n_sums,
+                        weight_channel,
+                        least_category,
+                        deviations,
+                        order,
+                        ordered,
+                    )
                 n_rows, weight = P[side, n_sums], P[side, weight_channel]
                 most, heaviest = n_rows - min_rows, weight - min_weight
-                n_missing, w_missing = sums[stop, n_sums], sums[stop, weight_channel]
+                n_missing, w_missing = table[high, n_sums], table[high, weight_channel]
                 for c in range(n_channels):
-                    L[0, c], L[1, c] = 0, sums[stop, c]
-                after, improved = first, False
-                while after < stop:
+                    L[0, c], L[1, c] = 0, table[high, c]
+                after, improved, cut = low, False, low
+                while after < high:
                     begin = after
                     if n_missing > 0:
                         n, after = both_sides(
-                            sums,
+                            table,
                             begin,
-                            stop,
+                            high,
                             n_sums,
                             weight_channel,
                             min_rows,
@@ -149,9 +172,9 @@ def _best_splits(
                         )
                         pair_values(found.left, found.right, n, n_sums, context, left_value)
                     n, after = both_sides(
-                        sums,
+                        table,
                         begin,
-                        stop,
+                        high,
                         n_sums,
                         weight_channel,
                         min_rows - n_missing,
@@ -174,7 +197,7 @@ def _best_splits(
                         total = max(left, right)
                         if total > best[side]:
                             best[side], improved = total, True
-                            value[m], feature[m], split_bin[m] = total, d, found.last_bin[t] - first
+                            value[m], feature[m], cut = total, d, found.last_bin[t]
                             gain[m] = total - own[side]
                             to_left = left >= right
                             n_left[m] = rows[t] + (n_missing if to_left else 0)
@@ -182,10 +205,16 @@ def _best_splits(
                             missing_left[m] = to_left if n_missing > 0 else 2 * weights[t] >= weight
                 if improved:
                     left_sums[m] = 0
-                    for j in range(first, stop + 1):
-                        if j - first <= split_bin[m] or (j == stop and missing_left[m]):
+                    for j in range(low, high + 1):
+                        if j <= cut or (j == high and missing_left[m]):
                             for c in range(left_sums.shape[1]):
-                                left_sums[m, c] += sums[j, c]
+                                left_sums[m, c] += table[j, c]
+                    split_bin[m] = cut - low
+                    if sets.shape[1]:
+                        sets[m] = 0
+                        if categorical[d]:
+                            fill_set(sets, m, order, split_bin[m] + 1, high, missing_left[m])
+                            split_bin[m] = -1
 
 
 @kernel

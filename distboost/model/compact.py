@@ -42,7 +42,12 @@ class CompactTrees(NamedTuple):
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> CompactTrees | None:
-        """Lay out the trees of these arrays (`TreeEnsemble.arrays`); None if a tree or a feature has too many numbers."""
+        """Lay out the trees of these arrays (`TreeEnsemble.arrays`).
+
+        None if a tree or a feature has too many numbers, or if trees split categories.
+        """
+        if np.isnan(arrays["threshold"]).any():
+            return None
         most = int(np.diff(arrays["value_offsets"]).max(initial=1))
         features, column = np.unique(arrays["feature"], return_inverse=True)
         order = np.lexsort((arrays["threshold"], column))

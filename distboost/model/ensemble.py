@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from distboost.data.categories import Categories
 from distboost.errors import DataError
 from distboost.rows.messages import Step
 from distboost.threads import Threads
@@ -23,12 +24,18 @@ class Ensemble(ABC):
     n_features, n_scores : int
     per_round : int
         Weak learners in a round.
+
+    Attributes
+    ----------
+    categories : mapping of int to Categories
+        The categories of the features that have some.
     """
 
     def __init__(self, n_features: int, n_scores: int, per_round: int = 1):
         self.n_features = n_features
         self.n_scores = n_scores
         self.per_round = per_round
+        self.categories: Mapping[int, Categories] = {}
         self._learners: list[tuple[Any, np.ndarray]] = []
         self._arrays: dict[str, np.ndarray] | None = None
 
@@ -88,6 +95,7 @@ class Ensemble(ABC):
     def part(self, first: int, last: int) -> Self:
         """Return an ensemble of the learners of rounds first .. last - 1; rounds beyond the end are left out."""
         other = type(self)(self.n_features, self.n_scores, self.per_round)
+        other.categories = self.categories
         other._set(self._learners[first * self.per_round : last * self.per_round])
         return other
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
+from distboost.data.categories import restored_categories
 from distboost.data.labels import restored
 from distboost.errors import DataError, ModelFormatError
 from distboost.io.files import read_file
@@ -137,10 +138,11 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
         raise ModelFormatError(f"its outcome is {header['outcome']!r:.100}, not a text.")
     if header.get("covers", True) is not True:
         raise ModelFormatError(f"its entry about covers is {header['covers']!r:.100}, not true.")
-    ensemble = new_ensemble(algorithm, n_features)
+    categories = restored_categories(header.get("categories", []), n_features, ModelFormatError)
+    ensemble = new_ensemble(algorithm, n_features, categories)
     history = History.of(algorithm.notes, _watch(stored), header["outcome"])
     for segment, arrays in parts:
-        part = read_ensemble(algorithm, arrays, n_features, "covers" in header)
+        part = read_ensemble(algorithm, arrays, n_features, "covers" in header, categories)
         n_rounds = _add_histories(history, arrays)
         first, last, kept = (0, n_rounds, 0) if segment is None else (*segment[:2], header["rounds"])
         if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from distboost.data.categories import Categories, coded
 from distboost.errors import ModelFormatError
 from distboost.kernels import predict
+from distboost.kernels.categories import SET_WORDS
 from distboost.model.compact import CompactTrees
 from distboost.model.damage import Requirement
 from distboost.model.ensemble import Ensemble, kernel_rows
@@ -35,13 +37,18 @@ _ARRAYS = {
     "leaf_weight": np.float64,
 }
 _MOST_ROWS = 2**53  # of a leaf, so that sums over leaves are exact
+_SETS = "sets"
+# More arrays, if features have categories: the place of a node's set in `categories`, or -1; the bins that go left, one bit each.
+_CATEGORIES = {"category_set": np.int32, "categories": np.uint64}
+NO_CATEGORIES = {"category_set": np.zeros(0, np.int32), "categories": np.zeros((0, SET_WORDS), np.uint64)}
 
 
 class TreeEnsemble(Ensemble):
     """Trees whose leaves add values to the scores.
 
     A learner is the arrays of a tree, by name, with the values of its leaves, (n_leaves, n_scores) float64. Its covers are the
-    arrays of its leaves (`trees.tree.Cover`): either all learners have them, or none, as in files of earlier versions.
+    arrays of its leaves (`trees.tree.Cover`): either all learners have them, or none, as in files of earlier versions. If some
+    feature has categories, each node has one of the `sets`; the threshold of a split of categories is NaN.
     """
 
     @property
@@ -55,7 +62,7 @@ class TreeEnsemble(Ensemble):
         for tree, of_leaves in zip(learners, values, strict=True):
             binned = tree.binned
             threshold = [
-                edges[d][b] if b < len(edges[d]) else np.inf
+                np.nan if b < 0 else edges[d][b] if b < len(edges[d]) else np.inf
                 for d, b in zip(binned.feature, binned.bin, strict=True)
             ]
             nodes = {
@@ -68,6 +75,8 @@ class TreeEnsemble(Ensemble):
             }
             if self.has_covers:
                 nodes |= {"leaf_rows": tree.cover.rows, "leaf_weight": tree.cover.weight}
+            if self.categories:
+                nodes[_SETS] = binned.sets
             added.append((nodes, of_leaves))
         self._set([*self._learners, *added])
 
@@ -81,12 +90,26 @@ class TreeEnsemble(Ensemble):
 
     def adder(self, X: np.ndarray, first: int, last: int) -> Callable[[int, int, np.ndarray], None]:
         """Return a function that adds learners to the scores of rows. It compares ranks, which are computed here, once."""
-        trees, X = self._compact, kernel_rows(X)
+        trees, X = self._compact, kernel_rows(self.coded(X))
         if trees is None:
-            a = self.arrays()
-            nodes = (a[name] for name in ("feature", "threshold", "missing_left", "left", "right"))
+            a = {**NO_CATEGORIES, **self.arrays()}
+            names = ("feature", "threshold", "missing_left", "left", "right", *_CATEGORIES)
+            nodes = (a[name] for name in names)
             return partial(predict.add_trees, X, *nodes, a["roots"], a["values"], a["value_offsets"])
         return partial(trees.add, trees.ranked(X, first, last))
+
+    def coded(self, X: np.ndarray) -> np.ndarray:
+        """Return rows X (n, n_features) with the bins of categories, as float64, in place of these.
+
+        Missing and unknown ones are NaN. If no feature has categories, this is X itself.
+        """
+        return coded(X, self.categories) if self.categories else X
+
+    def left_categories(self, row: int, feature: int) -> list[Any]:
+        """Return the known categories of a feature in the set of this number, which go left, ascending: labels, or numbers."""
+        known, words = self.categories[feature], self.arrays()["categories"][row]
+        is_left = (words[known.bins >> 6] >> (known.bins & 63).astype(np.uint64)) & np.uint64(1) == 1
+        return [known.named[place] for place in np.flatnonzero(is_left)]
 
     @cached_property
     def _compact(self) -> CompactTrees | None:
@@ -122,17 +145,34 @@ class TreeEnsemble(Ensemble):
         n_leaves = [len(values) for _, values in self._learners]
         arrays["roots"] = np.cumsum([0, *n_nodes], dtype=np.int64)
         arrays["value_offsets"] = np.cumsum([0, *n_leaves], dtype=np.int64)
+        if self.categories:
+            is_set = np.isnan(arrays["threshold"])
+            sets = np.concatenate(
+                [np.empty((0, SET_WORDS), np.uint64), *(n[_SETS] for n, _ in self._learners)]
+            )
+            arrays["category_set"] = np.where(is_set, np.cumsum(is_set) - 1, -1).astype(np.int32)
+            arrays["categories"] = sets[is_set]
         return arrays
 
     @classmethod
     def from_arrays(
-        cls, arrays: dict[str, np.ndarray], n_features: int, n_scores: int, per_round: int, has_covers: bool
+        cls,
+        arrays: dict[str, np.ndarray],
+        n_features: int,
+        n_scores: int,
+        per_round: int,
+        has_covers: bool,
+        categories: Mapping[int, Categories] | None = None,
     ) -> TreeEnsemble:
         """Make the ensemble of these arrays; raise ModelFormatError if they do not describe trees.
 
         `has_covers`: whether covers are among them, as in files since version 3.
         """
-        _check_trees(arrays, n_features, n_scores)
+        categories = categories or {}
+        _check_trees(arrays, n_features, n_scores, categories)
+        of_nodes = {name: arrays[name] for name in _NODES}
+        if categories:
+            of_nodes[_SETS] = _sets(arrays)
         if has_covers:
             _check_covers(arrays)
         roots, offsets = arrays["roots"], arrays["value_offsets"]
@@ -141,8 +181,9 @@ class TreeEnsemble(Ensemble):
                 f"the model is damaged: {len(roots) - 1} trees are not a multiple of {per_round} trees per round."
             )
         ensemble = cls(n_features, n_scores, per_round)
+        ensemble.categories = categories
         for a, b, c, d in zip(roots, roots[1:], offsets, offsets[1:], strict=False):
-            nodes = {name: arrays[name][a:b] for name in _NODES}
+            nodes = {name: values[a:b] for name, values in of_nodes.items()}
             if has_covers:
                 nodes |= {name: arrays[name][c:d] for name in _COVERS}
             ensemble._learners.append((nodes, arrays["values"][c:d]))
@@ -151,13 +192,27 @@ class TreeEnsemble(Ensemble):
 
 def _binned(nodes: dict[str, np.ndarray], edges: list[np.ndarray]) -> BinnedTree:
     """Return the tree with splits on bins of these edges."""
-    bins = [np.searchsorted(edges[d], x) for d, x in zip(nodes["feature"], nodes["threshold"], strict=True)]
+    bins = [
+        -1 if np.isnan(x) else np.searchsorted(edges[d], x)
+        for d, x in zip(nodes["feature"], nodes["threshold"], strict=True)
+    ]
+    sets = nodes.get(_SETS, np.zeros((len(bins), 0), np.uint64))
     return BinnedTree(
-        nodes["feature"], np.array(bins, np.int32), nodes["missing_left"], nodes["left"], nodes["right"]
+        nodes["feature"], np.array(bins, np.int32), nodes["missing_left"], nodes["left"], nodes["right"], sets
     )
 
 
-def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) -> None:
+def _sets(arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the set of each node, (nodes, SET_WORDS) uint64: empty at splits of numbers."""
+    number = arrays["category_set"]
+    found = np.zeros((len(number), SET_WORDS), np.uint64)
+    found[number >= 0] = arrays["categories"][number[number >= 0]]
+    return found
+
+
+def _check_trees(
+    arrays: dict[str, np.ndarray], n_features: int, n_scores: int, categories: Mapping[int, Categories]
+) -> None:
     require = Requirement("trees")
     require.arrays(arrays, {name: dtype for name, dtype in _ARRAYS.items() if name not in _COVERS})
     roots, offsets, values = arrays["roots"], arrays["value_offsets"], arrays["values"]
@@ -181,7 +236,10 @@ def _check_trees(arrays: dict[str, np.ndarray], n_features: int, n_scores: int) 
         bool(((arrays["feature"] >= 0) & (arrays["feature"] < n_features)).all()),
         "a feature number is out of range",
     )
-    require(not np.isnan(arrays["threshold"]).any(), "a threshold is NaN")
+    if categories:
+        _check_sets(require, arrays, categories)
+    else:
+        require(not np.isnan(arrays["threshold"]).any(), "a threshold is NaN")
     require(bool(np.isfinite(values).all()), "a leaf value is not finite")
     require(bool(np.isfinite(arrays["gain"]).all()), "a gain is not finite")
     number = np.arange(n_nodes) - np.repeat(roots[:-1], inner)
@@ -203,3 +261,22 @@ def _check_covers(arrays: dict[str, np.ndarray]) -> None:
     rows, weight = arrays["leaf_rows"], arrays["leaf_weight"]
     require(bool(((rows >= 0) & (rows <= _MOST_ROWS)).all()), "a leaf has an impossible number of rows")
     require(bool((np.isfinite(weight) & (weight >= 0)).all()), "a leaf has an impossible weight")
+
+
+def _check_sets(
+    require: Requirement, arrays: dict[str, np.ndarray], categories: Mapping[int, Categories]
+) -> None:
+    """Require that exactly the splits on features with categories have sets, and that these follow from known bins."""
+    require.arrays(arrays, _CATEGORIES)
+    number, sets, feature = arrays["category_set"], arrays["categories"], arrays["feature"]
+    require(number.shape == feature.shape, "array 'category_set' does not have one entry per node")
+    is_set = np.isin(feature, list(categories))
+    require(sets.shape == (np.count_nonzero(is_set), SET_WORDS), "a set is missing, or has no split")
+    expected = np.where(is_set, np.cumsum(is_set) - 1, -1)
+    require(np.array_equal(number, expected), "the number of a set is out of range")
+    require(np.array_equal(np.isnan(arrays["threshold"]), is_set), "a threshold is NaN, or a set has one")
+    n_bins = np.array([categories[d].n_bins for d in feature[is_set].tolist()], np.int64)
+    bits = np.unpackbits(sets.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    unknown = np.arange(64 * SET_WORDS) >= n_bins[:, None]
+    rest = arrays["missing_left"][is_set][:, None]
+    require(not (unknown & (bits != rest)).any(), "a set has a bin out of range")

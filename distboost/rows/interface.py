@@ -22,6 +22,8 @@ class Rows(ABC):
     ----------
     n_bins : ndarray of shape (n_features,), int64
         Bins per feature, without the bin for missing values.
+    categorical : ndarray of shape (n_features,), bool
+        Whether a feature's bins are categories.
     n_features, n_classes : int
     counts : tuple of RowCounts
         The size of the training rows and of each set of evaluation rows.
@@ -44,6 +46,7 @@ class Rows(ABC):
     """
 
     n_bins: np.ndarray
+    categorical: np.ndarray
     n_features: int
     n_classes: int
     counts: tuple[RowCounts, ...]

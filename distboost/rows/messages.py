@@ -14,6 +14,9 @@ from distboost.rows.protocols import Gain, Reduction, Statistic, Weighting
 from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import ERROR_FACTOR, Scale
 
+# (m, SET_WORDS) uint64: one set of bins for each split of categories, or no words if no feature has categories.
+NO_SETS = np.zeros((0, 0), np.uint64)
+
 
 class Splits(NamedTuple):
     """Splits to apply: the rows of node[m] are divided between left[m] and right[m]."""
@@ -24,6 +27,7 @@ class Splits(NamedTuple):
     missing_left: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    sets: np.ndarray = NO_SETS  # of the bins that go left where `bin` is -1: see `BestSplits`
 
     @classmethod
     def empty(cls) -> Splits:
@@ -120,29 +124,33 @@ class BestSplits(NamedTuple):
     gain: np.ndarray  # (m,) float64
     value: np.ndarray  # (m,) float64: the value of both children together
     feature: np.ndarray  # (m,) int64
-    bin: np.ndarray  # (m,) int64: this bin and those below go left
+    bin: np.ndarray  # (m,) int64: this bin and those below go left; -1: those of a set do
     missing_left: np.ndarray  # (m,) bool
     n_left: np.ndarray  # (m,) int64 rows
     n_right: np.ndarray  # (m,) int64 rows
     # (m, n) int64: sums over the rows on the left, as those of `Rows.init_root`; zero where there is no split
     left: np.ndarray
+    # (m, SET_WORDS or 0) uint64: the bins that go left, one bit each. Those of bins that are unknown in the node, and of missing
+    # values, are equal to `missing_left`. No words: no feature has categories.
+    sets: np.ndarray
 
     @classmethod
-    def none(cls, m: int, n_channels: int) -> BestSplits:
+    def none(cls, m: int, n_channels: int, n_words: int = 0) -> BestSplits:
         """Return the splits of m nodes that have none yet."""
         gain, value = np.zeros((2, m))
         feature, bin, n_left, n_right = np.zeros((4, m), np.int64)
-        return cls(
-            gain, value, feature, bin, np.zeros(m, bool), n_left, n_right, np.zeros((m, n_channels), np.int64)
-        )
+        left, sets = np.zeros((m, n_channels), np.int64), np.zeros((m, n_words), np.uint64)
+        return cls(gain, value, feature, bin, np.zeros(m, bool), n_left, n_right, left, sets)
 
     def combined(self, other: BestSplits) -> BestSplits:
         """Return the better split of each node, over other features. Ties go to the lower feature."""
         better = (other.value > self.value) | ((other.value == self.value) & (other.feature < self.feature))
         found, there = self.gain > 0, other.gain > 0
         better = (there & ~found) | ((there == found) & better)
-        columns = [np.where(better, theirs, mine) for mine, theirs in zip(self[:-1], other[:-1], strict=True)]
-        return BestSplits._make([*columns, np.where(better[:, None], other.left, self.left)])
+        return BestSplits._make(
+            np.where(better if mine.ndim == 1 else better[:, None], theirs, mine)
+            for mine, theirs in zip(self, other, strict=True)
+        )
 
     def followed_by(self, other: BestSplits) -> BestSplits:
         """Return the splits of these nodes, then those of others."""

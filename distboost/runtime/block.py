@@ -71,19 +71,23 @@ class Grown(NamedTuple):
         return 1 + max((int(max(s.left.max(), s.right.max())) for s in self.splits), default=0)
 
     def tree(self) -> tuple[Any, ...]:
-        """Return the arguments of `sampling.descend`: feature, split_bin, missing_left, child, depth."""
+        """Return the arguments of `sampling.descend`: feature, split_bin, missing_left, sets, child, depth."""
         n = self.n_nodes
         feature, split_bin, missing = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
         child = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
-        for node, features, bins, missing_left, left, right in self.splits:
+        n_words = max((split.sets.shape[1] for split in self.splits), default=0)
+        all_sets = np.zeros((n if n_words else 0, n_words), np.uint64)
+        for node, features, bins, missing_left, left, right, sets in self.splits:
             feature[node], split_bin[node] = features, bins
             missing[node] = np.where(missing_left, self.missing_bin[features], -1)
             child[node] = np.stack([left, right], axis=1)
+            if n_words:
+                all_sets[node] = sets
         depth, level = -1, np.zeros(1, np.int32)
         while len(level):
             depth += 1
             level = child[level[child[level, 0] != level]].ravel()
-        return feature, split_bin, missing, child, depth
+        return feature, split_bin, missing, all_sets, child, depth
 
 
 class Traits(NamedTuple):
@@ -281,7 +285,7 @@ class Block:
             self.spans = grown
         partition.split_spans(
             self.bins, missing_bin, self.order, self.spans, splits.node, splits.feature, splits.bin,
-            splits.missing_left, splits.left, splits.right, np.empty(len(self.order), np.int32),
+            splits.missing_left, splits.left, splits.right, splits.sets, np.empty(len(self.order), np.int32),
         )  # fmt: skip
         self.changed.add("order")
 

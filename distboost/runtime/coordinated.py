@@ -61,7 +61,7 @@ class CoordinatedRows(Rows):
 
     def __init__(self, layout: Layout, counts: tuple[RowCounts, ...], threads: Threads):
         self.n_bins, self.n_classes = layout.n_bins, layout.n_classes
-        self.n_features = len(layout.n_bins)
+        self.categorical, self.n_features = layout.categorical, len(layout.n_bins)
         self.weight_scale, self.whole_weights = layout.weight_scale, layout.whole_weights
         self._windows = None if layout.window_bytes is None else Windows(layout.window_bytes, layout.n_bins)
         self.counts = counts

@@ -61,3 +61,11 @@ class Layout(NamedTuple):
     window_bytes: int | None = None
     weight_scale: float = 1.0  # the power of two by which the rows' weights were multiplied
     whole_weights: bool = True  # they are whole numbers, which were not multiplied
+    with_categories: tuple[int, ...] = ()  # the features whose bins are categories
+
+    @property
+    def categorical(self) -> np.ndarray:
+        """Whether each feature's bins are categories, (n_features,) bool."""
+        found = np.zeros(len(self.n_bins), bool)
+        found[list(self.with_categories)] = True
+        return found

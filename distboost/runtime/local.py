@@ -87,7 +87,7 @@ class LocalRows(CoordinatedRows):
     def __init__(self, shard: Shard, layout: Layout):
         super().__init__(layout, shard.counts(), shard.threads)
         self.shard = shard
-        self.tree = LocalTree(layout.n_bins, layout.n_classes, shard.threads)
+        self.tree = LocalTree(layout.n_bins, layout.categorical, layout.n_classes, shard.threads)
 
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
         totals, found, sizes = NO_TOTALS, [], []

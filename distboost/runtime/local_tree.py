@@ -64,8 +64,9 @@ class LocalTree:
         As many as the threads or a multiple, ascending by feature; one if the sums of all features fit in few tiles.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads):
-        self._n_bins, self._n_classes, self._threads = n_bins, n_classes, threads
+    def __init__(self, n_bins: np.ndarray, categorical: np.ndarray, n_classes: int, threads: Threads):
+        self._n_bins, self._categorical = n_bins, categorical
+        self._n_classes, self._threads = n_classes, threads
         self._own_thread = Threads(1)  # a part is searched by one thread
         self._n_channels = 0
         self.parts: list[LocalPart] = []
@@ -117,7 +118,9 @@ class LocalTree:
         self.parts = []  # frees the memory of the former ones
         spare = Spare()
         self.parts = [
-            LocalPart(own, TreeHistograms(self._n_bins, self._n_classes, threads, own), spare)
+            LocalPart(
+                own, TreeHistograms(self._n_bins, self._categorical, self._n_classes, threads, own), spare
+            )
             for own in groups
         ]
 

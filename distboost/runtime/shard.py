@@ -71,6 +71,7 @@ class Shard:
         allotment: Allotment | None = None,
     ):
         self.missing_bin = layout.n_bins.astype(np.int64)
+        self.categorical = layout.categorical
         self.n_classes = layout.n_classes
         self.threads = threads
         self.passes: Counter[str] = Counter()

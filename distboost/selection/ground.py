@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from distboost.data.blocks import BinnedSet
+from distboost.data.categories import resolved
 from distboost.data.dataset import RawDataset
 from distboost.data.division import Divided, divided
 from distboost.data.edges import load_merge
@@ -158,10 +159,18 @@ class Grounds:
         """Return the ground for a model, and set the model's features."""
         self.name_features(model)
         keep_values = algorithm_of(model, self._data.n_classes or 2).needs_values
-        way = (model.max_bins, seed_of(model), keep_values)
+        categorical = self._categorical(model)
+        way = (model.max_bins, seed_of(model), keep_values, categorical)
         if way not in self._known:
+            if isinstance(self._data, RawDataset):
+                self._data.sources.x.categorical = categorical
             self._known[way] = self._made(model, keep_values)
         return self._known[way]
+
+    def _categorical(self, model: CommonParameters) -> tuple[int, ...]:
+        """Return the features whose values are categories to a model."""
+        names = getattr(model, "feature_names_in_", None)
+        return resolved(model.categorical_features, model.n_features_in_, names)
 
     def name_features(self, model: CommonParameters) -> None:
         """Set the number and the names of the model's features."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from distboost.kernels.categories import MIN_ROWS, SET_WORDS
 from distboost.kernels.gains import NO_CONTEXT
 from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits
@@ -34,6 +35,9 @@ def search(
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
     children: np.ndarray | None = None,
+    categorical: np.ndarray | None = None,
+    least_category: int = MIN_ROWS,
+    n_words: int = SET_WORDS,
 ) -> BestSplits:
     """Return the best splits of the nodes in the slots `built`, then those of their siblings.
 
@@ -60,13 +64,22 @@ def search(
         What a gain must know beside the sums of a split.
     children : ndarray of shape (n_slots, n_bins, channels with padding), int64, or None
         Where the slots `built` are. None: where those of the parents are.
+    categorical : ndarray of shape (D,), bool, or None
+        Whether a feature's bins are categories. None: no feature's.
+    least_category : int
+        A category that has this weight, in the units of the histograms, is known in a node, even if it has few rows.
+    n_words : int
+        Words of the sets in the answer. They have some if other features have categories, too, which are searched elsewhere.
     """
     own, siblings = np.array(built, np.int64), np.array(parents, np.int64)
     pool = histograms.pool
     best_splits = best_splits_by(gain)
+    if categorical is None:
+        categorical = np.zeros(len(histograms.offsets) - 1, bool)
+        n_words = 0
 
     def search_features(group: np.ndarray) -> BestSplits:
-        found = BestSplits.none(len(own) + len(siblings), histograms.n_used)
+        found = BestSplits.none(len(own) + len(siblings), histograms.n_used, n_words)
         best_splits(
             pool if children is None else children,
             own,
@@ -74,11 +87,13 @@ def search(
             siblings,
             group,
             histograms.offsets,
+            categorical,
             n_sums,
             weighted,
             context,
             min_rows,
             min_weight,
+            least_category,
             found,
         )
         return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from distboost.kernels.categories import MIN_ROWS, set_words
 from distboost.kernels.gains import NO_CONTEXT, context_of
 from distboost.kernels.split_search import subtract_features
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
@@ -31,11 +32,15 @@ class TreeHistograms:
     ----------
     n_bins : ndarray of shape (n_features,), int64
         Bins per feature, without the bin for missing values.
+    categorical : ndarray of shape (n_features,), bool
+        Whether a feature's bins are categories.
     n_classes : int
     threads : Threads
         The threads of the search.
     own : ndarray of shape (m,), int64, or None
         The features that have histograms here. None: all.
+    n_words : int or None
+        Words of the sets of best splits. None: none, unless these features have categories.
 
     Attributes
     ----------
@@ -43,8 +48,18 @@ class TreeHistograms:
         The slot of each node that has a histogram.
     """
 
-    def __init__(self, n_bins: np.ndarray, n_classes: int, threads: Threads, own: np.ndarray | None = None):
-        self._n_bins, self._n_classes, self._threads, self._own = n_bins, n_classes, threads, own
+    def __init__(
+        self,
+        n_bins: np.ndarray,
+        categorical: np.ndarray,
+        n_classes: int,
+        threads: Threads,
+        own: np.ndarray | None = None,
+        n_words: int | None = None,
+    ):
+        self._n_bins, self._categorical = n_bins, categorical
+        self._n_words = set_words(categorical) if n_words is None else n_words
+        self._n_classes, self._threads, self._own = n_classes, threads, own
         self._histograms: Histograms | None = None
         self.slots: dict[int, int] = {}
 
@@ -96,6 +111,7 @@ class TreeHistograms:
         self._n_sums = root.statistic.n_sums(self._n_classes)
         self._weighted = root.weight_factor > 0
         self._features, self._rules = root.features, root.rules
+        self._least_category = MIN_ROWS * int(root.weight_factor or 1)
         n_channels = self._n_sums + 1 + self._weighted
         # The last channel of a histogram is the mass of its rows: their weight, or their number.
         constants, unit = root.rules.constants, 1 / root.weight_factor if self._weighted else 1.0
@@ -157,6 +173,9 @@ class TreeHistograms:
             self._threads,
             context,
             children,
+            self._categorical,
+            self._least_category,
+            self._n_words,
         )
 
     def _forget(self, nodes: Sequence[int]) -> None:

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from distboost.algorithms.constraints import Interval, validate_parameter_constraints
+from distboost.data.categories import resolved
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.missing import warn_all
@@ -35,6 +36,7 @@ def bin(
     sample_weight: Any = None,
     max_bins: int = 255,
     random_state: int | None = 0,
+    categorical_features: Any = "from_dtype",
     missing_chunks: str = "warn",
     memory_limit: int | str | None = None,
     keep_values: bool = False,
@@ -59,6 +61,8 @@ def bin(
         The most bins of a feature, besides one for missing values.
     random_state : int or None, default=0
         Seed of the sample of rows whose quantiles become bin edges. None means 0, as in `fit`.
+    categorical_features : "from_dtype", array-like of int, str or bool, or None, default="from_dtype"
+        The features whose values are categories, as for the estimators.
     missing_chunks : {"warn", "error", "ignore"}, default="warn"
         What to do if chunks of a zarr array were never written: zarr fills them with one value.
     memory_limit : int, str or None, default=None
@@ -102,6 +106,7 @@ def bin(
     validate_parameter_constraints(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
     data = RawDataset.of(X, y, sample_weight)
+    data.sources.x.categorical = resolved(categorical_features, data.n_features, data.names)
     warn_all(data.warnings(missing_chunks), stacklevel=3)
     with open_runtime(client, None, wait_for_workers=wait_for_workers, loads=[load_merge]) as runtime:
         memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)

@@ -197,7 +197,7 @@ def of_contents(
     """Return the calibration by a method of an ensemble by a sample of the rows that it has learned from."""
     first = contents.is_first
     X = (
-        representatives(contents.bins[first], profile.edges)
+        representatives(contents.bins[first], profile.edges, profile.categories)
         if contents.values is None
         else contents.values[first]
     )

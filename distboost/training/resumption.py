@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from distboost.algorithms.base import SEPARATED
+from distboost.data.categories import listed
 from distboost.data.ingest import joined_edges
 from distboost.data.profile import Profile
 from distboost.errors import DataError
@@ -49,6 +51,24 @@ class Resumption(NamedTuple):
                 f"{profile.n_features} features and the classes {profile.classes.tolist()}. "
                 "With resume=True, give the data that the model was trained on."
             )
+
+    def adopted(self, profile: Profile) -> Profile:
+        """Return the profile of the training rows, with the bins that categories have in the earlier model.
+
+        On other rows, categories may be new: they get bins of their own as long as there are any, else they remain unknown. At
+        earlier splits, these bins follow the missing values.
+        """
+        known = self.earlier.ensemble.categories
+        if known.keys() != profile.categories.keys():
+            raise DataError(
+                f"the features {sorted(known)} have categories in the model, but {sorted(profile.categories)} in the data. Give "
+                "the same categorical_features, or train without resume=True."
+            )
+        if self.scores is None or not known:
+            return profile
+        categories = {d: known[d].joined(found) for d, found in profile.categories.items()}
+        edges = [categories[d].edges if d in categories else e for d, e in enumerate(profile.edges)]
+        return replace(profile, edges=edges, categories=categories)
 
     def check_watch(self, watch: Watch) -> None:
         """Raise DataError if the best round was told by another metric before.
@@ -95,4 +115,6 @@ def data_digest(profile: Profile, counts: RowCounts, by_number: bool) -> str:
     digest = hashlib.sha256(f"{profile.classes.tolist()!r} {counts.digest[by_number]} ".encode())
     for array in (edges, offsets):
         digest.update(array.tobytes())
+    if profile.categories:
+        digest.update(repr(listed(profile.categories)).encode())
     return digest.hexdigest()

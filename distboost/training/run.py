@@ -58,9 +58,10 @@ def run(
     """
     data = data_digest(profile, rows.counts[0], by_number=schedule.limits.draws_rows)
     if resumption is None:
-        start = Start(new_ensemble(algorithm, profile.n_features))
+        start = Start(new_ensemble(algorithm, profile.n_features, profile.categories))
     else:
         data, start = resumption.joined_digest(data), resumption.start()
+        start.ensemble.categories = profile.categories
         if keeper is not None:
             keeper.checkpoint.resume_from(resumption.earlier)
 

@@ -174,6 +174,7 @@ class Staging:
             found.window_bytes,
             rule.scale,
             rule.whole,
+            tuple(profile.categories),
         )
         # The rows of a lost worker may be more than the others have room for.
         may_grow = self.runtime.on_cluster and all(data.is_stored for data in self._sets)

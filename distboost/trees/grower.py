@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.kernels import random
+from distboost.kernels.categories import set_words
 from distboost.rows.interface import Rows
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
 from distboost.rows.protocols import Gain
@@ -132,11 +133,11 @@ class Nodes:
         The best split found for each node; its gain is 0 if there is none.
     """
 
-    def __init__(self, n: int, n_channels: int):
+    def __init__(self, n: int, n_channels: int, n_words: int):
         self.depth, self.child = np.zeros((2, n), np.int64)
         self.is_summed = np.zeros(n, bool)
         self.sums = np.zeros((n, n_channels), np.int64)
-        self.best = BestSplits.none(n, n_channels)
+        self.best = BestSplits.none(n, n_channels, n_words)
 
     @property
     def _columns(self) -> tuple[np.ndarray, ...]:
@@ -146,7 +147,7 @@ class Nodes:
         """Return these nodes in memory for n nodes or more."""
         if n <= len(self.depth):
             return self
-        larger = Nodes(2 * n, self.sums.shape[1])
+        larger = Nodes(2 * n, self.sums.shape[1], self.best.sets.shape[1])
         for column, known in zip(larger._columns, self._columns, strict=True):
             column[: len(known)] = known
         return larger
@@ -234,7 +235,7 @@ class TreeGrower:
         sums, best = self.rows.init_root(root)
         assert sums is not None
         self.n_nodes = 1
-        self.nodes = Nodes(FEW_NODES, len(sums))
+        self.nodes = Nodes(FEW_NODES, len(sums), set_words(self.rows.categorical))
         self.nodes.sums[0], self.nodes.is_summed[0] = sums, True
         if best is not None:
             self.nodes.note(ROOT, best)
@@ -305,11 +306,13 @@ class TreeGrower:
         self.n_nodes += 2 * len(nodes)
         self._split_nodes.append(nodes)
         self.nodes = tree = self.nodes.with_room(self.n_nodes)
-        _, _, feature, bin, missing_left, n_left, n_right, sums = (column[nodes] for column in tree.best)
+        _, _, feature, bin, missing_left, n_left, n_right, sums, sets = (
+            column[nodes] for column in tree.best
+        )
         tree.child[nodes] = left
         tree.depth[left] = tree.depth[right] = tree.depth[nodes] + 1
         tree.sums[left], tree.sums[right] = sums, tree.sums[nodes] - sums
-        self.rows.split(Splits(nodes, feature, bin, missing_left, left, right))
+        self.rows.split(Splits(nodes, feature, bin, missing_left, left, right, sets))
 
         n_rows = tree.sums[:, self.n_sums]
         has_rows = np.maximum(n_rows[left], n_rows[right]) >= 2 * self.limits.min_samples_leaf
@@ -331,16 +334,17 @@ class TreeGrower:
         is_leaf = number[children] < 0
         leaves = children[is_leaf] if len(inner) else ROOT
         numbers = np.where(is_leaf, -np.cumsum(is_leaf), number[children]).astype(np.int32)
-        _, _, feature, bin, missing_left, *_ = (column[inner] for column in tree.best)
+        best = BestSplits._make(column[inner] for column in tree.best)
         binned = BinnedTree(
-            feature.astype(np.int32),
-            bin.astype(np.int32),
-            missing_left,
+            best.feature.astype(np.int32),
+            best.bin.astype(np.int32),
+            best.missing_left,
             numbers[::2].copy(),
             numbers[1::2].copy(),
+            best.sets,
         )
         scale = self.rows.histogram_scale
-        gain = tree.best.gain[inner]
+        gain = best.gain
         with np.errstate(over="ignore"):  # gains may overflow if the loss diverges
             for _ in range(self.degree):
                 gain = scale.real(gain) * np.exp(scale.shift) / self.stretch

@@ -8,16 +8,18 @@ import numpy as np
 
 from distboost.kernels import partition, update
 from distboost.rows.block import BlockRows
+from distboost.rows.messages import NO_SETS
 
 
 class BinnedTree(NamedTuple):
-    """A tree with splits on bins. A child below 0 is the leaf ~child."""
+    """A tree with splits on bins. A child below 0 is the leaf ~child. `bin` and `sets` are as in `Splits`."""
 
     feature: np.ndarray
     bin: np.ndarray
     missing_left: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    sets: np.ndarray = NO_SETS
 
     @property
     def depth(self) -> int:

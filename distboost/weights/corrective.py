@@ -23,6 +23,8 @@ class Stumps:
     ----------
     feature, bin : ndarray of shape (T,), int64
     missing_left : ndarray of shape (T,), bool
+    sets : ndarray of shape (T, SET_WORDS or 0), uint64
+        As in `Splits`.
     polarity : ndarray of shape (T,), float64
         -1 or +1.
     """
@@ -30,6 +32,7 @@ class Stumps:
     feature: np.ndarray
     bin: np.ndarray
     missing_left: np.ndarray
+    sets: np.ndarray
     polarity: np.ndarray
 
 
@@ -68,7 +71,7 @@ class CorrectiveSlopes(Reduction):
         sums, maxima, _ = into
         corrective.corrective_slopes(
             block.bins, self.missing_bin, block.labels, block.weights, block.order, self.stumps.feature, self.stumps.bin,
-            self.stumps.missing_left, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,
+            self.stumps.missing_left, self.stumps.sets, self.stumps.polarity, self.W, self.link, scale.shift, self.loss_shift,
             scale.factor, sums[:-1], sums[-1], maxima,
         )  # fmt: skip
         return into

@@ -23,9 +23,8 @@ def case(request):
 
 def stumps_of(n, seed=0):
     rng = np.random.default_rng(seed)
-    return Stumps(
-        rng.integers(0, 3, n), rng.integers(0, 5, n), rng.random(n) < 0.5, rng.choice([-1.0, 1.0], n)
-    )
+    bins, sets = rng.integers(-1, 5, n), rng.integers(0, 2**64, (n, 4), np.uint64)
+    return Stumps(rng.integers(0, 3, n), bins, rng.random(n) < 0.5, sets, rng.choice([-1.0, 1.0], n))
 
 
 def outputs(block, stumps):
@@ -35,6 +34,8 @@ def outputs(block, stumps):
         zip(stumps.feature, stumps.bin, stumps.missing_left, stumps.polarity, strict=True)
     ):
         left = np.where(block.bins[:, d] == MISSING[d], missing_left, block.bins[:, d] <= b)
+        if b < 0:
+            left = (stumps.sets[t, 0] >> block.bins[:, d].astype(np.uint64)) & np.uint64(1) == 1
         h[:, t] = np.where(left, -polarity, polarity)
     return h
 

@@ -6,15 +6,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels import partition
+from distboost.kernels.categories import SET_WORDS
+
+
+def random_set(rng):
+    return rng.integers(0, 2**64, SET_WORDS, np.uint64)
+
+
+def has_bins(bits, bins):
+    """Whether a set of 256 bits has each bin."""
+    whole = sum(int(word) << 64 * n for n, word in enumerate(bits))
+    return np.array([whole >> int(b) & 1 for b in bins], bool)
 
 
 def naive_split(bins, missing_bin, order, spans, splits):
     """Each split node's rows: first those that go left, then the others, both in their old order."""
     order, spans = order.copy(), spans.copy()
-    for node, d, split_bin, missing_left, left, right in splits:
+    for node, d, split_bin, missing_left, left, right, bits in splits:
         a, b = spans[node]
         rows = order[a:b].copy()
         goes_left = np.where(bins[rows, d] == missing_bin[d], missing_left, bins[rows, d] <= split_bin)
+        if split_bin < 0:
+            goes_left = has_bins(bits, bins[rows, d])
         order[a:b] = np.concatenate([rows[goes_left], rows[~goes_left]])
         middle = a + int(goes_left.sum())
         spans[left], spans[right] = (a, middle), (middle, b)
@@ -36,11 +49,14 @@ def test_split_spans(seed, n, n_bins):
     order = rng.permutation(n).astype(np.int32)
     spans = np.zeros((12, 2), np.int32)
     spans[0] = (0, n)
+
     # Two levels in two calls: a root, then both children (one of them may be empty) in one.
-    for splits in (
-        [(0, 0, int(rng.integers(0, n_bins)), bool(rng.integers(2)), 1, 2)],
-        [(1, 1, 0, True, 3, 4), (2, 0, int(rng.integers(0, n_bins)), bool(rng.integers(2)), 5, 6)],
-    ):
+    def random_split(node, left):
+        """By a threshold, or by a set of bins."""
+        split_bin = int(rng.integers(-1, n_bins))
+        return node, 0, split_bin, bool(rng.integers(2)), left, left + 1, random_set(rng)
+
+    for splits in ([random_split(0, 1)], [(1, 1, 0, True, 3, 4, random_set(rng)), random_split(2, 5)]):
         expected = naive_split(bins, missing_bin, order, spans, splits)
         order, spans = split(bins, missing_bin, order, spans, splits)
         np.testing.assert_array_equal(order, expected[0])
@@ -52,7 +68,11 @@ def test_missing_values_go_where_they_are_told_to(missing_left):
     bins = np.array([[0], [3], [1], [3], [2]], np.uint8)
     spans = np.array([[0, 5], [0, 0], [0, 0]], np.int32)
     order, spans = split(
-        bins, np.array([3]), np.arange(5, dtype=np.int32), spans, [(0, 0, 0, missing_left, 1, 2)]
+        bins,
+        np.array([3]),
+        np.arange(5, dtype=np.int32),
+        spans,
+        [(0, 0, 0, missing_left, 1, 2, np.zeros(4, np.uint64))],
     )
     left = [0, 1, 3] if missing_left else [0]
     assert order[slice(*spans[1])].tolist() == left
@@ -61,11 +81,13 @@ def test_missing_values_go_where_they_are_told_to(missing_left):
 
 def naive_leaf(row, missing_bin, tree):
     """Follow the children until one is a leaf."""
-    feature, split_bin, missing_left, left, right = tree
+    feature, split_bin, missing_left, left, right, sets = tree
     node = 0 if len(feature) else -1
     while node >= 0:
         b = row[feature[node]]
         goes_left = missing_left[node] if b == missing_bin[feature[node]] else b <= split_bin[node]
+        if split_bin[node] < 0:
+            goes_left = has_bins(sets[node], [b])[0]
         node = left[node] if goes_left else right[node]
     return ~node
 
@@ -83,10 +105,11 @@ def random_tree(rng, n_inner, n_features, n_bins):
         side[node] = ~leaf
     return (
         rng.integers(0, n_features, n_inner).astype(np.int32),
-        rng.integers(0, n_bins, n_inner).astype(np.int32),
+        rng.integers(-1, n_bins, n_inner).astype(np.int32),
         rng.random(n_inner) < 0.5,
         left,
         right,
+        np.array([random_set(rng) for _ in range(n_inner)], np.uint64).reshape(n_inner, SET_WORDS),
     )
 
 

@@ -10,7 +10,7 @@ from distboost.kernels import predict
 from distboost.kernels.row_lanes import ROW_LANES
 from distboost.model.compact import CompactTrees
 from distboost.model.ensemble import kernel_rows
-from distboost.model.trees import TreeEnsemble
+from distboost.model.trees import NO_CATEGORIES, TreeEnsemble
 from distboost.threads import Threads
 
 LEAVES = [1, 2, 7, 64, 256, 1, 30] * 6  # of the trees: more than are applied together
@@ -56,8 +56,9 @@ def rows(rng, n, thresholds, dtype):
 
 def descended(trees, X, first=0, last=None):
     """The scores by the kernel for trees of any size, which has a naive twin of its own."""
-    a, F = trees.arrays(), np.zeros((len(X), trees.n_scores))
-    nodes = (a[name] for name in ("feature", "threshold", "missing_left", "left", "right"))
+    a, F = {**trees.arrays(), **NO_CATEGORIES}, np.zeros((len(X), trees.n_scores))
+    names = ("feature", "threshold", "missing_left", "left", "right", *NO_CATEGORIES)
+    nodes = (a[name] for name in names)
     last = len(trees) if last is None else last
     predict.add_trees(kernel_rows(X), *nodes, a["roots"], a["values"], a["value_offsets"], first, last, F)
     return F

@@ -131,23 +131,28 @@ def test_rows_descend_to_their_leaves(seed, n_splits, in_one):
     rng = np.random.default_rng(seed)
     bins = rng.integers(0, 5, (200, 3)).astype(np.uint8)
     missing_bin = np.full(3, 4)
-    splits, leaves = [], [0]
+    splits, sets, leaves = [], [], [0]
     for number in range(n_splits):
         node = leaves.pop(int(rng.integers(len(leaves))))
         left = 2 * number + 1
         splits.append(
-            (node, int(rng.integers(3)), int(rng.integers(4)), bool(rng.integers(2)), left, left + 1)
+            (node, int(rng.integers(3)), int(rng.integers(-1, 4)), bool(rng.integers(2)), left, left + 1)
         )
+        sets.append(rng.integers(0, 2**64, 4, np.uint64))
         leaves += [left, left + 1]
     grown = Grown()
-    for some in [splits] if in_one else [[split] for split in splits]:
-        grown = grown.followed_by(Splits.of(some), missing_bin)
+    for some in [range(n_splits)] if in_one else [[number] for number in range(n_splits)]:
+        part = Splits.of([splits[number] for number in some])
+        part = part._replace(sets=np.array([sets[number] for number in some]))
+        grown = grown.followed_by(part, missing_bin)
     rows = np.flatnonzero(rng.random(200) < 0.9).astype(np.int32)
     nodes = np.full(len(rows), -1, np.int32)
     sampling.descend(bins, *grown.tree(), rows, nodes)
     expected = np.zeros(200, int)
-    for node, d, b, missing_left, left, right in splits:
+    for (node, d, b, missing_left, left, right), bits in zip(splits, sets, strict=True):
         goes_left = np.where(bins[:, d] == 4, missing_left, bins[:, d] <= b)
+        if b < 0:
+            goes_left = (bits[0] >> bins[:, d].astype(np.uint64)) & np.uint64(1) == 1
         expected = np.where(expected == node, np.where(goes_left, left, right), expected)
     assert nodes.tolist() == expected[rows].tolist()
 

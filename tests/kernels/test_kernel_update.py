@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from distboost.kernels import predict, update
+from distboost.model.trees import NO_CATEGORIES
 from tests.kernels.cases import read_only
 
 
@@ -38,7 +39,8 @@ def naive_scores(row, trees):
         while node >= 0:
             feature, threshold, missing_left, left, right = tree["nodes"][node]
             x = float(row[feature])
-            node = left if (missing_left if np.isnan(x) else x <= threshold) else right
+            goes_left = x in threshold if isinstance(threshold, set) else x <= threshold
+            node = left if (missing_left if np.isnan(x) else goes_left) else right
         F += tree["values"][~node]
     return F
 
@@ -61,6 +63,7 @@ def test_add_trees(dtype, first, last):
         missing_left,
         left.astype(np.int32),
         right.astype(np.int32),
+        *NO_CATEGORIES.values(),
         roots,
         values,
         offsets,
@@ -69,3 +72,25 @@ def test_add_trees(dtype, first, last):
         scores,
     )
     np.testing.assert_array_equal(scores, [naive_scores(row, TREES[first:last]) for row in X])
+
+
+@pytest.mark.parametrize("missing_left", [False, True])
+def test_add_trees_that_split_categories(missing_left):
+    """Of bins on both sides of each word of a set."""
+    sets = [{0.0, 63.0, 64.0, 254.0}, {1.0, 64.0, 191.0}]
+    nodes = [(0, sets[0], missing_left, 1, ~0), (1, 0.5, True, 2, ~1), (0, sets[1], not missing_left, ~2, ~3)]
+    tree = {"nodes": nodes, "values": [[1, 2], [3, 4], [5, 6], [7, 8]]}
+    codes = [0, 1, 63, 64, 191, 192, 254, np.nan]
+    X = np.array([(a, b) for a in codes for b in (0, 1, np.nan)], float)
+    words = np.zeros((2, 4), np.uint64)
+    for m, bins in enumerate(sets):
+        for b in map(int, bins):
+            words[m, b // 64] |= np.uint64(1) << np.uint64(b % 64)
+    feature, _, missing, left, right = zip(*nodes, strict=True)
+    integers = (np.array(column, np.int32) for column in (left, right, [0, -1, 1]))
+    scores = np.zeros((len(X), 2))
+    predict.add_trees(
+        read_only(X), np.array(feature, np.int32), np.array([np.nan, 0.5, np.nan]), np.array(missing), *integers, words,
+        np.array([0, 3]), np.array(tree["values"], float), np.array([0, 4]), 0, 1, scores,
+    )  # fmt: skip
+    np.testing.assert_array_equal(scores, [naive_scores(row, [tree]) for row in X])

@@ -45,7 +45,7 @@ def windows(monkeypatch):
     """windows(n_bytes): trainings from now on sum so many bytes in a question."""
 
     def small(n_bytes):
-        monkeypatch.setattr(staging, "Layout", lambda *shape: Layout(*shape[:4], n_bytes))
+        monkeypatch.setattr(staging, "Layout", lambda *shape: Layout(*shape[:4], n_bytes, *shape[5:]))
 
     return small
 

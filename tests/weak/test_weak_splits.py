@@ -241,7 +241,7 @@ def in_slots(nodes, n_bins):
 
 
 def split_of(found: BestSplits, m: int) -> Split:
-    return Split(*(column[m].item() for column in found[:-1]))
+    return Split(*(column[m].item() for column in found[:-2]))
 
 
 def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, weighted, context):

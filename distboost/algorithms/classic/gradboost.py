@@ -48,8 +48,8 @@ class GradBoost(Algorithm):
 
     def __post_init__(self) -> None:
         self.weighting = MarginWeights(1.0, SOFTMAX)
-        # The coefficients w_h (K,) of each stump, by feature, bin and the side of missing values.
-        self.w: dict[tuple[int, int, bool], np.ndarray] = {}
+        # The coefficients w_h (K,) of each stump, by its split.
+        self.w: dict[tuple[Any, ...], np.ndarray] = {}
 
     @property
     def compressions(self) -> frozenset[str]:
@@ -92,5 +92,5 @@ class GradBoost(Algorithm):
         return Softmax()
 
 
-def _stump(tree: Any) -> tuple[int, int, bool]:
-    return int(tree.feature[0]), int(tree.bin[0]), bool(tree.missing_left[0])
+def _stump(tree: Any) -> tuple[Any, ...]:
+    return int(tree.feature[0]), int(tree.bin[0]), bool(tree.missing_left[0]), *tree.sets[0].tolist()

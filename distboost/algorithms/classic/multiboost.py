@@ -25,6 +25,7 @@ from distboost.algorithms.large_margin import LargeMargin
 from distboost.errors import DataError
 from distboost.rows.interface import Rows
 from distboost.trees.grower import TreeGrower
+from distboost.trees.tree import BinnedTree
 from distboost.weights.corrective import CorrectiveSlopes, Stumps
 from distboost.weights.margin import EXPONENTIAL
 
@@ -86,7 +87,7 @@ class MultiBoost(LargeMargin):
     def on_steps(self, steps: Sequence[Any]) -> None:
         """Store the stumps so far, their polarities (-1: the left side is +1) and their coefficients W (T, K)."""
         steps = [step for step in steps if len(step.values) == 2]
-        self.columns = [(step.tree.feature[0], step.tree.bin[0], step.tree.missing_left[0]) for step in steps]
+        self.columns = [_stump(step.tree) for step in steps]
         self.polarity = [1.0 if np.signbit(step.values[0, 0]) else -1.0 for step in steps]
         self.W = np.array([np.abs(step.values[1]) for step in steps]).reshape(len(steps), self.n_classes)
 
@@ -99,7 +100,7 @@ class MultiBoost(LargeMargin):
         if self.slope(rows, found) <= self.nu + SLOPE * unit:
             return Round([], CONVERGED)
         tree = found.tree.binned
-        columns = [*self.columns, (tree.feature[0], tree.bin[0], tree.missing_left[0])]
+        columns = [*self.columns, _stump(tree)]
         polarity = np.array([*self.polarity, found.h[1]])
         before = np.concatenate([self.W, np.zeros((1, self.n_classes))])
         W, passes = self._corrected(rows, found.tree.weight, columns, polarity, before)
@@ -118,8 +119,8 @@ class MultiBoost(LargeMargin):
         self, rows: Rows, n: float, columns: list[tuple[Any, ...]], polarity: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, int]:
         """The coefficients (T, K) that minimise the loss over n rows, and the passes used; the solver starts from W."""
-        feature, split_bin, missing_left = (np.array(column) for column in zip(*columns, strict=True))
-        stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, polarity)
+        feature, split_bin, missing_left, sets = (np.array(column) for column in zip(*columns, strict=True))
+        stumps = Stumps(feature.astype(np.int64), split_bin.astype(np.int64), missing_left, sets, polarity)
         evaluate = _Evaluation(rows, stumps, self.weighting.link, n, self.nu, W)
         # Curvatures that the solver keeps from earlier points may stall it. Then it restarts from where it stopped.
         for _ in range(RESTARTS):
@@ -135,6 +136,11 @@ class MultiBoost(LargeMargin):
             if np.abs(_inward(solution.jac.reshape(W.shape), W)).max() <= SLOPE or solution.nit <= 1:
                 break
         return W, evaluate.passes
+
+
+def _stump(tree: BinnedTree) -> tuple[Any, ...]:
+    """Return the split of a stump: its feature, its bin, the side of missing values, and the set of the bins on the left."""
+    return tree.feature[0], tree.bin[0], tree.missing_left[0], tree.sets[0]
 
 
 def _inward(gradient: np.ndarray, W: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 import zarr
 from zarr.errors import ContainsArrayError
 
+from distboost.data.categories import listed, restored_categories
 from distboost.data.ingest import joined_edges, split_edges
 from distboost.data.labels import plain, restored
 from distboost.data.profile import ClassScan, Profile
@@ -35,7 +36,9 @@ def array_shapes(made_from: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 def profile_entries(profile: Profile) -> dict[str, Any]:
     """Return the entries of a profile in the manifest."""
     classes = profile.classes
+    entries = {"categories": listed(profile.categories)} if profile.categories else {}
     return {
+        **entries,
         "class_dtype": classes.dtype.str,
         "classes": plain(classes),
         "class_scans": [
@@ -102,6 +105,7 @@ def stored_profile(group: zarr.Group, described: dict[str, Any], url: str) -> Pr
         _classes(described, url),
         [ClassScan(*scan) for scan in described["class_scans"]],
         split_edges(edges, offsets),
+        restored_categories(described.get("categories", []), len(offsets) - 1, BinnedStoreError),
     )
 
 

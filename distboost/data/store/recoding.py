@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from distboost.data.blocks import AnyRows, BinnedRows
+from distboost.data.categories import Categories, put_bins
 from distboost.data.ingest import joined_edges
 from distboost.data.profile import Profile
 from distboost.errors import DataError
@@ -27,6 +29,8 @@ class Recoding:
         The class index of each class of the store.
     keep_values : bool
         Whether the rows keep their raw values.
+    categories : mapping of int to Categories
+        The other categories.
     """
 
     edges: np.ndarray
@@ -34,6 +38,7 @@ class Recoding:
     tables: np.ndarray | None
     classes: np.ndarray
     keep_values: bool
+    categories: Mapping[int, Categories]
 
     @classmethod
     def of(cls, own: Profile, other: Profile, has_values: bool, keep_values: bool, url: str) -> Recoding:
@@ -45,12 +50,23 @@ class Recoding:
                 f"the binned store {url!r} has the label {unknown[0]!r}, which is none of the {len(other.classes)} classes of "
                 "the training rows. Leave its rows out, or add such rows to the training data."
             )
+        if own.categories.keys() != other.categories.keys():
+            raise DataError(
+                f"the binned store {url!r} has categories in the features {sorted(own.categories)}, the training rows in "
+                f"{sorted(other.categories)}. Bin it with the same categorical_features."
+            )
         tables = None
         if not has_values:
             tables = np.stack(
-                [_table(d, *edges, url) for d, edges in enumerate(zip(own.edges, other.edges, strict=True))]
+                [
+                    _category_table(d, own.categories[d], other.categories[d], url)
+                    if d in own.categories
+                    else _table(d, own.edges[d], other.edges[d], url)
+                    for d in range(own.n_features)
+                ]
             )
-        return cls(*joined_edges(other.edges), tables, classes.astype(np.int32), keep_values)
+        index = classes.astype(np.int32)
+        return cls(*joined_edges(other.edges), tables, index, keep_values, other.categories)
 
     def __call__(self, rows: AnyRows) -> BinnedRows:
         """Return the rows by the other edges and classes."""
@@ -58,6 +74,7 @@ class Recoding:
         if self.tables is None:
             assert rows.values is not None
             binning.bin_rows(rows.values, self.edges, self.offsets, bins)
+            put_bins(rows.values, self.categories, 0, bins)
         else:
             for d, table in enumerate(self.tables):
                 bins[:, d] = table[rows.bins[:, d]]
@@ -77,4 +94,20 @@ def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.nda
     table = np.zeros(256, np.uint8)
     table[1 : len(own) + 1] = np.searchsorted(other, own, side="right")
     table[len(own) + 1 :] = len(other) + 1  # missing values
+    return table
+
+
+def _category_table(feature: int, own: Categories, other: Categories, url: str) -> np.ndarray:
+    """Return the bin of each bin of a feature, (256,) uint8, if the categories of each bin share another one."""
+    bins = own.bins
+    codes = other.codes(own.values)
+    found = np.where(np.isnan(codes), other.n_bins, codes).astype(np.uint8)
+    table = np.full(256, other.n_bins, np.uint8)
+    table[bins] = found
+    apart = own.values[table[bins] != found]
+    if len(apart):
+        raise DataError(
+            f"the binned store {url!r} has rare categories of feature {feature} in one bin, among them {apart[0]:g}, which the "
+            "training rows have in different bins. Bin it with keep_values=True, or give the raw arrays."
+        )
     return table

@@ -121,8 +121,16 @@ class BinnedStore:
     def identity(self) -> str:
         """A digest of the manifest's entries that say what the rows are: equal stores have equal ones, wherever they are."""
         names = ("n_rows", "n_features", "class_dtype", "classes", "edges_checksum", "checksums")
-        content = json.dumps({name: self._manifest[name] for name in names}, sort_keys=True)
+        entries = {name: self._manifest[name] for name in names}
+        if self.categorical:
+            entries["categories"] = self._manifest["categories"]
+        content = json.dumps(entries, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """The features whose values are categories, ascending."""
+        return tuple(self._manifest.get("categorical", ()))
 
     @property
     def n_classes(self) -> int:

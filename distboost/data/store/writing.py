@@ -102,6 +102,8 @@ def write_store(
         "block_rows": rows,
         NAMES: None if data.names is None else data.names.tolist(),
     }
+    if options.categorical:
+        made_from["categorical"] = list(options.categorical)
     complete = _complete(url, made_from)
     if complete is not None:
         return complete
@@ -244,11 +246,11 @@ def _found(
             labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, sources)
             write_labels(sources, labelling, plan, progress)
             weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
-        edges = ingest.scan_edges(sources.x, weights, options, work, plan)
+        found = ingest.scan_edges(sources.x, weights, options, work, plan)
     except (DataError, LimitError):
         remove_all(group.store)  # the data are invalid: there is nothing to continue
         raise
-    return Profile(data.n_rows, classes, scans, edges)
+    return Profile(data.n_rows, classes, scans, *found)
 
 
 def _check_written(blocks: StoredBlocks) -> None:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.kernels import simd
+from distboost.kernels.categories import set_words
 from distboost.rows.messages import Expanded, Expansion, HistogramQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
@@ -177,7 +178,14 @@ class Exchange:
             for position, part in own:
                 if not self._holds(attempt, part):
                     features = attempt.features_of(part)
-                    tree = TreeHistograms(self._n_bins[features], self._shard.n_classes, self._shard.threads)
+                    bins, categorical = self._n_bins[features], self._shard.categorical[features]
+                    tree = TreeHistograms(
+                        bins,
+                        categorical,
+                        self._shard.n_classes,
+                        self._shard.threads,
+                        n_words=set_words(self._shard.categorical),
+                    )
                     self._parts[part.number] = OwnedPart(features, tree)
                 collectors = [attempt.collector(group, position) for group in attempt.groups]
                 n_pieces = self._n_pieces(attempt, [part], n_nodes, collectors)
