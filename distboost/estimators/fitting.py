@@ -161,7 +161,12 @@ def runtime_of(
 ) -> AbstractContextManager[Runtime]:
     """Open the runtime where the estimator trains; `loads` are as for `open_runtime`."""
     return open_runtime(
-        estimator.client, n_threads(estimator), estimator.worker_timeout, estimator.wait_for_workers, loads
+        estimator.client,
+        n_threads(estimator),
+        estimator.worker_timeout,
+        estimator.wait_for_workers,
+        loads,
+        type(estimator).__name__,
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from distributed import get_worker
-
 from distboost import threads
+from distboost.runtime.cluster.cancelled import is_cancelled
 
 
 class UnwantedError(Exception):
@@ -18,7 +16,7 @@ class UnwantedError(Exception):
 
 def check_wanted() -> None:
     """Raise UnwantedError if the caller that this thread works for was interrupted, or if its Dask task was cancelled."""
-    if threads.is_given_up() or _is_cancelled():
+    if threads.is_given_up() or is_cancelled():
         raise UnwantedError
 
 
@@ -33,16 +31,3 @@ def ends_if_unwanted(function: Callable[..., Any]) -> Callable[..., Any]:
             return None
 
     return call
-
-
-def _is_cancelled() -> bool:
-    """Whether this thread runs a Dask task that was cancelled."""
-    try:
-        worker = get_worker()
-    except ValueError:
-        return False
-    key = worker.active_threads.get(threading.get_ident())
-    if key is None:
-        return False
-    task = worker.state.tasks.get(key)
-    return task is None or task.state == "cancelled"

@@ -28,6 +28,7 @@ def open_runtime(
     worker_timeout: float = WORKER_TIMEOUT,
     wait_for_workers: int | None = None,
     loads: Sequence[Callable[[], None]] = (),
+    holder: str | None = None,
 ) -> Iterator[Runtime]:
     """Open the runtime of a training, and close it at the end.
 
@@ -37,12 +38,14 @@ def open_runtime(
 
     `loads` load kernels that this process will need. On a cluster, they run in the background: while workers start, read rows
     and load kernels of their own, this process would only wait.
+
+    `holder` is the name of a training that holds the workers of a cluster until its end (`Markers`).
     """
     with _resolved(client) as resolved, nullcontext() if resolved is None else _background(loads):
         if resolved is None:
             chosen: Runtime = LocalRuntime(n_threads)
         else:
-            chosen = ClusterRuntime(resolved, worker_timeout, wait_for_workers)
+            chosen = ClusterRuntime(resolved, worker_timeout, wait_for_workers, holder)
         log.info("training %s", chosen)
         try:
             yield chosen

@@ -13,6 +13,7 @@ from distboost.rows.interface import Rows
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.coordinator import DistributedRows
 from distboost.runtime.cluster.link import Link
+from distboost.runtime.cluster.markers import Markers
 from distboost.runtime.cluster.monitor import WorkerMonitor
 from distboost.runtime.cluster.tasks import ClusterTasks
 from distboost.runtime.cluster.versions import check_versions
@@ -41,21 +42,30 @@ class ClusterRuntime(ClusterTasks):
         Seconds after which a worker that does not respond is given up.
     wait_for_workers : int or None, default=None
         Begin when so many workers can take work; None: when one can.
+    holder : str or None, default=None
+        The name of what holds the workers until the end: Dask is shown that they are in use. None: they may be taken away.
     """
 
     def __init__(
-        self, client: Client, worker_timeout: float = WORKER_TIMEOUT, wait_for_workers: int | None = None
+        self,
+        client: Client,
+        worker_timeout: float = WORKER_TIMEOUT,
+        wait_for_workers: int | None = None,
+        holder: str | None = None,
     ):
         link = Link(client, worker_timeout)
         monitor = WorkerMonitor(link)
+        self._markers: Markers | None = None
         try:
+            if holder is not None:
+                self._markers = Markers(link, monitor, holder)
             if wait_for_workers is None:
                 workers = monitor.wait_for_members()
             else:
                 workers = monitor.wait_for_number(wait_for_workers)
             check_versions(link, workers)
         except BaseException:
-            monitor.close()
+            self._stop_watching(monitor)
             raise
         super().__init__(link, monitor, workers)
 
@@ -99,4 +109,9 @@ class ClusterRuntime(ClusterTasks):
 
     def close(self) -> None:
         """Stop watching the workers. They and the client belong to the caller."""
-        self.monitor.close()
+        self._stop_watching(self.monitor)
+
+    def _stop_watching(self, monitor: WorkerMonitor) -> None:
+        if self._markers is not None:
+            self._markers.close()
+        monitor.close()
