@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from distboost.errors import DataError
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.exact import real_numbers
 from distboost.evaluation.margins import histogram
+from distboost.evaluation.results import Results
 from distboost.evaluation.sums import (
     CALIBRATION_BINS,
     DECISIONS,
@@ -194,7 +195,7 @@ def chosen(names: Iterable[str] | None) -> dict[str, str]:
     return {name: groups[name] for name in names}
 
 
-class Evaluation(Mapping[str, Any]):
+class Evaluation(Results):
     """The metrics of a model on some rows, by name. As text it is a table.
 
     Attributes
@@ -206,27 +207,16 @@ class Evaluation(Mapping[str, Any]):
     """
 
     def __init__(self, values: Mapping[str, Any], found: Confusion):
-        self._values, self.classes, self.found = dict(values), found.classes, found
+        super().__init__(values)
+        self.classes, self.found = found.classes, found
 
     @classmethod
     def of(cls, totals: Totals, groups: Mapping[str, str]) -> Evaluation:
         """Compute the chosen metrics, in their order."""
         return cls({name: METRICS[group][name](totals) for name, group in groups.items()}, totals.found)
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        shown = {name: _text(value) for name, value in self.items()}
-        lines = {name: text for name, text in shown.items() if text}
-        width = max(map(len, lines), default=0)
-        return "\n".join(f"{name:{width}}  {text}" for name, text in lines.items())
+    def _shown(self) -> dict[str, str]:
+        return {name: text for name, value in self.items() if (text := _text(value))}
 
     def to_json(self) -> str:
         """Return the metrics as JSON, with the classes; numbers that are not defined are null."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from distboost.estimators.validation import Given
+from distboost.evaluation.results import Results
 from distboost.selection.ground import check_estimator, opened
 from distboost.selection.judging import numbers_of
 from distboost.selection.trial import HELD_OUT, Trial, tried
@@ -126,24 +127,12 @@ def _curves(trials: list[Trial]) -> dict[str, np.ndarray]:
     return found
 
 
-class CrossValidation(Mapping[str, Any]):
+class CrossValidation(Results):
     """The results of a cross-validation by name. As text it is a table of means and standard deviations over the folds."""
 
-    def __init__(self, values: Mapping[str, Any]):
-        self._values = dict(values)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        shown = {name: v for name, v in self.items() if isinstance(v, np.ndarray) and v.ndim == 1}
-        width = max(map(len, shown))
-        return "\n".join(
-            f"{name:{width}}  {values.mean():.6g} ± {values.std():.2g}" for name, values in shown.items()
-        )
+    def _shown(self) -> dict[str, str]:
+        return {
+            name: f"{values.mean():.6g} ± {values.std():.2g}"
+            for name, values in self.items()
+            if isinstance(values, np.ndarray) and values.ndim == 1
+        }
