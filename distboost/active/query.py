@@ -33,6 +33,7 @@ from distboost.active.strategies import RANDOM, STRATEGIES, VOTES, Committee
 from distboost.data.missing import warn_about
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.names import check_same
 from distboost.estimators.parameters import deciding_parameters
 from distboost.io.publishing import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
@@ -180,6 +181,9 @@ class QueryByCommittee:
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self.ledger = Ledger(self.pool.n_rows, self._header(), log)
+        if self.pool.names is not None:
+            check_same(self.ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
+            self.ledger.note("feature_names", self.pool.names.tolist())
         self._trainer = CommitteeTrainer(estimator, self.pool, self.ledger, warm_start=self.warm_start)
         # A search that skips rows, or asks for the votes of single rounds, cannot use the scores of the whole pool.
         cache_scores = self.warm_start and self.pool_fraction == 1 and strategy != VOTES

@@ -118,6 +118,8 @@ def _is_note(value: Any) -> bool:
     ((name, said),) = value.items()
     if name == "pool":
         return type(said) is str
+    if name == "feature_names":
+        return type(said) is list and all(type(text) is str for text in said)
     return name == "parameters" and type(said) is dict and all(map(_is_scalar, said.values()))
 
 

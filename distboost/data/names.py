@@ -122,6 +122,8 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
     except (FileNotFoundError, PermissionError, ContainsArrayError, NodeTypeValidationError):
         return None  # the array is not in a group
     except Exception as error:
+        if getattr(error, "status", None) in (401, 403):  # a server that gives the array alone
+            return None
         if not is_damage(error):
             raise
         raise StoreError(

@@ -263,7 +263,8 @@ def _source(data: Any, name: str, is_features: bool) -> Source:
     if isinstance(data, zarr.Array):
         return ZarrSource(data, name)
     if is_features and is_frame(data):
-        return FrameSource(data, name)
+        frame = FrameSource(data, name)
+        return frame if frame.block is None else ArraySource(frame.block, name)
     return ArraySource(np.asarray(data), name)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from distboost.algorithms.base import Algorithm
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.edges import load_merge
-from distboost.data.parts import load
 from distboost.data.profile import Profile
 from distboost.data.row_weights import class_weights
 from distboost.errors import DataError
@@ -30,7 +29,7 @@ from distboost.estimators.parameters import (
     seed_of,
 )
 from distboost.estimators.second_training import calibrated_by_second_training
-from distboost.estimators.validation import Given, checked_rows, evaluation_data, training_data
+from distboost.estimators.validation import Given, evaluation_data, finite_rows, training_data
 from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
 from distboost.model.history import Watch
@@ -141,7 +140,7 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
             "ones. Train from the beginning: warm_start=False."
         )
     with Threads(n_threads(estimator)) as threads:
-        scores = learned.ensemble.scores(load(checked_rows(estimator, X, threads)), threads)
+        scores = learned.ensemble.scores(finite_rows(estimator, X, threads), threads)
     fit_to(estimator, Given(X, y), Resumption(learned, scores))
 
 

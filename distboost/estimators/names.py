@@ -37,8 +37,7 @@ def compare_names(estimator: CommonParameters, names: np.ndarray | None, place: 
     """
     known, who = getattr(estimator, "feature_names_in_", None), type(estimator).__name__
     if known is not None and names is not None:
-        if not np.array_equal(known, names):
-            raise DataError(_differing(known.tolist(), names.tolist(), "" if place == "X" else f"{place}: "))
+        check_same(known.tolist(), names.tolist(), place)
     elif names is not None:
         warnings.warn(
             f"{place} has feature names, but {who} was fitted without feature names",
@@ -51,16 +50,20 @@ def compare_names(estimator: CommonParameters, names: np.ndarray | None, place: 
         )  # fmt: skip
 
 
-def _differing(known: list[str], names: list[str], place: str) -> str:
+def check_same(known: list[str] | None, names: list[str], place: str) -> None:
+    """Raise DataError if features had other names in training; None: they had none."""
+    if known is None or known == names:
+        return
     unseen, missing = sorted(set(names) - set(known)), sorted(set(known) - set(names))
-    message = f"{place}The feature names should match those that were passed during fit.\n"
+    message = "" if place == "X" else f"{place}: "
+    message += "The feature names should match those that were passed during fit.\n"
     if unseen:
         message += f"Feature names unseen at fit time:\n{_listed(unseen)}"
     if missing:
         message += f"Feature names seen at fit time, yet now missing:\n{_listed(missing)}"
     if not unseen and not missing:
         message += "Feature names must be in the same order as they were in fit.\n"
-    return message
+    raise DataError(message)
 
 
 def _listed(names: list[str]) -> str:

@@ -11,10 +11,9 @@ from sklearn.utils.validation import assert_all_finite
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.links import Link
 from distboost.data.frames import FrameRows
-from distboost.data.parts import load
 from distboost.data.sources import is_lazy
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
-from distboost.estimators.validation import checked_rows, opened_rows
+from distboost.estimators.validation import checked_rows, finite_rows, opened_rows
 from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble, slices
 from distboost.model.learned import Learned
@@ -45,13 +44,14 @@ class Predictor(NamedTuple):
     answer: Answer
 
     def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
-        """Return the answer for raw rows X (n, n_features). Only the scores of a few rows are in memory at a time."""
+        """Return the answer for raw rows X (n, n_features), finite or NaN. Only the scores of a few are in memory at a time."""
         self.ensemble.check(X)
         out = np.empty((len(X), *self.answer.shape), self.answer.dtype)
         n_learners = len(self.ensemble) * self.ensemble.per_round
 
         def write(rows: slice) -> None:
             x = X[rows]
+            assert_all_finite(x, allow_nan=True, input_name="X")
             G = np.zeros((len(x), self.ensemble.n_scores))
             self.ensemble.adder(x, 0, n_learners)(0, n_learners, G)
             out[rows] = self.answer.of_scores(self.algorithm.decoded(G))
@@ -81,7 +81,9 @@ def mapped(
     if is_lazy(X):
         return lazy.map_rows(X, predict_chunk, estimator.n_features_in_, function, shape, dtype)
     with Threads(n_threads(estimator)) as threads:
-        return function(checked_rows(estimator, X, threads), threads)
+        if isinstance(function, Predictor):  # which checks the rows as it reads them
+            return function(checked_rows(estimator, X), threads)
+        return function(finite_rows(estimator, X, threads), threads)
 
 
 def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
@@ -124,7 +126,8 @@ def _unchanged(F: np.ndarray) -> np.ndarray:
 
 def predict_chunk(X: np.ndarray, predictor: OfRows) -> np.ndarray:
     """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time."""
-    assert_all_finite(X, allow_nan=True, input_name="X")
+    if not isinstance(predictor, Predictor):
+        assert_all_finite(X, allow_nan=True, input_name="X")
     return predictor(X, Threads(1))
 
 
@@ -135,6 +138,6 @@ def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
     X = lazy.loaded(X) if is_lazy(X) else X
     algorithm = algorithm_of(estimator, len(learned.classes))
     with Threads(n_threads(estimator)) as threads:
-        X = load(checked_rows(estimator, X, threads))
+        X = finite_rows(estimator, X, threads)
         for G in learned.ensemble.staged(X, threads):
             yield algorithm.decoded(G.copy())

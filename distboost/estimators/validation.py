@@ -15,6 +15,7 @@ from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
 from distboost.data.missing import warn_about, warn_all
 from distboost.data.names import Named, names_of, without_names
+from distboost.data.parts import load
 from distboost.data.sources import as_features, is_dask, is_lazy, opened
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.values import open_rows
@@ -203,22 +204,26 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
     return data
 
 
-def checked_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray | FrameRows:
+def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray | FrameRows:
     """Return rows in memory for prediction, (n, n_features) float32, float64 or whole numbers. They are not copied.
 
-    The rows of a data frame become numbers when some of them are read.
+    The rows of a data frame become numbers when some of them are read. Whether they are finite is not checked.
     """
-    X = _in_memory(estimator, X, "X")
-    source = as_features(X, "X")
+    source = as_features(_in_memory(estimator, X, "X"), "X")
     check_n_features(estimator, source.shape[1], "X")
-    checked: np.ndarray | FrameRows = source.part(0, source.n_rows)
+    rows: np.ndarray | FrameRows = source.part(0, source.n_rows)
+    return rows
 
-    def check(rows: slice) -> None:
-        name = type(estimator).__name__
-        assert_all_finite(checked[rows], allow_nan=True, input_name="X", estimator_name=name)
 
-    threads.map(check, slices(len(checked)))
-    return checked
+def finite_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.ndarray:
+    """Return rows in memory as one array, as `checked_rows` does; raise ValueError if a value is infinite."""
+    rows = load(checked_rows(estimator, X))
+
+    def check(some: slice) -> None:
+        assert_all_finite(rows[some], allow_nan=True, input_name="X")
+
+    threads.map(check, slices(len(rows)))
+    return rows
 
 
 def check_names(estimator: CommonParameters, X: Any) -> None:

@@ -19,6 +19,7 @@ from distboost import GDMCBoostClassifier
 from distboost.data.dataset import RawDataset
 from distboost.data.frames import FrameSource
 from distboost.data.parts import load
+from distboost.data.sources import ArraySource, as_features
 from distboost.errors import DataError
 
 
@@ -79,6 +80,24 @@ def test_objects_and_sparse_columns_of_pandas_are_numbers():
         "sparse": pd.arrays.SparseArray([0.0, 0, 3]),
     }
     np.testing.assert_array_equal(read(pd.DataFrame(columns)), [[1, 0], [np.nan, 0], [2.5, 3]])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_frame_of_pandas_that_is_one_array_is_not_copied(order):
+    X = np.asarray(np.arange(12.0).reshape(4, 3), order=order)
+    frame = pd.DataFrame(X, columns=list("abc"), copy=False)
+    for given in (frame, frame[["a", "b"]], frame[["b"]], frame.iloc[1:], frame.iloc[::2]):
+        source = as_features(given, "X")
+        assert isinstance(source, ArraySource) == np.shares_memory(given.to_numpy(), X)
+        np.testing.assert_array_equal(source.read(0, source.n_rows), given.to_numpy())
+
+
+def test_a_frame_of_pandas_of_several_arrays_is_read_by_columns():
+    frame = pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=list("abc"))
+    frame["d"] = 1.5
+    source = as_features(frame, "X")
+    assert isinstance(source, FrameSource)
+    np.testing.assert_array_equal(source.read(0, 4), frame.to_numpy())
 
 
 def test_columns_of_bands_are_those_of_the_frame(make):

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
-from distboost.active import QueryByCommittee
+from distboost.active import QueryByCommittee, resume
 from distboost.cli import main
 from distboost.errors import DataError
 from distboost.reporting import about
@@ -213,6 +213,15 @@ def test_committees_have_the_names_of_their_pool(table, blobs, tmp_path):
     learner = QueryByCommittee(GAMBLEClassifier(n_estimators=1), table(X, NAMES, tmp_path), n_initial=20)
     learner.run(y, eval_set=(frame(X), y), max_labels=25, stabilised=0.99)
     assert learner.estimator_.feature_names_in_.tolist() == NAMES
+
+
+def test_a_log_is_of_a_pool_with_these_names(table, blobs, tmp_path):
+    X, _ = blobs
+    log, estimator = tmp_path / "log", GAMBLEClassifier(n_estimators=1)
+    rows = QueryByCommittee(estimator, table(X, NAMES, tmp_path), n_initial=20, log=log).query()
+    assert resume(log, frame(X)).asked_.tolist() == rows.tolist()
+    with pytest.raises(DataError, match=f"pool: {ORDER}"):
+        resume(log, frame(X[:, SHUFFLED], [NAMES[i] for i in SHUFFLED]))
 
 
 def test_cross_validation_and_search_know_the_names(model, blobs):
