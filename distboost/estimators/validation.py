@@ -211,6 +211,10 @@ def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray | FrameRows:
     """
     source = as_features(_in_memory(estimator, X, "X"), "X")
     check_n_features(estimator, source.shape[1], "X")
+    if not source.n_rows:  # of a data frame: scikit-learn has checked arrays
+        raise DataError(
+            f"X: Found array with 0 sample(s) (shape={source.shape}) while a minimum of 1 is required."
+        )
     rows: np.ndarray | FrameRows = source.part(0, source.n_rows)
     return rows
 

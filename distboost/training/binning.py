@@ -50,7 +50,7 @@ def bin(
     Parameters
     ----------
     X : array-like of shape (n_rows, n_features)
-        Features, as for `fit`.
+        Features, as for `fit`. The store keeps their names.
     y : array-like of shape (n_rows,)
         Labels, as for `fit`.
     out : str

@@ -100,6 +100,22 @@ def test_a_frame_of_pandas_of_several_arrays_is_read_by_columns():
     np.testing.assert_array_equal(source.read(0, 4), frame.to_numpy())
 
 
+def test_a_frame_without_rows_is_an_error(make):
+    columns, fitted = {"a": np.zeros(0)}, model().fit(make({"a": np.arange(20.0)}), np.arange(20) % 2)
+    with pytest.raises(DataError, match="X has 0 rows"):
+        model().fit(make(columns), np.zeros(0))
+    with pytest.raises(DataError, match=r"Found array with 0 sample\(s\) \(shape=\(0, 1\)\)"):
+        fitted.predict(make(columns))
+
+
+@pytest.mark.parametrize("use", ["fit", "predict"])
+def test_an_infinite_value_in_a_frame_is_an_error(make, use):
+    fitted = model().fit(make({"a": np.arange(20.0)}), np.arange(20) % 2)
+    infinite = make({"a": np.array([1.0, np.inf] * 10)})
+    with pytest.raises(ValueError, match="infinit"):
+        model().fit(infinite, np.arange(20) % 2) if use == "fit" else fitted.predict(infinite)
+
+
 def test_columns_of_bands_are_those_of_the_frame(make):
     X = np.arange(12.0).reshape(3, 4)
     source = FrameSource(make({str(i): X[:, i] for i in range(4)}), "X")
