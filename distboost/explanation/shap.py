@@ -13,7 +13,7 @@ from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import leaf_values, trees_of
 from distboost.estimators.parameters import n_threads
 from distboost.estimators.predicting import mapped
-from distboost.estimators.validation import checked_rows, opened_rows
+from distboost.estimators.validation import finite_rows, opened_rows
 from distboost.explanation.paths import Paths
 from distboost.kernels import shap
 from distboost.model.ensemble import kernel_rows, slices
@@ -168,7 +168,7 @@ def _counted(model: BoostingClassifier, trees: TreeEnsemble, background: Any) ->
     nodes, child = _split_arrays(trees), np.column_stack([arrays["left"], arrays["right"]])
     background = opened_rows(model, background, 5)
     with Threads(n_threads(model)) as threads:
-        X = checked_rows(model, lazy.loaded(background) if is_lazy(background) else background, threads)
+        X = finite_rows(model, lazy.loaded(background) if is_lazy(background) else background, threads)
 
         def count(rows: slice) -> np.ndarray:
             counts, left = np.zeros(len(arrays["values"]), np.int64), np.empty(len(child), bool)
