@@ -67,7 +67,7 @@ lint: $(VENV)/.with-dev  ## check style, types and layers
 	$(VENV)/bin/lint-imports
 
 clean:  ## remove the environment and all that is made
-	rm -rf $(VENV) demo-data build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo-data build dist docs/generated .pytest_cache .mypy_cache .ruff_cache
 
 $(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "distboost needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Give another: make PYTHON=python3.12 ...")'

@@ -140,12 +140,12 @@ MEANS = (
 LABELS = (
     "The number of labels at which the test error first is at most the target. Ours: mean (standard deviation) of the "
     "trials. If not all of them reached it, the table says how many, and within how many labels. The others count with "
-    "these, so that the mean is a lower bound: ≥. The last two columns are the labels to the thesis's target, and to Batch's error after as many rounds as a "
-    "committee has. The thesis's Random is the mean of 10 trials. The reference has single trials, and a dash if its "
-    "target was not reached with the number of labels in parentheses. A trial begins with random rows, the same for both "
-    "ways: 50, or 20 in the small data sets (all but pendigits, satimage and splice). Then Active asks for 10 at a time, "
-    "on glass for 5. Random gets as many in the small data sets; in the large ones it gets 50 at a time, above 600 labels "
-    "100 (splice 50)."
+    "these, so that the mean is a lower bound: ≥. The last two columns are the labels to the thesis's target, and to "
+    "Batch's error after as many rounds as a committee has. The thesis's Random is the mean of 10 trials. The reference has"
+    " single trials, and a dash if its target was not reached with the number of labels in parentheses. A trial begins with"
+    " random rows, the same for both ways: 50, or 20 in the small data sets (all but pendigits, satimage and splice). Then "
+    "Active asks for 10 at a time, on glass for 5. Random gets as many in the small data sets; in the large ones it gets 50"
+    " at a time, above 600 labels 100 (splice 50)."
 )
 ERRORS = (
     "Test errors in %. Target: the lowest of Batch's 1000 rounds. The lowest of a way is the smallest error of its "

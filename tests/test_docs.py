@@ -45,9 +45,7 @@ class Example(NamedTuple):
 def examples(page: Path) -> list[Example]:
     """The blocks that are to be run: those without the comment `<!-- not run -->` above."""
     text = page.read_text() if page.name not in ELSEWHERE else ""
-    return [
-        Example(text.count("\n", 0, m.start(3)), m[2], m[3]) for m in EXAMPLE.finditer(text) if not m[1]
-    ]
+    return [Example(text.count("\n", 0, m.start(3)), m[2], m[3]) for m in EXAMPLE.finditer(text) if not m[1]]
 
 
 def headings(page: Path) -> list[str]:

@@ -89,9 +89,7 @@ def messages() -> list[str]:
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.JoinedStr):
-                found.append(
-                    "".join(v.value if isinstance(v, ast.Constant) else "…" for v in node.values)
-                )
+                found.append("".join(v.value if isinstance(v, ast.Constant) else "…" for v in node.values))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(re.sub(r"%[a-z]|%\.\d[a-z]", "…", node.value))
     return found
@@ -115,3 +113,7 @@ def test_every_page_is_in_a_table_of_contents():
     pages = {page for page in pages if not page.startswith("generated/")} - {"index"}
     assert pages - listed == set()
     assert {f"generated/{Path(name).stem}" for name in site_pages.OUTSIDE.values()} <= listed
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {distboost.__version__}\n" in (site_pages.ROOT / "CITATION.cff").read_text()

@@ -34,7 +34,7 @@ Figures = dict[str, dict[str, list[tuple[float, float]]]]
 
 
 def curve(name: str, dataset: str, n_rounds: int = N_ROUNDS, repeats: int = 3) -> list[tuple[float, float]]:
-    """Seconds, binning included, and test accuracy after some of the rounds: the fastest repeat, with kernels that are compiled."""
+    """Seconds, binning included, and test accuracy after some of the rounds: of the fastest repeat, with compiled kernels."""
     split = official(dataset)
     cls = estimator(name)
     seconds: list[list[float]] = []
