@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import distboost
+from distboost.data.store.manifest import STORE_VERSION
+from distboost.io.files import VERSIONS
 from docs import check_links, site_pages
 
 NAMES = [(module, name) for module, names in site_pages.public_names().items() for name in names]
@@ -113,6 +115,13 @@ def test_every_page_is_in_a_table_of_contents():
     pages = {page for page in pages if not page.startswith("generated/")} - {"index"}
     assert pages - listed == set()
     assert {f"generated/{Path(name).stem}" for name in site_pages.OUTSIDE.values()} <= listed
+
+
+def test_the_page_on_formats_has_the_versions_of_the_code():
+    page = (site_pages.DOCS / "formats.md").read_text()
+    assert [int(n) for n in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [*VERSIONS]
+    assert f"| model file, checkpoint | {', '.join(map(str, VERSIONS))} |" in page
+    assert f"| binned store | {STORE_VERSION} |" in page
 
 
 def test_the_citation_names_this_version():
