@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.errors import LimitError
+from distboost.errors import DataError, LimitError
 from distboost.kernels.categories import code_values
 
 MOST_CATEGORIES = 2**16  # of a feature
@@ -81,8 +81,33 @@ class Categories:
         """The numbers midway between the bins, (n_bins - 1,) float64: the bins are the values of the feature."""
         return np.arange(self.n_bins - 1) + 0.5
 
+    def labelled(self, labels: tuple[Any, ...] | None) -> Categories:
+        """Return the categories whose numbers are places in these labels, without the labels that are none of them."""
+        if labels is None:
+            return self
+        named = tuple(labels[int(place)] for place in self.values)
+        return Categories(np.arange(float(len(named))), self.bins, named)
+
+    def coded_by(self, labels: tuple[Any, ...] | None, feature: int, place: str) -> Categories:
+        """Return these categories by the numbers that they have in other rows: places in these labels, or themselves."""
+        if self.labels is None and labels is None:
+            return self
+        if self.labels is None or labels is None:
+            raise DataError(
+                f"feature {feature} of {place} has {'numbers' if labels is None else 'labels'} as categories, but those of the "
+                f"training rows are {'numbers' if self.labels is None else 'labels'}. Give the same in both."
+            )
+        bins = dict(zip(self.labels, self.bins.tolist(), strict=True))
+        known = [place for place, label in enumerate(labels) if label in bins]
+        found = np.array([bins[labels[place]] for place in known], np.uint8)
+        return Categories(np.array(known, np.float64), found)
+
     def joined(self, other: Categories) -> Categories:
         """Return these categories, with bins of their own for those of others, as long as there are bins."""
+        if self.labels is not None and other.labels is not None:
+            more = [label for label in other.labels if label not in self.labels][: MOST_BINS - self.n_bins]
+            bins = np.concatenate([self.bins, self.n_bins + np.arange(len(more))]).astype(np.uint8)
+            return Categories(np.arange(float(len(bins))), bins, (*self.labels, *more))
         new = np.setdiff1d(other.values, self.values)[: MOST_BINS - self.n_bins]
         values = np.concatenate([self.values, new])
         bins = np.concatenate([self.bins, self.n_bins + np.arange(len(new))])
@@ -200,7 +225,11 @@ def _invalid(given: Any, expected: str) -> ValueError:
 def listed(categories: Mapping[int, Categories]) -> list[dict[str, Any]]:
     """Return the categories as JSON values, by feature."""
     return [
-        {"feature": d, "values": categories[d].values.tolist(), "bins": categories[d].bins.tolist()}
+        {
+            "feature": d,
+            "values" if categories[d].labels is None else "labels": categories[d].named,
+            "bins": categories[d].bins.tolist(),
+        }
         for d in sorted(categories)
     ]
 
@@ -217,19 +246,24 @@ def restored_categories(
     require(isinstance(entries, list), "they are not a list")
     found: dict[int, Categories] = {}
     for entry in entries:
-        require(
-            isinstance(entry, dict) and entry.keys() == {"feature", "values", "bins"}, "an entry is unknown"
-        )
-        d, values, bins = entry["feature"], entry["values"], entry["bins"]
+        require(isinstance(entry, dict), "an entry is not a mapping")
+        kind = "labels" if "labels" in entry else "values"
+        require(entry.keys() == {"feature", kind, "bins"}, "an entry is unknown")
+        d, named, bins = entry["feature"], entry[kind], entry["bins"]
         require(type(d) is int and max(found, default=-1) < d < n_features, "a feature is out of order")
-        require(isinstance(values, list) and {*map(type, values)} <= {float}, "a category is not a number")
-        require(len(values) <= MOST_CATEGORIES, "a feature has too many")
-        require(isinstance(bins, list) and {*map(type, bins)} <= {int}, "a bin is not a number")
-        require(len(bins) == len(values), "a category has no bin")
-        require({*bins} == set(range(len({*bins}))) and len({*bins}) <= MOST_BINS, "a bin is out of range")
-        made = Categories(np.array(values, np.float64), np.array(bins, np.uint8))
         require(
-            bool(np.isfinite(made.values).all() and (np.diff(made.values) > 0).all()), "they are not sorted"
+            isinstance(named, list) and len(named) <= MOST_CATEGORIES, "they are not a list of at most 2^16"
         )
-        found[d] = made
+        types = {*map(type, named)}
+        require(
+            len(types) <= 1 and types <= ({str, int, float, bool} if kind == "labels" else {float}), "a type"
+        )
+        require(len({*named}) == len(named), "one occurs twice")
+        require(isinstance(bins, list) and {*map(type, bins)} <= {int}, "a bin is not a number")
+        require(len(bins) == len(named), "a category has no bin")
+        require({*bins} == set(range(len({*bins}))) and len({*bins}) <= MOST_BINS, "a bin is out of range")
+        values = np.array(named, np.float64) if kind == "values" else np.arange(float(len(named)))
+        require(bool(np.isfinite(values).all() and (np.diff(values) > 0).all()), "they are not sorted")
+        labels = tuple(named) if kind == "labels" else None
+        found[d] = Categories(values, np.array(bins, np.uint8), labels)
     return found

@@ -24,8 +24,8 @@ def dtype_of(column: nw.Series[Any], place: str) -> np.dtype:
         raise date_error(f"the column {column.name!r} of {place}", str(kind))
     if kind in (nw.Categorical, nw.Enum):
         raise DataError(
-            f"the column {column.name!r} of {place} has categories ({kind}). Give their codes, such as those of "
-            "sklearn.preprocessing.OrdinalEncoder, or drop the column."
+            f"the column {column.name!r} of {place} has categories ({kind}), which the model or the pool does not split as such. "
+            "Give their codes, such as those of sklearn.preprocessing.OrdinalEncoder, or drop the column."
         )
     if kind in (nw.Float32, nw.Float64):
         return np.dtype(np.float32 if kind == nw.Float32 else np.float64)
@@ -91,6 +91,6 @@ def numbers_of(column: nw.Series[Any], name: Any, place: str) -> np.ndarray:
 
 def _not_numbers(name: Any, place: str, what: str) -> DataError:
     return DataError(
-        f"the column {name!r} of {place} has no numbers ({what}). Encode it, for instance with "
-        "sklearn.preprocessing.OrdinalEncoder, or drop it."
+        f"the column {name!r} of {place} has no numbers ({what}). Encode it, for instance as "
+        f"categories: categorical_features=[{name!r}], or drop it."
     )

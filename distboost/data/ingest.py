@@ -190,7 +190,8 @@ def scan_edges(
             for scan in islice(scans, len(row_spans)):
                 band.add(scan, c, options.x_place)
             edges += band.edges(threads)
-            categories.update({c + column: band.found(column) for column in sorted(band.categories)})
+            for column in sorted(band.categories):
+                categories[c + column] = band.found(column).labelled(x.labels.get(c + column))
     return edges, categories
 
 
@@ -211,9 +212,13 @@ class BinOptions:
     @classmethod
     def of(cls, profile: Profile, rule: WeightRule, data: Labelled, keep_values: bool = False) -> BinOptions:
         edges, offsets = joined_edges(profile.edges)
+        categories = {
+            d: known.coded_by(data.x.labels.get(d), d, data.x.place)
+            for d, known in profile.categories.items()
+        }
         return cls(
             edges, offsets, profile.classes, rule, data.x.place, data.y.place,
-            data.weights.place if data.weights else "sample_weight", keep_values, profile.categories,
+            data.weights.place if data.weights else "sample_weight", keep_values, categories,
         )  # fmt: skip
 
 

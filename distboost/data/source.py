@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ class Source(ABC):
         Whether the values are in this process's memory.
     categorical : tuple of int
         The columns whose values are categories, ascending.
+    labels : mapping of int to tuple
+        The labels of such columns, if their values are codes of labels.
     """
 
     shape: tuple[int, ...]
@@ -43,6 +47,7 @@ class Source(ABC):
     copies: int = 1
     is_near: bool = False
     categorical: tuple[int, ...] = ()
+    labels: Mapping[int, tuple[Any, ...]] = MappingProxyType({})
 
     @property
     def n_rows(self) -> int:

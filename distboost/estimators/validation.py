@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, ch
 from distboost.data.categories import resolved
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.dates import refuse_dates
+from distboost.data.encoding import encoded, encoded_for
 from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
 from distboost.data.missing import warn_about, warn_all
@@ -59,8 +60,10 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
             "Give one label per row. Only a binned store as X contains labels."
         )
     else:
+        X, labels = encoded(X, "X", estimator.categorical_features)
         X, y, sample_weight = _checked(estimator, X, y, sample_weight)
         data = RawDataset.of(X, y, sample_weight)
+        data.sources.x.labels = labels
     names = data.names
     if resumed:
         compare_names(estimator, names, "X", 4)
@@ -74,7 +77,8 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
 def set_categories(data: Dataset, given: Any, names: np.ndarray | None) -> None:
     """Tell the rows which of their features have categories; raise an error if `categorical_features` does not fit them."""
     if isinstance(data, RawDataset):
-        data.sources.x.categorical = resolved(given, data.n_features, names)
+        x = data.sources.x
+        x.categorical = tuple(sorted({*resolved(given, data.n_features, names), *x.labels}))
         return
     assert isinstance(data, BinnedStore)
     is_from_dtype = isinstance(given, str) and given == "from_dtype"
@@ -185,8 +189,11 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
         return _opened_store(X, weights)
     if y is None:
         raise DataError(f"{place} has no labels. Give (X, y) or (X, y, sample_weight).")
+    X, labels = encoded(X, f"{place} X", estimator.categorical_features)
     X, y, weights = _checked(estimator, X, y, weights, f"{place} ")
-    return RawDataset.of(X, y, weights, prefix=f"{place} ")
+    data = RawDataset.of(X, y, weights, prefix=f"{place} ")
+    data.sources.x.labels = labels
+    return data
 
 
 def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> RawDataset:
@@ -194,7 +201,8 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
     X, y = given.X, given.y
     if y is None:
         raise DataError("y is None: give one label per row, to compare the predictions with.")
-    X, y, _ = _checked(estimator, open_rows(X, "X"), y, None)
+    X = encoded_for(open_rows(X, "X"), "X", estimator.learned_.ensemble.categories)
+    X, y, _ = _checked(estimator, X, y, None)
     data = RawDataset.of(X, y, given.sample_weight)
     compare_names(estimator, data.names, "X", stacklevel - 1)
     check_features(data.sources.x, estimator.n_features_in_)
@@ -209,6 +217,7 @@ def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray | FrameRows:
 
     The rows of a data frame become numbers when some of them are read. Whether they are finite is not checked.
     """
+    X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
     source = as_features(_in_memory(estimator, X, "X"), "X")
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays
@@ -242,6 +251,8 @@ def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
     """
     X = open_rows(X, "X")
     compare_names(estimator, names_of(X, "X"), "X", stacklevel)
-    if is_lazy(X) and not is_dask(X):
-        warn_about(as_features(X, "X"), estimator.missing_chunks, stacklevel + 1)
+    if is_lazy(X):
+        X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
+        if not is_dask(X):
+            warn_about(as_features(X, "X"), estimator.missing_chunks, stacklevel + 1)
     return X

@@ -30,7 +30,7 @@ from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of, staging_of
 from distboost.estimators.names import set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, seed_of
-from distboost.estimators.validation import Given, training_data
+from distboost.estimators.validation import Given, set_categories, training_data
 from distboost.io.temporary import temporary_folder
 from distboost.runtime.base import Runtime
 
@@ -162,8 +162,7 @@ class Grounds:
         categorical = self._categorical(model)
         way = (model.max_bins, seed_of(model), keep_values, categorical)
         if way not in self._known:
-            if isinstance(self._data, RawDataset):
-                self._data.sources.x.categorical = categorical
+            set_categories(self._data, model.categorical_features, getattr(model, "feature_names_in_", None))
             self._known[way] = self._made(model, keep_values)
         return self._known[way]
 

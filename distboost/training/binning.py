@@ -10,10 +10,11 @@ from distboost.algorithms.constraints import Interval, validate_parameter_constr
 from distboost.data.categories import resolved
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
+from distboost.data.encoding import encoded
 from distboost.data.missing import warn_all
 from distboost.data.store.writing import write_store
 from distboost.data.work import TaskRunner
-from distboost.errors import LimitError
+from distboost.errors import DataError, LimitError
 from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.choose import open_runtime
 from distboost.training.memory_plan import parse_limit, while_reading
@@ -105,8 +106,15 @@ def bin(
     }  # fmt: skip
     validate_parameter_constraints(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
+    X, labels = encoded(X, "X", categorical_features)
+    if labels and keep_values:
+        raise DataError(
+            f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or give codes instead of "
+            "labels."
+        )
     data = RawDataset.of(X, y, sample_weight)
-    data.sources.x.categorical = resolved(categorical_features, data.n_features, data.names)
+    numbered = resolved(categorical_features, data.n_features, data.names)
+    data.sources.x.labels, data.sources.x.categorical = labels, tuple(sorted({*numbered, *labels}))
     warn_all(data.warnings(missing_chunks), stacklevel=3)
     with open_runtime(client, None, wait_for_workers=wait_for_workers, loads=[load_merge]) as runtime:
         memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)

@@ -100,14 +100,13 @@ def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.nda
 def _category_table(feature: int, own: Categories, other: Categories, url: str) -> np.ndarray:
     """Return the bin of each bin of a feature, (256,) uint8, if the categories of each bin share another one."""
     bins = own.bins
-    codes = other.codes(own.values)
+    codes = other.coded_by(own.labels, feature, f"the binned store {url!r}").codes(own.values)
     found = np.where(np.isnan(codes), other.n_bins, codes).astype(np.uint8)
     table = np.full(256, other.n_bins, np.uint8)
     table[bins] = found
-    apart = own.values[table[bins] != found]
-    if len(apart):
+    if (table[bins] != found).any():
         raise DataError(
-            f"the binned store {url!r} has rare categories of feature {feature} in one bin, among them {apart[0]:g}, which the "
+            f"the binned store {url!r} has rare categories of feature {feature} in one bin, which the "
             "training rows have in different bins. Bin it with keep_values=True, or give the raw arrays."
         )
     return table

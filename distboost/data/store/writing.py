@@ -104,6 +104,8 @@ def write_store(
     }
     if options.categorical:
         made_from["categorical"] = list(options.categorical)
+    if data.sources.x.labels:
+        made_from["labels"] = [[d, list(labels)] for d, labels in sorted(data.sources.x.labels.items())]
     complete = _complete(url, made_from)
     if complete is not None:
         return complete
