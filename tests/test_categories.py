@@ -18,7 +18,8 @@ from distboost.baselines import OneVsAllAdaBoostClassifier
 from distboost.cli import main
 from distboost.data import categories as module
 from distboost.data.categories import Categories, count_values
-from distboost.errors import DataError, LimitError
+from distboost.errors import DataError, LimitError, ModelFormatError
+from distboost.io.files import decoded, encoded
 from distboost.runtime.cluster import owners
 
 N = 1500
@@ -407,6 +408,65 @@ def test_command_line(data, tmp_path):
     run("bin", *rows, "--categorical", "0,2", "--out", tmp_path / "store")
     run("train", "--x", tmp_path / "store", *settings, "--model", tmp_path / "other")
     np.testing.assert_array_equal(distboost.load(tmp_path / "other").scores(X), model.scores(X))
+
+
+def other_set(header, arrays):
+    arrays["category_set"][arrays["category_set"] == 0] = 10**6
+
+
+def no_set(header, arrays):
+    arrays["category_set"][:] = -1
+
+
+def a_number_with_a_set(header, arrays):
+    arrays["feature"][arrays["category_set"] == 0] = 1
+
+
+def a_bin_that_is_not_there(header, arrays):
+    arrays["categories"][0, 3] ^= np.uint64(1) << np.uint64(62)
+
+
+def fewer_sets(header, arrays):
+    arrays["categories"] = arrays["categories"][1:]
+
+
+def a_threshold(header, arrays):
+    arrays["threshold"][arrays["category_set"] == 0] = 0.5
+
+
+def no_categories(header, arrays):
+    del header["categories"]
+
+
+def another_feature(header, arrays):
+    header["categories"][0]["feature"] = 4
+
+
+def a_bin_beyond(header, arrays):
+    header["categories"][0]["bins"][0] = 255
+
+
+def values_in_no_order(header, arrays):
+    header["categories"][0]["values"][:2] = header["categories"][0]["values"][1::-1]
+
+
+DAMAGE = [
+    other_set, no_set, a_number_with_a_set, a_bin_that_is_not_there, fewer_sets, a_threshold, no_categories,
+    another_feature, a_bin_beyond, values_in_no_order,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
+def test_damaged_sets_are_refused(damage, data, tmp_path):
+    """Although their checksum is right."""
+    X, y, *_ = data
+    content = file_of(tmp_path, ESTIMATORS["direction"]().fit(X, y))
+    header, arrays = decoded(content, "")
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    damage(header, arrays)
+    (tmp_path / "damaged").write_bytes(encoded(header, arrays))
+    with pytest.raises(ModelFormatError, match="damaged"):
+        distboost.load(tmp_path / "damaged")
 
 
 def test_importances(data):

@@ -19,7 +19,7 @@ from distboost.estimators.factory import estimator
 from distboost.io.files import decoded, encoded
 from distboost.model.checkpoint import MANIFEST, Manifest, Segment
 
-MUTATIONS = [60, pytest.param(1000, marks=pytest.mark.soak)]  # of each of the ten models
+MUTATIONS = [60, pytest.param(1000, marks=pytest.mark.soak)]  # of each of the models
 
 # What loading may take: memory in proportion to the file, and what is needed for any.
 MULTIPLE, CONSTANT = 64, 2**25
@@ -34,6 +34,7 @@ MODELS = {
     "every partition": ("adaboost-mo", {}),
     "colorings": ("adaboost-ecc", {"colorings": [[1, -1, -1], [1, 1, -1]]}),
     "corrective": ("multiboost", {}),
+    "categories": ("gd-mcboost", {"max_depth": 2, "categorical_features": ["u"]}),
     "coordinates": ("cd-mcboost", {"class_weight": {"a": 2.0, "b": 1, "c": 1}}),
 }
 
@@ -44,6 +45,8 @@ def trained(name, **more):
     X = np.random.default_rng(0).normal(size=(30, 2)) + np.eye(3, 2)[y]
     X, labels = pd.DataFrame(X, columns=["u", "v"]), np.array(["a", "b", "c"])[y]
     algorithm, parameters = MODELS[name]
+    if "categorical_features" in parameters:
+        X["u"] = np.array([2.0, -1.5, 7.0])[y]
     model = estimator(algorithm)(n_estimators=2, n_jobs=1, **parameters, **more)
     return model.fit(X, labels, eval_set=(X, labels))
 
@@ -262,7 +265,8 @@ def extremes(array, rng):
             flat[at] = not flat[at]
         else:
             limits = np.iinfo(array.dtype)
-            flat[at] = rng.choice(np.array([limits.min, limits.max, -2, -1, 0, 1, 2, 3], np.int64))
+            given = np.array([limits.min, limits.max, *range(-2 if limits.min else 0, 4)], array.dtype)
+            flat[at] = rng.choice(given)
 
 
 def with_keys_twice(content, rng, others):
