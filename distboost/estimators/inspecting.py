@@ -89,9 +89,34 @@ def to_dataframe(estimator: CommonParameters) -> Any:
     return pd.DataFrame(columns)
 
 
-def left_categories(ensemble: Any, nodes: Nodes) -> list[list[Any] | None]:
+def left_bins(trees: TreeEnsemble, nodes: Nodes) -> dict[int, np.ndarray]:
+    """Return which bins of its categories go left, (n_bins,) bool, at each node that splits categories, by its place."""
+    sets, known = trees.arrays().get("categories"), categories_of(trees)
+    found = {}
+    for node in np.flatnonzero(nodes.category_set >= 0).tolist():
+        bins = np.arange(known[int(nodes.feature[node])].n_bins)
+        words = sets[nodes.category_set[node]][bins >> 6]
+        found[node] = (words >> (bins & 63).astype(np.uint64)) & np.uint64(1) == 1
+    return found
+
+
+def left_categories(trees: TreeEnsemble, nodes: Nodes) -> list[list[Any] | None]:
     """Return the categories that go left at each node; None where a node does not split categories."""
-    return [
-        None if row < 0 else list(ensemble.left_categories(row, feature))
-        for row, feature in zip(nodes.category_set.tolist(), nodes.feature.tolist(), strict=True)
-    ]
+    known, is_left = categories_of(trees), left_bins(trees, nodes)
+    found: list[list[Any] | None] = [None] * len(nodes.tree)
+    for node, bins in is_left.items():
+        of_feature = known[int(nodes.feature[node])]
+        labels = labels_of(of_feature)
+        found[node] = [labels[i] for i in np.flatnonzero(bins[of_feature.bins])]
+    return found
+
+
+def categories_of(trees: TreeEnsemble) -> dict[int, Any]:
+    """Return the categories of each feature that has any."""
+    return getattr(trees, "categories", {})
+
+
+def labels_of(categories: Any) -> list[Any]:
+    """Return the categories of a feature as people know them: their labels, or else numbers."""
+    labels = getattr(categories, "labels", None)
+    return list(labels) if labels else categories.values.tolist()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import leaf_values, trees_of
+from distboost.estimators.inspecting import leaf_values, left_bins, trees_of
 from distboost.model.nodes import Nodes
-from distboost.model.trees import TreeEnsemble
 
 
 class Forest(NamedTuple):
@@ -40,7 +39,8 @@ class Forest(NamedTuple):
                 f"the model has no trees, so that {what} has nothing to export. `outcome_` says why."
             )
         nodes = Nodes.of(trees)
-        return cls(nodes, leaf_values(model), _left_codes(trees, nodes), trees.n_features)
+        codes = {node: np.flatnonzero(bins).tolist() for node, bins in left_bins(trees, nodes).items()}
+        return cls(nodes, leaf_values(model), codes, trees.n_features)
 
     @property
     def n_trees(self) -> int:
@@ -51,20 +51,3 @@ class Forest(NamedTuple):
     def n_classes(self) -> int:
         """The number of classes."""
         return int(self.values.shape[1])
-
-
-def _left_codes(trees: TreeEnsemble, nodes: Nodes) -> dict[int, list[int]]:
-    """Return the codes that go left at each split of categories."""
-    found = {}
-    arrays, categories = trees.arrays(), categories_of(trees)
-    for node in np.flatnonzero(nodes.category_set >= 0).tolist():
-        bits = arrays["categories"][nodes.category_set[node]]
-        codes = np.arange(categories[int(nodes.feature[node])].n_bins)
-        goes_left = (bits[codes >> 6] >> (codes & 63).astype(np.uint64)) & np.uint64(1)
-        found[node] = codes[goes_left == 1].tolist()
-    return found
-
-
-def categories_of(trees: TreeEnsemble) -> dict[int, Any]:
-    """Return the categories of each feature that has any."""
-    return getattr(trees, "categories", {})
