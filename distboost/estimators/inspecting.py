@@ -12,6 +12,8 @@ from distboost.model.learned import Learned
 from distboost.model.nodes import Nodes
 from distboost.model.trees import TreeEnsemble
 
+NO_SETS = np.zeros((0, 4), np.uint64)  # of models without categories: sets of 256 bins
+
 
 def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:
     """Return the trees of a fitted estimator; raise DataError if its weak learners are no trees. `what` is not possible then."""
@@ -91,7 +93,7 @@ def to_dataframe(estimator: CommonParameters) -> Any:
 
 def left_bins(trees: TreeEnsemble, nodes: Nodes) -> dict[int, np.ndarray]:
     """Return which bins of its categories go left, (n_bins,) bool, at each node that splits categories, by its place."""
-    sets, known = trees.arrays().get("categories"), categories_of(trees)
+    sets, known = trees.arrays().get("categories", NO_SETS), categories_of(trees)
     found = {}
     for node in np.flatnonzero(nodes.category_set >= 0).tolist():
         bins = np.arange(known[int(nodes.feature[node])].n_bins)
@@ -119,4 +121,6 @@ def categories_of(trees: TreeEnsemble) -> dict[int, Any]:
 def labels_of(categories: Any) -> list[Any]:
     """Return the categories of a feature as people know them: their labels, or else numbers."""
     labels = getattr(categories, "labels", None)
-    return list(labels) if labels else categories.values.tolist()
+    if labels:
+        return list(labels)
+    return [int(value) if value.is_integer() else value for value in categories.values.tolist()]

@@ -317,7 +317,7 @@ def _metadata(model: BoostingClassifier) -> dict[str, str]:
         {
             "feature": feature,
             "codes": found.bins.tolist(),
-            "categories": found.labels or found.values.tolist(),
+            "categories": labels_of(found),
         }
         for feature, found in sorted(categories_of(trees_of(model, "export.onnx")).items())
     ]
