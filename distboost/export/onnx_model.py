@@ -15,7 +15,7 @@ import numpy as np
 from distboost.algorithms.links import NormalisedSigmoids, Shares, Softmax
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import categories_of, names_of, trees_of
+from distboost.estimators.inspecting import categories_of, labels_of, names_of, trees_of
 from distboost.estimators.predicting import link_of
 from distboost.export.forest import Forest
 from distboost.model.calibration import Calibration
