@@ -53,7 +53,9 @@ def random_model(seed: int) -> tuple[Any, np.ndarray]:
         n_estimators=int(rng.integers(1, 16)), n_jobs=1, calibration=calibration, **parameters, **more
     )
     weights = rng.random(n_rows) if seed % 4 == 0 else None
-    return model.fit(X, labels, weights), rows_for(model, X, rng)
+    model.fit(X, labels, weights)
+    # Some random data have nothing to learn.
+    return (model, rows_for(model, X, rng)) if model.best_iteration_ else random_model(seed + 1000)
 
 
 def rows_for(model: Any, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
