@@ -73,10 +73,10 @@ def test_weights_that_are_not_whole(subject, problem):
     arrays, by_class = model.learned_.ensemble.arrays(), np.array([2.0, 0.5, 1.0, 1.0])
     assert_array_equal(rows, counted(arrays, X))
     # The largest weight is scaled to between 128 and 256.
-    scale = weight.sum() / counted(arrays, X, w * by_class[y]).sum()
-    assert np.log2(scale) == round(np.log2(scale))
+    scale = model.learned_.ensemble.weight_scale
     assert 128 <= scale * (w * by_class[y]).max() <= 256
     assert_array_equal(weight, scale * counted(arrays, X, w * by_class[y]))
+    assert model.to_dataframe().Weight[0] == (w * by_class[y]).sum()
 
 
 def test_a_whole_weight_is_a_number_of_rows(problem):
@@ -85,6 +85,42 @@ def test_a_whole_weight_is_a_number_of_rows(problem):
     rows, weight = covers(GAMBLEClassifier(n_estimators=4, calibration=None).fit(X, y, w))
     assert_array_equal(rows, weight)
     assert rows.sum() == 4 * w.sum()
+
+
+@pytest.mark.parametrize("exponent", [-1030, -100, 100, 1000])
+def test_weights_of_any_size(exponent, problem):
+    X, y = problem
+    w = np.ldexp(np.random.default_rng(1).integers(1, 32, len(y)) / 32, exponent)
+    model = GAMBLEClassifier(n_estimators=3, calibration=None).fit(X, y, w)
+    found = model.to_dataframe().Weight
+    assert np.isfinite(found).all()
+    if -900 <= exponent <= 900:
+        assert found[0] == w.sum()
+
+
+def test_earlier_rounds_take_the_unit_of_later_ones(problem, tmp_path):
+    X, y = problem
+    ensemble = GAMBLEClassifier(n_estimators=3, calibration=None).fit(X, y).learned_.ensemble
+    before, weight = ensemble.copy(), ensemble.arrays()["leaf_weight"]
+    ensemble.scale_weights(64.0)
+    assert_array_equal(ensemble.arrays()["leaf_weight"], 64 * weight)
+    assert_array_equal(before.arrays()["leaf_weight"], weight)
+    assert (ensemble.part(0, 2).weight_scale, before.weight_scale) == (64.0, 1.0)
+
+
+def test_files_keep_the_unit_of_the_weights(problem, tmp_path):
+    X, y = problem
+    model = GDMCBoostClassifier(n_estimators=3, calibration=None, class_weight="balanced").fit(X, y)
+    assert model.learned_.ensemble.weight_scale != 1
+    model.save(tmp_path / "model")
+    again = distboost.load(tmp_path / "model")
+    assert_array_equal(again.to_dataframe().Weight, model.to_dataframe().Weight)
+    assert again.digest() == model.digest()
+    header, arrays = read_file(str(tmp_path / "model"))
+    for scale in (0.0, float("nan"), 2.0**1000, 1, "1"):
+        write_file(str(tmp_path / "model"), {**header, "weight_scale": scale}, arrays)
+        with pytest.raises(ModelFormatError, match="the scale of its weights is"):
+            distboost.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "weight"])

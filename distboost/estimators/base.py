@@ -159,8 +159,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
             "Missing": the ID of the left child, of the right one, and of the one for missing values; "Gain": how much the split
             improved the algorithm's criterion; "Cover" and "Weight": the number and the weight of the training rows (those that
             were drawn for the tree) in the node, NaN in models of early files; "Category": the categories that go left;
-            "Value x": what a leaf adds to the score of class x. Whole weights up to 256 count as they are, and a row of weight 2
-            as two rows; other weights are multiplied by a power of two.
+            "Value x": what a leaf adds to the score of class x. If all weights are whole numbers up to 256, a row of weight 2
+            counts as two rows.
 
         Raises
         ------

@@ -55,6 +55,8 @@ def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
     }
     if learned.ensemble.has_covers:
         header["covers"] = True
+        if learned.ensemble.weight_scale != 1.0:
+            header["weight_scale"] = learned.ensemble.weight_scale
     if learned.ensemble.categories:
         header["categories"] = listed(learned.ensemble.categories)
     if learned.calibration is not None:

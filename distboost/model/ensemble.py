@@ -29,7 +29,11 @@ class Ensemble(ABC):
     ----------
     categories : mapping of int to Categories
         The categories of the features that have some.
+    weight_scale : float
+        The power of two by which the weights of the training rows were multiplied, as the weights of covers are.
     """
+
+    weight_scale: float = 1.0
 
     def __init__(self, n_features: int, n_scores: int, per_round: int = 1):
         self.n_features = n_features
@@ -97,6 +101,7 @@ class Ensemble(ABC):
         other = type(self)(self.n_features, self.n_scores, self.per_round)
         other.categories = self.categories
         other._set(self._learners[first * self.per_round : last * self.per_round])
+        other.weight_scale = self.weight_scale
         return other
 
     def begins_with(self, other: Ensemble) -> bool:
@@ -169,6 +174,10 @@ class Ensemble(ABC):
             raise DataError(
                 f"X has {X.shape[1]} features, but the model is expecting {self.n_features} features as input."
             )
+
+    def scale_weights(self, weight_scale: float) -> None:
+        """Accept by what the weights of further rounds' rows are multiplied; the weights of covers are then, too."""
+        self.weight_scale = weight_scale
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of all learners, concatenated, as files store them."""

@@ -148,7 +148,18 @@ def _joined(stored: Stored, algorithm: Algorithm, n_features: int) -> tuple[Ense
         if n_rounds != last - first or not min(kept, last) <= first + len(part) <= last:
             raise ModelFormatError(f"its histories have {n_rounds} entries for {len(part)} rounds.")
         ensemble.extend(part)
+    ensemble.weight_scale = _weight_scale(header)
     return ensemble, history
+
+
+def _weight_scale(header: dict[str, Any]) -> float:
+    """Return the power of two by which the weights of covers are multiplied."""
+    scale = header.get("weight_scale", 1.0)
+    if type(scale) is not float or not 2.0**-900 <= scale <= 2.0**900:
+        raise ModelFormatError(
+            f"the scale of its weights is {scale!r:.100}, not a number from 2^-900 to 2^900."
+        )
+    return scale
 
 
 def watch_entry(watch: Watch) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Nodes:
     leaf : ndarray of shape (n,), int64
         The row of the ensemble's leaf values; -1 for inner nodes.
     rows, weight : ndarray of shape (n,), float64
-        The cover (`trees.tree.Cover`); NaN if the ensemble does not know it.
+        The cover (`trees.tree.Cover`), in the user's units; NaN if the ensemble does not know it.
     """
 
     starts: np.ndarray
@@ -92,7 +92,8 @@ class Nodes:
         )
         if not ensemble.has_covers:
             return nodes
-        return replace(nodes, rows=nodes.sums(arrays["leaf_rows"]), weight=nodes.sums(arrays["leaf_weight"]))
+        weight = arrays["leaf_weight"] / ensemble.weight_scale
+        return replace(nodes, rows=nodes.sums(arrays["leaf_rows"]), weight=nodes.sums(weight))
 
     def sums(self, of_leaves: np.ndarray) -> np.ndarray:
         """Return the sums over the leaves below each node, (n,) float64, of numbers of the leaves, (n_leaves,)."""

@@ -56,6 +56,19 @@ class TreeEnsemble(Ensemble):
         """Whether the ensemble knows how many rows each leaf had in training."""
         return not self._learners or _COVERS[0] in self._learners[-1][0]
 
+    def scale_weights(self, weight_scale: float) -> None:
+        """Accept by what the weights of further rounds' rows are multiplied; the weights of covers are then, too.
+
+        Weights so extreme that their sums might leave the range of a float64 count as they are multiplied.
+        """
+        scale = weight_scale if 2.0**-900 <= weight_scale <= 2.0**900 else 1.0
+        if self.has_covers and scale != self.weight_scale:
+            ratio, weight = scale / self.weight_scale, "leaf_weight"
+            self._set(
+                [({**nodes, weight: nodes[weight] * ratio}, values) for nodes, values in self._learners]
+            )
+        self.weight_scale = scale
+
     def append(self, learners: Sequence[Tree], values: Sequence[np.ndarray], edges: list[np.ndarray]) -> None:
         """Append a round of trees. Bin edges become thresholds; a threshold is infinite if only missing values go right."""
         added = []

@@ -106,6 +106,7 @@ def train(
     """
     ensemble, limits, patience = start.ensemble, schedule.limits, schedule.patience
     rows.begin(algorithm.weighting, schedule.metrics)
+    ensemble.scale_weights(rows.weight_scale)
     if start.scores is None:
         history = _replay(algorithm, rows, ensemble, edges, start.history, schedule.watch)
     else:

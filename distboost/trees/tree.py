@@ -44,7 +44,7 @@ class Cover(NamedTuple):
     )  # (n_leaves,) int64: their number; if all weights are whole, a row of weight 2 is two rows
     weight: (
         np.ndarray
-    )  # (n_leaves,) float64: the sum of their weights, as `data.row_weights.WeightRule` scales them
+    )  # (n_leaves,) float64: the sum of their weights, as `data.row_weights.WeightRule` multiplies them
 
 
 class TreeStep(NamedTuple):
