@@ -12,8 +12,6 @@ from distboost.model.learned import Learned
 from distboost.model.nodes import Nodes
 from distboost.model.trees import TreeEnsemble
 
-NO_SETS = np.zeros((0, 4), np.uint64)  # of models without categories: sets of 256 bins
-
 
 def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:
     """Return the trees of a fitted estimator; raise DataError if its weak learners are no trees. `what` is not possible then."""
@@ -91,36 +89,19 @@ def to_dataframe(estimator: CommonParameters) -> Any:
     return pd.DataFrame(columns)
 
 
-def left_bins(trees: TreeEnsemble, nodes: Nodes) -> dict[int, np.ndarray]:
-    """Return which bins of its categories go left, (n_bins,) bool, at each node that splits categories, by its place."""
-    sets, known = trees.arrays().get("categories", NO_SETS), categories_of(trees)
-    found = {}
-    for node in np.flatnonzero(nodes.category_set >= 0).tolist():
-        bins = np.arange(known[int(nodes.feature[node])].n_bins)
-        words = sets[nodes.category_set[node]][bins >> 6]
-        found[node] = (words >> (bins & 63).astype(np.uint64)) & np.uint64(1) == 1
-    return found
-
-
 def left_categories(trees: TreeEnsemble, nodes: Nodes) -> list[list[Any] | None]:
     """Return the categories that go left at each node; None where a node does not split categories."""
-    known, is_left = categories_of(trees), left_bins(trees, nodes)
-    found: list[list[Any] | None] = [None] * len(nodes.tree)
-    for node, bins in is_left.items():
-        of_feature = known[int(nodes.feature[node])]
-        labels = labels_of(of_feature)
-        found[node] = [labels[i] for i in np.flatnonzero(bins[of_feature.bins])]
-    return found
+    return [
+        None if row < 0 else trees.left_categories(row, feature)
+        for row, feature in zip(nodes.category_set.tolist(), nodes.feature.tolist(), strict=True)
+    ]
 
 
-def categories_of(trees: TreeEnsemble) -> dict[int, Any]:
-    """Return the categories of each feature that has any."""
-    return getattr(trees, "categories", {})
+def listed(categories: list[Any], most: int) -> str:
+    """Return some categories as text, the first ones if there are more than `most`.
 
-
-def labels_of(categories: Any) -> list[Any]:
-    """Return the categories of a feature as people know them: their labels, or else numbers."""
-    labels = getattr(categories, "labels", None)
-    if labels:
-        return list(labels)
-    return [int(value) if value.is_integer() else value for value in categories.values.tolist()]
+    >>> listed([1.0, 2.5, 3.0], 2)
+    '1, 2.5, ..'
+    """
+    named = [f"{one:g}" if isinstance(one, float) else str(one) for one in categories[:most]]
+    return ", ".join([*named, ".."] if len(categories) > most else named)

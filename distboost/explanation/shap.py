@@ -158,8 +158,7 @@ def _split_arrays(trees: TreeEnsemble) -> tuple[np.ndarray, ...]:
 
 def _coded(trees: TreeEnsemble, X: np.ndarray) -> np.ndarray:
     """Return rows as kernels read them; categories are replaced by their codes."""
-    coded: Any = getattr(trees, "coded", None)
-    return kernel_rows(X if coded is None else coded(X))
+    return kernel_rows(trees.coded(X))
 
 
 def _counted(model: BoostingClassifier, trees: TreeEnsemble, background: Any) -> np.ndarray:

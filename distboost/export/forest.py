@@ -8,8 +8,9 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import leaf_values, left_bins, trees_of
+from distboost.estimators.inspecting import leaf_values, trees_of
 from distboost.model.nodes import Nodes
+from distboost.model.trees import TreeEnsemble
 
 
 class Forest(NamedTuple):
@@ -39,8 +40,7 @@ class Forest(NamedTuple):
                 f"the model has no trees, so that {what} has nothing to export. `outcome_` says why."
             )
         nodes = Nodes.of(trees)
-        codes = {node: np.flatnonzero(bins).tolist() for node, bins in left_bins(trees, nodes).items()}
-        return cls(nodes, leaf_values(model), codes, trees.n_features)
+        return cls(nodes, leaf_values(model), _left_codes(trees, nodes), trees.n_features)
 
     @property
     def n_trees(self) -> int:
@@ -51,3 +51,14 @@ class Forest(NamedTuple):
     def n_classes(self) -> int:
         """The number of classes."""
         return int(self.values.shape[1])
+
+
+def _left_codes(trees: TreeEnsemble, nodes: Nodes) -> dict[int, list[int]]:
+    """Return the codes that go left at each split of categories."""
+    found = {}
+    for node in np.flatnonzero(nodes.category_set >= 0).tolist():
+        words = trees.arrays()["categories"][nodes.category_set[node]]
+        codes = np.arange(trees.categories[int(nodes.feature[node])].n_bins)
+        is_left = (words[codes >> 6] >> (codes & 63).astype(np.uint64)) & np.uint64(1) == 1
+        found[node] = codes[is_left].tolist()
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 from distboost.algorithms.links import NormalisedSigmoids, Shares, Softmax
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import categories_of, labels_of, names_of, trees_of
+from distboost.estimators.inspecting import names_of, trees_of
 from distboost.estimators.predicting import link_of
 from distboost.export.forest import Forest
 from distboost.model.calibration import Calibration
@@ -29,7 +29,7 @@ def onnx(model: BoostingClassifier, *, dtype: str = "float32") -> Any:
 
     The graph has the input "X", (n, n_features), and the outputs "label", (n,), "probabilities" and "scores", (n, n_classes):
     what `predict`, `predict_proba` (calibrated, if the model is) and `scores` return. Missing values are NaN. Category columns
-    enter as codes: see the entry "categories" of `metadata_props`.
+    enter as codes (`export.codes`): the entry "categories" of `metadata_props` lists them.
 
     Parameters
     ----------
@@ -317,9 +317,9 @@ def _metadata(model: BoostingClassifier) -> dict[str, str]:
         {
             "feature": feature,
             "codes": found.bins.tolist(),
-            "categories": labels_of(found),
+            "categories": found.named,
         }
-        for feature, found in sorted(categories_of(trees_of(model, "export.onnx")).items())
+        for feature, found in sorted(trees_of(model, "export.onnx").categories.items())
     ]
     found = {
         "algorithm": model.algorithm_name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import checked_tree, leaf_values, left_categories, names_of
+from distboost.estimators.inspecting import checked_tree, leaf_values, left_categories, listed, names_of
 from distboost.model.nodes import Nodes
 
 _INDENT = "|   "
@@ -75,8 +75,7 @@ def _test(categories: list[Any] | None, threshold: str) -> str:
     """Return the condition of the rows that go left."""
     if categories is None:
         return "is any number" if threshold == "inf" else f"<= {threshold}"
-    named = ", ".join(map(str, categories[:_MOST_CATEGORIES]))
-    return f"in {{{named}{', ..' if len(categories) > _MOST_CATEGORIES else ''}}}"
+    return f"in {{{listed(categories, _MOST_CATEGORIES)}}}"
 
 
 def _added(values: list[float], classes: list[Any], decimals: int) -> str:

@@ -18,7 +18,7 @@ def treelite(model: BoostingClassifier, *, probabilities: bool = False) -> Any:
     """Return a model for treelite: its predictions, its compiler TL2cgen, and the inference server FIL.
 
     Thresholds and leaves are float64: predictions agree with those of distboost to the last digits. Missing values are NaN, and
-    category columns enter as codes.
+    category columns enter as codes (`export.codes`).
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from distboost.io.publishing import file_kind, publish
 VERSIONS: dict[int, frozenset[str]] = {
     1: frozenset(),
     2: frozenset({"calibration", "evaluation"}),
-    3: frozenset({"covers"}),
+    3: frozenset({"covers", "categories"}),
 }
 
 

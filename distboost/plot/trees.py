@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import checked_tree, leaf_values, left_categories, names_of
+from distboost.estimators.inspecting import checked_tree, leaf_values, left_categories, listed, names_of
 from distboost.model.nodes import Nodes
 from distboost.plot.axes import GREY, axes_of, shortened
 
@@ -115,9 +115,7 @@ class Drawing:
                 if np.isinf(threshold)
                 else f"≤ {threshold:.4g}".replace("-", "\N{MINUS SIGN}")
             )
-        named = ", ".join(map(str, categories[:_MOST_CATEGORIES]))
-        more = len(categories) - _MOST_CATEGORIES
-        return f"in {{{shortened(named)}{f', {more} more' if more > 0 else ''}}}"
+        return f"in {{{shortened(listed(categories, _MOST_CATEGORIES))}}}"
 
     def draw(self, ax: Any) -> None:
         """Draw the nodes and the lines between them."""

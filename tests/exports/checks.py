@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
 
 from distboost import expected_scores, export, shap_values
+from distboost.estimators.inspecting import leaf_values
+from distboost.model.nodes import Nodes
 from tests.exports.made import as_float32, assert_labels, assert_scores
 
 
@@ -47,9 +51,6 @@ def check_shap(model: Any, X: np.ndarray) -> None:
     """SHAP's own explainer, of the same trees."""
     import shap
 
-    from distboost.estimators.inspecting import leaf_values
-    from distboost.model.nodes import Nodes
-
     nodes, values = Nodes.of(model.learned_.ensemble), leaf_values(model)
     trees = []
     for number in range(len(nodes.starts) - 1):
@@ -74,3 +75,49 @@ def check_shap(model: Any, X: np.ndarray) -> None:
     assert_scores(shap_values(model, X), np.asarray(theirs).reshape(*X.shape, -1), 1e-9)
     expected = np.atleast_1d(explainer.expected_value)
     np.testing.assert_allclose(expected_scores(model), expected, rtol=0, atol=1e-9 * np.abs(values).max())
+
+
+class Game:
+    """The scores of a row of which some features are known: other splits are averaged over their training rows, by weight."""
+
+    def __init__(self, model: Any):
+        self.trees = model.learned_.ensemble
+        self.nodes, self.values = Nodes.of(self.trees), leaf_values(model)
+
+    def value(self, x, known, node, root):
+        nodes = self.nodes
+        if nodes.is_leaf[node]:
+            return self.values[nodes.leaf[node]]
+        left, right, feature = root + nodes.left[node], root + nodes.right[node], nodes.feature[node]
+        if feature in known:
+            return self.value(x, known, left if self.goes_left(x[feature], node) else right, root)
+        sides = [nodes.weight[side] * self.value(x, known, side, root) for side in (left, right)]
+        return sum(sides) / nodes.weight[node]
+
+    def goes_left(self, value, node):
+        row, feature = self.nodes.category_set[node], self.nodes.feature[node]
+        if row < 0:
+            return self.nodes.missing_left[node] if np.isnan(value) else value <= self.nodes.threshold[node]
+        is_known = value in self.trees.categories[feature].values
+        return (
+            value in self.trees.left_categories(row, feature) if is_known else self.nodes.missing_left[node]
+        )
+
+    def shapley(self, x):
+        n = len(x)
+        coalitions = [set(s) for size in range(n + 1) for s in itertools.combinations(range(n), size)]
+        worth = {
+            tuple(sorted(s)): sum(self.value(x, s, r, r) for r in self.nodes.starts[:-1]) for s in coalitions
+        }
+        found = np.zeros((n, self.values.shape[1]))
+        for d, s in itertools.product(range(n), coalitions):
+            if d not in s:
+                share = math.factorial(len(s)) * math.factorial(n - len(s) - 1) / math.factorial(n)
+                found[d] += share * (worth[tuple(sorted({*s, d}))] - worth[tuple(sorted(s))])
+        return found
+
+
+def check_shap_by_coalitions(model: Any, X: np.ndarray) -> None:
+    """All coalitions of features, one by one."""
+    game = Game(model)
+    np.testing.assert_allclose(shap_values(model, X), [game.shapley(x) for x in X], atol=1e-12)
