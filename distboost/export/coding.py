@@ -10,7 +10,7 @@ from distboost.data.sources import is_lazy
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import trees_of
 from distboost.estimators.parameters import n_threads
-from distboost.estimators.validation import checked_rows, opened_rows
+from distboost.estimators.validation import finite_rows, opened_rows
 from distboost.prediction import lazy
 from distboost.threads import Threads
 
@@ -43,5 +43,5 @@ def codes(model: BoostingClassifier, X: Any) -> np.ndarray:
     model._learned()
     X = opened_rows(model, X, 3)
     with Threads(n_threads(model)) as threads:
-        rows = checked_rows(model, lazy.loaded(X) if is_lazy(X) else X, threads)
-    return np.array(trees_of(model, "export.codes").coded(rows[:]), np.float64)
+        rows = finite_rows(model, lazy.loaded(X) if is_lazy(X) else X, threads)
+    return np.array(trees_of(model, "export.codes").coded(rows), np.float64)
