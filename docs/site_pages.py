@@ -1,6 +1,6 @@
-"""What the site has besides the pages of this folder: the reference, and pages that stand elsewhere in the repository.
+"""What the site has besides the pages of this folder: the reference, the commands, and pages of the repository's other folders.
 
-`conf.py` writes both to docs/generated before each build.
+`conf.py` writes them to docs/generated before each build.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import click
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -81,6 +84,19 @@ def reference() -> dict[str, str]:
 _REFERENCE = "Every public name. Names that are not here are private and may change in any release."
 
 
+def command_line() -> str:
+    """The page of the commands: what `--help` prints."""
+    return "# Command line\n\n" + "\n\n".join(_helps(import_module("distboost.cli").main, "distboost"))
+
+
+def _helps(command: click.Command, name: str) -> Iterator[str]:
+    commands = getattr(command, "commands", {})
+    context = click.Context(command, info_name=name, terminal_width=100)
+    yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
+    for part, inner in commands.items():
+        yield from _helps(inner, f"{name} {part}")
+
+
 def relinked(text: str, origin: Path, place: Path) -> str:
     """A page's text, whose links are relative to `origin`, for `place`: links to pages of `OUTSIDE` lead to the site's."""
 
@@ -92,12 +108,17 @@ def relinked(text: str, origin: Path, place: Path) -> str:
     return LINK.sub(moved, text)
 
 
-def write() -> None:
-    GENERATED.mkdir(exist_ok=True)
-    pages = reference()
+def generated() -> dict[str, str]:
+    """All pages that are made for the site, by file name."""
+    pages = reference() | {"command-line.md": command_line()}
     for source, name in OUTSIDE.items():
         pages[name] = relinked(source.read_text(), source, GENERATED / name)
-    for name, text in pages.items():
+    return pages
+
+
+def write() -> None:
+    GENERATED.mkdir(exist_ok=True)
+    for name, text in generated().items():
         file = GENERATED / name
         # A page that has not changed keeps its time, so that Sphinx does not read it again.
         if not file.exists() or file.read_text() != text:

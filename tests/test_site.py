@@ -65,6 +65,13 @@ def test_public_names_have_numpydoc_docstrings(module, name):
         assert set(inspect.signature(value).parameters) <= documented(doc)
 
 
+def test_every_command_is_on_the_page_of_the_command_line():
+    page = site_pages.command_line()
+    for command in ("train", "plan", "active ask", "active simulate"):
+        assert f"## distboost {command}\n\n```text\nUsage: distboost {command} [OPTIONS]" in page
+    assert page.count("Usage: ") > 10
+
+
 def test_links_between_pages_lead_to_their_copies():
     page = site_pages.DOCS / "memory.md"
     text = "[a](../tests/benchmarks/README.md#how) [b](design.md) [c](https://x.y/z) [d](../examples/demo.py) [e](#f)"
