@@ -18,7 +18,8 @@ from distboost.data.missing import warn_about
 from distboost.data.sources import ArraySource, as_features, as_source, is_lazy
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.io.progress import bar
+from distboost.io.phases import Phases
+from distboost.io.progress import SHORT, display
 from distboost.kernels.random import STOP_SET, key
 from distboost.prediction import lazy
 from distboost.runtime.local import LocalRuntime
@@ -43,6 +44,7 @@ class Learner(Protocol):
     strategy: str
     random_state: int
     verbose: int
+    phases: Phases | None
 
     @property
     def labelled_(self) -> np.ndarray: ...
@@ -237,10 +239,14 @@ def _progress_shown(
         yield lambda curve: None
         return
     most = min(criteria.max_labels or learner.pool.n_rows, learner.pool.n_rows)
-    with bar(f"{type(learner.estimator).__name__}, {learner.strategy}", most) as draw:
+    with display(f"{type(learner.estimator).__name__}, {learner.strategy}", least=SHORT) as shown:
+        draw, learner.phases = shown.bar(most), Phases(shown.phase)
 
         def show(curve: LearningCurve) -> None:
             error = curve.points[-1].error if curve.points else None
             draw(len(learner.labelled_), "labels" + ("" if error is None else f", error {error:.2%}"))
 
-        yield show
+        try:
+            yield show
+        finally:
+            learner.phases = None

@@ -16,6 +16,7 @@ from distboost.data.source import Source
 from distboost.data.sources import ArraySource, as_features, is_lazy, opened, rows_at_once
 from distboost.data.store.store import BinnedStore
 from distboost.errors import DataError
+from distboost.io.phases import SILENT, Phases
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import IN_PROCESS, open_runtime
 
@@ -69,11 +70,11 @@ class Pool:
         for start, stop in axis.spans(0, self.n_rows, size):
             yield from ((a, min(a + most, stop)) for a in range(start, stop, most))
 
-    def runtime(self, estimator: Any) -> AbstractContextManager[Runtime]:
+    def runtime(self, estimator: Any, phases: Phases = SILENT) -> AbstractContextManager[Runtime]:
         """The runtime that scores the rows: this process if they are in its memory, else where the estimator trains."""
         client = IN_PROCESS if self.is_local else estimator.client
         n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
-        return open_runtime(client, n_jobs, estimator.worker_timeout)
+        return open_runtime(client, n_jobs, estimator.worker_timeout, phases=phases)
 
     def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
         """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""

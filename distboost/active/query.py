@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from operator import index
 from typing import Any
 
@@ -35,6 +35,8 @@ from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.names import check_same
 from distboost.estimators.parameters import deciding_parameters
+from distboost.io.phases import Phases
+from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
 from distboost.kernels.random import QUERIED_PART, QUERY, key
 
@@ -82,7 +84,7 @@ class QueryByCommittee:
     random_state : int, default=0
         The seed of all random choices.
     verbose : int, default=0
-        1: `run` shows a progress bar.
+        1: `query` and `run` show their progress.
 
     Attributes
     ----------
@@ -180,6 +182,7 @@ class QueryByCommittee:
             )
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
+        self.phases: Phases | None = None  # of a loop that shows them
         self.ledger = Ledger(self.pool.n_rows, self._header(), log)
         if self.pool.names is not None:
             check_same(self.ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
@@ -328,7 +331,8 @@ class QueryByCommittee:
             draw=self._draw(QUERIED_PART),
             fraction=self.pool_fraction,
         )
-        found = self._search.best(query, self.ledger.excluded())
+        with phases_shown(self.verbose) if self.phases is None else nullcontext(self.phases) as phases:
+            found = self._search.best(query, self.ledger.excluded(), phases)
         return (found if self.diversity == 1 else select_diverse(found, n)).rows
 
     def run(

@@ -12,6 +12,7 @@ from distboost.active.score_cache import CachedScores, ScoreCache
 from distboost.active.scoring import BlockQuery, best_of_block, rows_between
 from distboost.active.selection import RankedRows
 from distboost.estimators.base import BoostingClassifier
+from distboost.io.phases import SILENT, Phases
 from distboost.runtime.base import Runtime
 
 
@@ -35,7 +36,7 @@ class PoolSearch:
         # The folder of the scores belongs to this object: a copy begins without any.
         return {**self.__dict__, "_cache": None}
 
-    def best(self, query: BlockQuery, excluded: np.ndarray) -> RankedRows:
+    def best(self, query: BlockQuery, excluded: np.ndarray, phases: Phases = SILENT) -> RankedRows:
         """Return the `query.n_best` most useful rows that are not `excluded`, or all if there are fewer.
 
         The fraction of the pool that is scored doubles until it has enough such rows.
@@ -45,26 +46,33 @@ class PoolSearch:
         query : BlockQuery
         excluded : ndarray of shape (n,), int64
             Numbers of rows, ascending.
+        phases : Phases, optional
+            Who is told how many rows of the pool have been searched.
         """
         wanted = min(query.n_best, self._pool.n_rows - len(excluded))
         while True:
-            found = self._best_of_all(query, excluded)
+            found = self._best_of_all(query, excluded, phases)
             if len(found.rows) >= wanted or query.fraction == 1:
                 return found
             query = query._replace(fraction=min(2 * query.fraction, 1.0))
 
-    def _best_of_all(self, query: BlockQuery, excluded: np.ndarray) -> RankedRows:
+    def _best_of_all(self, query: BlockQuery, excluded: np.ndarray, phases: Phases) -> RankedRows:
         pool = self._pool
         best = RankedRows.empty(query.committee.algorithm.n_classes)
-        with pool.runtime(self._estimator) as runtime, self._cached_scores(query, runtime) as cached:
+        with (
+            pool.runtime(self._estimator, phases) as runtime,
+            self._cached_scores(query, runtime) as cached,
+            phases.begin("query", pool.n_rows, "rows") as advance,
+        ):
             shared = runtime.share(query)
-            spans = pool.spans() if cached is None else pool.spans(query.committee.ensemble.n_scores)
+            spans = list(pool.spans() if cached is None else pool.spans(query.committee.ensemble.n_scores))
             calls = (
                 (shared, pool.source.part(start, stop), start, rows_between(excluded, start, stop), cached)
                 for start, stop in spans
             )
-            for found in runtime.each(best_of_block, calls):
+            for (start, stop), found in zip(spans, runtime.each(best_of_block, calls), strict=True):
                 best = best.merged(found).best(query.n_best)
+                advance(stop - start)
         return best
 
     def _cached_scores(

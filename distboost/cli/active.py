@@ -76,13 +76,15 @@ def ask(
     """Write rows for a person to label: the open ones, or else another batch."""
     from distboost.cli.connection import connect
     from distboost.cli.labels_csv import parse_classes, write_labels_csv
+    from distboost.io.progress import on_stderr
 
     _check_place(out, log)
     if not overwrite:
         _check_untold(out, log)
     given = given_options(choosing | {"classes": None if classes is None else parse_classes(classes)})
-    with connect(cluster) as client:
+    with connect(cluster) as client, on_stderr():
         learner = _learner(log, x, algorithm, parse_parameters(parameters), client, given)
+        learner.verbose = 1
         n_open = len(learner.asked_)
         if more or not n_open:
             learner.query()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
@@ -107,14 +106,14 @@ def evaluate(
     from distboost.estimators.evaluating import confusion
     from distboost.estimators.evaluating import evaluate as judge
     from distboost.estimators.factory import load
+    from distboost.io.progress import on_stderr
     from distboost.reporting.report import report as write
 
     if report is not None:
         check_writable(report, overwrite)
     estimator = load(model)
-    with connect(cluster) as client:
-        estimator.client = client
-        verbose = int(sys.stdout.isatty())
+    with connect(cluster) as client, on_stderr():
+        estimator.client, verbose = client, 1
         if report is not None:
             title = f"{os.path.basename(model)} on {os.path.basename(x)}"
             found = write(estimator, x, y, report, sample_weight, title=title, verbose=verbose)
@@ -185,6 +184,7 @@ def bin_rows(
             categorical_features="from_dtype" if categorical is None else categorical,
             memory_limit=memory_limit,
             keep_values=keep_values,
+            verbose=1,
             client=client,
         )
     store = BinnedStore.open(out)

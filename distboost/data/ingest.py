@@ -34,6 +34,7 @@ from distboost.data.source import Source
 from distboost.data.sources import ArraySource, ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
+from distboost.io.phases import Advance
 from distboost.kernels import binning
 from distboost.threads import Threads
 
@@ -77,6 +78,16 @@ class Labelled(NamedTuple):
     def labels(self, start: int, stop: int) -> tuple[Any, Any]:
         """Return the parts of labels and weights."""
         return self.y.part(start, stop), None if self.weights is None else self.weights.part(start, stop)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all values that a scan reads, in bytes."""
+        return self.x.n_rows * (self.x.row_bytes + self.label_bytes)
+
+    @property
+    def label_bytes(self) -> int:
+        """The size of a row's label and weight, in bytes."""
+        return sum(source.row_bytes for source in (self.y, self.weights) if source is not None)
 
     def near(self, rows: int) -> Labelled:
         """Return the same rows, with labels and weights that are cheap to read in spans of `rows` rows.
@@ -133,19 +144,24 @@ def take_profile(
     """Scan all rows once for classes, weights and bin edges."""
     options = scan_options(data, max_bins, seed)
     plan = data.plan(max_bins, work, memory)
-    classes, scans = scan_classes(data, options, work, plan)
-    weights = None if data.weights is None else near(data.weights, plan.scan.rows)
-    return Profile(data.x.n_rows, classes, scans, *scan_edges(data.x, weights, options, work, plan))
+    with work.phases.begin("scan", data.n_bytes, "bytes") as advance:
+        classes, scans = scan_classes(data, options, work, plan, advance)
+        weights = None if data.weights is None else near(data.weights, plan.scan.rows)
+        found = scan_edges(data.x, weights, options, work, plan, advance)
+    return Profile(data.x.n_rows, classes, scans, *found)
 
 
 def scan_classes(
-    data: Labelled, options: ScanOptions, work: TaskRunner, plan: IngestPlan
+    data: Labelled, options: ScanOptions, work: TaskRunner, plan: IngestPlan, advance: Advance
 ) -> tuple[np.ndarray, list[ClassScan]]:
-    """Return the classes in ascending order, (n_classes,), and the scan of each."""
-    calls = ((*data.labels(a, b), a, options) for a, b in data.label_spans(plan.labels.rows))
+    """Return the classes in ascending order, (n_classes,), and the scan of each. `advance` counts the bytes read."""
+    cuts = list(data.label_spans(plan.labels.rows))
+    calls = ((*data.labels(a, b), a, options) for a, b in cuts)
     found: dict[Any, ClassScan] = {}
-    for scan in work.each(scan_labels, calls, plan.at_once(plan.labels)):
+    scans = work.each(scan_labels, calls, plan.at_once(plan.labels))
+    for (a, b), scan in zip(cuts, scans, strict=True):
         found = merged_classes(found, scan, options)
+        advance((b - a) * data.label_bytes)
     classes = sorted_classes(found, np.dtype(data.y.dtype), data.x.n_rows, options)
     return classes, [found[label] for label in sorted(found)]
 
@@ -164,11 +180,16 @@ def weight_scan(weights: Source, work: TaskRunner, rows: int) -> ClassScan:
 
 @returned_when_freed()
 def scan_edges(
-    x: Source, weights: Source | None, options: ScanOptions, work: TaskRunner, plan: IngestPlan
+    x: Source,
+    weights: Source | None,
+    options: ScanOptions,
+    work: TaskRunner,
+    plan: IngestPlan,
+    advance: Advance,
 ) -> tuple[list[np.ndarray], dict[int, Categories]]:
     """Return the edges of each feature, (n_edges,) float64, and the categories of those that have some.
 
-    Features are scanned in bands, each band in spans of rows.
+    Features are scanned in bands, each band in spans of rows. `advance` counts the bytes read.
     """
     rows, columns = x.axes
     bands = list(columns.spans(0, columns.length, plan.scan.columns))
@@ -187,8 +208,9 @@ def scan_edges(
     ):
         for c, d in bands:
             band = FeatureBand(d - c, options.max_bins)
-            for scan in islice(scans, len(row_spans)):
+            for (a, b), scan in zip(row_spans, islice(scans, len(row_spans)), strict=True):
                 band.add(scan, c, options.x_place)
+                advance((b - a) * (d - c) * x.dtype.itemsize)
             edges += band.edges(threads)
             for column in sorted(band.categories):
                 categories[c + column] = band.found(column).labelled(x.labels.get(c + column))

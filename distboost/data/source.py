@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -48,6 +49,11 @@ class Source(ABC):
     is_near: bool = False
     categorical: tuple[int, ...] = ()
     labels: Mapping[int, tuple[Any, ...]] = MappingProxyType({})
+
+    @property
+    def row_bytes(self) -> int:
+        """The size of the values of a row, in bytes."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     @property
     def n_rows(self) -> int:

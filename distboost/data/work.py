@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Protocol, TypeVar
 
+from distboost.io.phases import Phases
+
 Result = TypeVar("Result")
 
 
@@ -19,6 +21,8 @@ class TaskRunner(Protocol):
         The number of processes that run them.
     on_cluster : bool
         Whether these are processes other than the caller's.
+    phases : Phases
+        Who is told how far the work is.
     """
 
     @property
@@ -29,6 +33,9 @@ class TaskRunner(Protocol):
 
     @property
     def on_cluster(self) -> bool: ...
+
+    @property
+    def phases(self) -> Phases: ...
 
     def map(
         self,

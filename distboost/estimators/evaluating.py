@@ -24,7 +24,8 @@ from distboost.evaluation.calibrate import ScoreSums
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
-from distboost.prediction.streamed import each, rows_per_task, shown
+from distboost.io.progress import phases_shown
+from distboost.prediction.streamed import counted, each, rows_per_task
 
 
 def evaluate(
@@ -162,9 +163,10 @@ def judged(
     judge = judge_of(model, groups, strict, places, of_scores)
     cuts = list(spans(0, data.n_rows, step))
     calls = ((*rows.parts(a, b), a) for a, b in cuts)
-    answers = each(judge_part, judge, calls, client, n_threads(model))
-    title = "evaluate" if of_scores is None else "calibrate"
-    return reduce(merged, shown(title, answers, cuts, data.n_rows, verbose))
+    name = "evaluate" if of_scores is None else "calibrate"
+    with phases_shown(verbose) as phases:
+        answers = each(judge_part, judge, calls, client, n_threads(model), phases)
+        return reduce(merged, counted(phases, name, answers, cuts, data.n_rows))
 
 
 def judge_of(

@@ -30,6 +30,7 @@ from distboost.estimators.parameters import (
 )
 from distboost.estimators.second_training import calibrated_by_second_training
 from distboost.estimators.validation import Given, evaluation_data, finite_rows, training_data
+from distboost.io.phases import SILENT, Phases
 from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
 from distboost.model.history import Watch
@@ -39,10 +40,11 @@ from distboost.runtime.peak import peak_bytes
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads
 from distboost.training.calibration import calibrated
-from distboost.training.loop import Schedule
+from distboost.training.events import listeners, phases_of
+from distboost.training.loop import Callback, Schedule
 from distboost.training.memory_plan import parse_limit
 from distboost.training.metrics import metric_name, row_metrics
-from distboost.training.progress import progress_bar
+from distboost.training.progress import progress_shown
 from distboost.training.record import TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.run import Keeper, run
@@ -63,7 +65,9 @@ def fit_to(
     check_keepable(estimator)  # now, rather than after the training
     evaluations = evaluation_data(estimator, given.eval_set)
     with ExitStack() as stack:
-        runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data)))
+        callbacks = callbacks_of(estimator, stack)
+        phases = phases_of(callbacks)
+        runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data), phases))
         estimator.runtime_ = str(runtime)
         staging = staging_of(estimator, data, [found.data for found in evaluations], runtime)
         least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
@@ -82,7 +86,7 @@ def fit_to(
         if estimator.validation_fraction is not None:
             sets = held_out(sets[0], estimator.validation_fraction, len(profile.classes), runtime)
             names = (VALIDATION,)
-        schedule = schedule_of(estimator, len(profile.classes), names, resumption, stack)
+        schedule = schedule_of(estimator, len(profile.classes), names, resumption, callbacks, phases)
         keeper = None
         if checkpoint is not None:
             keeper = Keeper(checkpoint, lambda learned: header_of(estimator, learned), algorithm.corrective)
@@ -92,6 +96,7 @@ def fit_to(
                 algorithm, rows, profile, schedule, resumption, keeper, partial(snapshot, estimator)
             )
             round_seconds, lost = time.perf_counter() - first_round, rows.workers_lost
+            phases.forget(listeners(estimator.callbacks or ()))  # they were told of the end
             if keeper is not None:
                 keeper.write(learned)
             counts = rows.counts[0]
@@ -156,9 +161,9 @@ def _loads(estimator: CommonParameters, data: Dataset) -> list[Callable[[], None
 
 
 def runtime_of(
-    estimator: CommonParameters, loads: list[Callable[[], None]]
+    estimator: CommonParameters, loads: list[Callable[[], None]], phases: Phases = SILENT
 ) -> AbstractContextManager[Runtime]:
-    """Open the runtime where the estimator trains; `loads` are as for `open_runtime`."""
+    """Open the runtime where the estimator trains; `loads` and `phases` are as for `open_runtime`."""
     return open_runtime(
         estimator.client,
         n_threads(estimator),
@@ -166,7 +171,16 @@ def runtime_of(
         estimator.wait_for_workers,
         loads,
         type(estimator).__name__,
+        phases,
     )
+
+
+def callbacks_of(estimator: CommonParameters, stack: ExitStack) -> list[Callback]:
+    """Return the callbacks of a training, its display included, which closes with the `stack`."""
+    callbacks = list(estimator.callbacks or ())
+    if estimator.verbose:
+        callbacks.append(stack.enter_context(progress_shown(type(estimator).__name__)))
+    return callbacks
 
 
 def staging_of(
@@ -193,18 +207,16 @@ def schedule_of(
     n_classes: int,
     sets: tuple[str, ...],
     resumption: Resumption | None,
-    stack: ExitStack,
+    callbacks: Sequence[Callback],
+    phases: Phases = SILENT,
 ) -> Schedule:
-    """Return the length of a training that is evaluated on these `sets`. Its progress bar closes with the `stack`."""
+    """Return the length of a training that is evaluated on these `sets`."""
     name = metric_name(estimator.eval_metric)
     # Another algorithm than that of the training, whose state changes from round to round.
     metrics = row_metrics(estimator.eval_metric, algorithm_of(estimator, n_classes)) if sets else ()
     watch = Watch(sets, tuple(metric.name for metric in metrics), name, float(estimator.min_delta))
     if resumption is not None:
         resumption.check_watch(watch)
-    callbacks = list(estimator.callbacks or ())
-    if estimator.verbose:
-        callbacks.append(stack.enter_context(progress_bar(type(estimator).__name__)))
     return Schedule(
         growth_limits(estimator),
         estimator.n_estimators + (0 if resumption is None else resumption.rounds_before),
@@ -214,4 +226,5 @@ def schedule_of(
         callbacks,
         watch if sets else Watch(),
         metrics,
+        phases,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -108,7 +109,9 @@ def _second_training(
     )
     weights = class_weights(estimator.class_weight, profile)
     with staging.placed([parts.learn, parts.judge], profile, algorithm, weights) as rows:
-        part = run(algorithm, rows, profile, schedule, None, None, lambda learned: None).ensemble
+        with staging.runtime.phases.begin("calibrate", extent.n_rounds, "rounds") as advance:
+            schedule = replace(schedule, callbacks=[lambda progress: advance(1)])
+            part = run(algorithm, rows, profile, schedule, None, None, lambda learned: None).ensemble
         return extrapolated(calibration_method(estimator), algorithm, rows, part, learned.ensemble, profile)
 
 

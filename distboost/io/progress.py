@@ -1,44 +1,97 @@
-"""Progress: a bar on a terminal, lines where the output goes to a file or a pipe."""
+"""Progress: bars on a terminal, lines where the output goes to a file or a pipe."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib.util import find_spec
+from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
 
+from distboost.io.phases import SILENT, Phase, Phases
+from distboost.io.units import amount, duration
+
 LINE_INTERVAL = 5.0  # seconds between two lines
+SHORT = 1.0  # seconds: a terminal says nothing about phases that took less
 WIDE, NARROW = 70, 40  # columns of a terminal: with the bar and the remaining time; without the title
 
 Draw = Callable[..., None]
 
+# Phases that nobody counts: all that is shown of them is that they begin.
+_ANNOUNCED = {"compile": "compiling kernels (once per installation)"}
+
+_to_stderr = ContextVar("_to_stderr", default=False)
+
+
+@contextmanager
+def on_stderr() -> Iterator[None]:
+    """Show progress on stderr: stdout has the results of a command."""
+    token = _to_stderr.set(True)
+    try:
+        yield
+    finally:
+        _to_stderr.reset(token)
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
+        """Return a function that updates the progress: draw(completed, text behind the numbers, total, note).
+
+        A terminal shows a bar, with the numbers below it. Other outputs get a line if `interval` seconds have passed since the
+        last one, and a line at the end. A `note` is a line of its own, on both.
+        """
+
+    def phase(self, phase: Phase) -> None:
+        """Show how far a phase is: a bar as long as it takes, or lines; and a line at its end."""
+
+
+@contextmanager
+def display(title: str, least: float = 0.0) -> Iterator[Display]:
+    """Open the display of a call. The title precedes what it shows; "" if there is none.
+
+    Nothing is said about the end of phases that took less than `least` seconds (or `SHORT`, on a terminal).
+    """
+    console = Console(stderr=_to_stderr.get())
+    if _shows_bars(console):
+        with _Bars(console=console) as drawn:
+            yield _OnTerminal(title, drawn, max(least, SHORT))
+    else:
+        shown = _InLines(title, least)
+        yield shown
+        shown.end()
+
 
 @contextmanager
 def bar(title: str, total: int | None = None, interval: float = LINE_INTERVAL) -> Iterator[Draw]:
-    """Yield a function that updates the progress: draw(completed, text behind the numbers, total, note).
+    """Open a display that has one bar; yield the function that updates it."""
+    with display(title) as shown:
+        yield shown.bar(total, interval)
 
-    A terminal shows a bar, with the numbers below it. Other outputs get a line if `interval` seconds have passed since the last
-    one, and a line at the end. A `note` is a line of its own, on both.
-    """
-    console = Console()
-    if _shows_bars(console):
-        with _Bar(console=console) as drawn:
-            yield _on_bar(drawn, title, total)
-    else:
-        lines = _Lines(title, total, interval)
-        yield lines
-        lines.end()
+
+@contextmanager
+def phases_shown(verbose: int, title: str = "") -> Iterator[Phases]:
+    """Yield phases that are shown if `verbose` is not 0."""
+    if not verbose:
+        yield SILENT
+        return
+    with display(title) as shown:
+        yield Phases(shown.phase)
 
 
 def _shows_bars(console: Console) -> bool:
@@ -48,7 +101,7 @@ def _shows_bars(console: Console) -> bool:
     return console.is_terminal and not console.is_dumb_terminal and console.file.isatty()
 
 
-class _Bar(Progress):
+class _Bars(Progress):
     """Bars with their numbers below them, which wrap: nothing of these is cut off, however narrow the terminal is."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
@@ -66,22 +119,84 @@ def _columns(width: int) -> tuple[ProgressColumn, ...]:
     return (*title, TimeElapsedColumn())
 
 
-def _on_bar(drawn: Progress, title: str, total: int | None) -> Draw:
-    task = drawn.add_task(title, total=total, numbers="")
+class _OnTerminal:
+    """Bars, one below the other. That of a phase goes with its end."""
 
-    def draw(completed: int, beside: str = "", total: int | None = total, note: str = "") -> None:
-        drawn.update(task, completed=completed, total=total, numbers=_numbers(completed, total, beside))
-        if note:
-            drawn.console.print(note, markup=False, highlight=False, soft_wrap=True)
+    def __init__(self, title: str, drawn: Progress, least: float):
+        self._title, self._drawn, self._least = title, drawn, least
+        self._phases: dict[str, TaskID] = {}
 
-    return draw
+    def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
+        task = self._drawn.add_task(self._title, total=total, numbers="")
+
+        def draw(completed: int, beside: str = "", total: int | None = total, note: str = "") -> None:
+            numbers = _numbers(completed, total, beside)
+            self._drawn.update(task, completed=completed, total=total, numbers=numbers)
+            if note:
+                self._print(note)
+
+        return draw
+
+    def phase(self, phase: Phase) -> None:
+        if phase.name in _ANNOUNCED:
+            self._print(_ANNOUNCED[phase.name])
+        elif phase.ended:
+            if phase.name in self._phases:
+                self._drawn.remove_task(self._phases.pop(phase.name))
+            if phase.error is None and phase.seconds >= self._least:
+                self._print(said(phase))
+        else:
+            if phase.name not in self._phases:
+                name = f"{self._title}: {phase.name}" if self._title else phase.name
+                self._phases[phase.name] = self._drawn.add_task(name, total=phase.total, numbers="")
+            task = self._phases[phase.name]
+            self._drawn.update(task, completed=phase.done, total=phase.total, numbers=said(phase))
+
+    def _print(self, note: str) -> None:
+        self._drawn.console.print(note, markup=False, highlight=False, soft_wrap=True)
+
+
+class _InLines:
+    """Lines, without control characters."""
+
+    def __init__(self, title: str, least: float):
+        self._title, self._least, self._stderr = title, least, _to_stderr.get()
+        self._bars: list[_Lines] = []
+        self._phases: dict[str, float] = {}  # by name: when a line was printed, at first when it began
+
+    def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
+        self._bars.append(_Lines(self._print, total, interval))
+        return self._bars[-1]
+
+    def phase(self, phase: Phase) -> None:
+        now = time.monotonic()
+        if phase.name in _ANNOUNCED:
+            self._print(_ANNOUNCED[phase.name])
+        elif phase.ended:
+            self._phases.pop(phase.name, None)
+            if phase.error is None and phase.seconds >= self._least:
+                self._print(said(phase))
+        elif now - self._phases.setdefault(phase.name, now) >= LINE_INTERVAL:
+            self._phases[phase.name] = now
+            self._print(said(phase))
+
+    def end(self) -> None:
+        """Print what was not printed yet."""
+        for lines in self._bars:
+            lines.end()
+
+    def _print(self, text: str) -> None:
+        # A reader that has gone, such as `head`, does not end a training.
+        with suppress(BrokenPipeError):
+            prefix = f"{self._title}: " if self._title else ""
+            print(f"{prefix}{text}", flush=True, file=sys.stderr if self._stderr else sys.stdout)
 
 
 class _Lines:
     """Lines of numbers: at an update, if enough time has passed since the last one, and at the end."""
 
-    def __init__(self, title: str, total: int | None, interval: float):
-        self._title, self._total, self._interval = title, total, interval
+    def __init__(self, say: Callable[[str], Any], total: int | None, interval: float):
+        self._say, self._total, self._interval = say, total, interval
         self._printed = time.monotonic()
         self._waiting = ""  # the latest numbers, if they were not printed
 
@@ -102,10 +217,26 @@ class _Lines:
 
     def _print(self, text: str) -> None:
         self._printed, self._waiting = time.monotonic(), ""
-        # A reader that has gone, such as `head`, does not end a training.
-        with suppress(BrokenPipeError):
-            print(f"{self._title}: {text}", flush=True)
+        self._say(text)
 
 
 def _numbers(completed: int, total: int | None, beside: str) -> str:
     return f"{completed}{'' if total is None else f'/{total}'} {beside}".rstrip()
+
+
+def said(phase: Phase) -> str:
+    """Return what is shown of a phase: "scan 1.2 of 3.4 GB, 250 MB/s, 8.8 s left".
+
+    >>> said(Phase("scan", 1_200_000_000, 3_400_000_000, "bytes", 4.8, 2.5e8, 8.8))
+    'scan 1.2 GB of 3.4 GB, 250 MB/s, 8.8 s left'
+    >>> said(Phase("load", 2_000_000, 2_000_000, "rows", 90, 22222.2, 0.0, ended=True))
+    'load 2,000,000 rows in 90 s, 22,222 rows/s'
+    """
+    done = amount(phase.done, phase.unit)
+    rate = [] if phase.rate is None else [f"{amount(phase.rate, phase.unit)}/s"]
+    if phase.ended:
+        return ", ".join([f"{phase.name} {done} in {duration(phase.seconds)}", *rate])
+    if phase.total is not None:
+        done = f"{done} of {amount(phase.total, phase.unit)}"
+    left = [] if phase.left is None else [f"{duration(phase.left)} left"]
+    return ", ".join([f"{phase.name} {done}", *rate, *left])

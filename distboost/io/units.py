@@ -22,3 +22,31 @@ def megabytes_up(n_bytes: float) -> str:
     '2.0 MB'
     """
     return megabytes(math.ceil(n_bytes / 1e6) * 1e6)
+
+
+def amount(number: float, unit: str) -> str:
+    """Format a number of units; bytes in the largest unit that is not above it.
+
+    >>> amount(1_234_567, "bytes"), amount(999, "bytes"), amount(2.5e12, "bytes"), amount(1234567.8, "rows")
+    ('1.2 MB', '999 bytes', '2.5 TB', '1,234,568 rows')
+    """
+    if unit == "bytes":
+        for power, name in ((12, "TB"), (9, "GB"), (6, "MB"), (3, "kB")):
+            if number >= 10**power:
+                return f"{number / 10**power:.{1 if number < 100 * 10**power else 0}f} {name}"
+    return f"{number:,.{1 if 0 < number < 10 and number != int(number) else 0}f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Format a time.
+
+    >>> [duration(n) for n in (0.002, 3.21, 45.2, 150, 7200, 100_000)]
+    ['0.0 s', '3.2 s', '45 s', '2 min 30 s', '2 h 0 min', '27 h 46 min']
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes_left = divmod(minutes, 60)
+    return f"{hours} h {minutes_left} min" if hours else f"{minutes} min {rest} s"

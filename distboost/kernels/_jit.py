@@ -24,6 +24,8 @@ _told = threading.Event()
 
 LONGEST_WAIT = 60.0  # seconds that a process waits for another to compile a kernel
 
+_watching: list[Callable[[], None]] = []
+
 # No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
 _options: Any = {"nogil": True, "error_model": "numpy"}
 
@@ -95,11 +97,23 @@ def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[An
         path = dispatcher._cache.path(sig, dispatcher.targetctx)
         if path.exists():
             return compile_kernel(sig)
+        for tell in [*_watching]:
+            tell()
         # Numba's own lock comes first: a thread that compiles a caller holds that one when it comes to this kernel.
         with global_compiler_lock, _locked(path.with_suffix(".lock")):
             return compile_kernel(sig)  # loads the code if another process has compiled it in the meantime
 
     return compile_or_load
+
+
+@contextmanager
+def compilation_watched(tell: Callable[[], None]) -> Iterator[None]:
+    """Call a function, in any thread, whenever a kernel is needed that is not in the cache, as long as the context lasts."""
+    _watching.append(tell)
+    try:
+        yield
+    finally:
+        _watching.remove(tell)
 
 
 @contextmanager

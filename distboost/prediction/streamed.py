@@ -19,7 +19,8 @@ from distboost.data.source import Source
 from distboost.data.sources import as_features, rows_at_once
 from distboost.data.store.values import open_rows
 from distboost.errors import DataError
-from distboost.io.progress import bar
+from distboost.io.phases import SILENT, Phases
+from distboost.io.progress import phases_shown
 from distboost.io.storage import local_path
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 from distboost.runtime.choose import open_runtime
@@ -56,8 +57,10 @@ def write_predictions(
         if done:
             click.echo(f"{out}: continuing after {done:,} rows that were predicted before", err=True)
         calls = ((source.part(a, b), a, result, proba) for a, b in todo)
-        for _ in shown("predict", each(_predict_into, model, calls, client), todo, source.n_rows, verbose):
-            pass
+        with phases_shown(verbose) as phases:
+            answers = each(_predict_into, model, calls, client, phases=phases)
+            for _ in counted(phases, "predict", answers, todo, source.n_rows):
+                pass
         if changed([source]):
             raise DataError(
                 f"{source.place} was changed during the prediction. Repeat the command with --overwrite when it is stable."
@@ -78,19 +81,13 @@ def _length(row_spans: Iterable[tuple[int, int]]) -> int:
     return sum(stop - start for start, stop in row_spans)
 
 
-def shown(
-    title: str, answers: Iterable[Any], row_spans: list[tuple[int, int]], n_rows: int, verbose: int
+def counted(
+    phases: Phases, name: str, answers: Iterable[Any], row_spans: list[tuple[int, int]], n_rows: int
 ) -> Iterator[Any]:
-    """Yield the answers for these spans, the last of `n_rows` rows, and show a progress bar of the rows."""
-    if not verbose:
-        yield from answers
-        return
-    with bar(title, n_rows) as draw:
-        done = n_rows - _length(row_spans)
-        draw(done, "rows")
+    """Yield the answers for these spans, the last of `n_rows` rows, and count their rows in a phase."""
+    with phases.begin(name, n_rows, "rows", n_rows - _length(row_spans)) as advance:
         for (start, stop), answer in zip(row_spans, answers, strict=True):
-            done += stop - start
-            draw(done, "rows")
+            advance(stop - start)
             yield answer
 
 
@@ -122,9 +119,10 @@ def each(
     calls: Iterable[tuple[Any, ...]],
     client: Any,
     n_threads: int | None = None,
+    phases: Phases = SILENT,
 ) -> Generator[Any, None, None]:
     """Yield function(common, *call) for each call. `common` is sent to a cluster once; each task takes one thread."""
-    with open_runtime(client, n_threads) as runtime:
+    with open_runtime(client, n_threads, phases=phases) as runtime:
         sent = runtime.share(common)
         yield from runtime.each(
             function, ((sent, *call) for call in calls), runtime.n_parallel // runtime.n_processes

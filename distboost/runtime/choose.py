@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -11,7 +12,9 @@ from typing import Any
 from distributed import Client, get_worker, worker_client
 
 from distboost.errors import ClusterError
+from distboost.io.phases import SILENT, Phase, Phases
 from distboost.io.retry import quoted
+from distboost.kernels._jit import compilation_watched
 from distboost.runtime.base import Runtime
 from distboost.runtime.cluster.runtime import WORKER_TIMEOUT, ClusterRuntime
 from distboost.runtime.local import LocalRuntime
@@ -29,6 +32,7 @@ def open_runtime(
     wait_for_workers: int | None = None,
     loads: Sequence[Callable[[], None]] = (),
     holder: str | None = None,
+    phases: Phases = SILENT,
 ) -> Iterator[Runtime]:
     """Open the runtime of a training, and close it at the end.
 
@@ -39,18 +43,37 @@ def open_runtime(
     `loads` load kernels that this process will need. On a cluster, they run in the background: while workers start, read rows
     and load kernels of their own, this process would only wait.
 
-    `holder` is the name of a training that holds the workers of a cluster until its end (`Markers`).
+    `holder` is the name of a training that holds the workers of a cluster until its end (`Markers`). `phases` are told how far
+    the work is.
     """
-    with _resolved(client) as resolved, nullcontext() if resolved is None else _background(loads):
+    with (
+        compilation_watched(_told_once(phases)),
+        _resolved(client) as resolved,
+        nullcontext() if resolved is None else _background(loads),
+    ):
         if resolved is None:
-            chosen: Runtime = LocalRuntime(n_threads)
+            chosen: Runtime = LocalRuntime(n_threads, phases)
         else:
-            chosen = ClusterRuntime(resolved, worker_timeout, wait_for_workers, holder)
+            chosen = ClusterRuntime(resolved, worker_timeout, wait_for_workers, holder, phases)
         log.info("training %s", chosen)
         try:
             yield chosen
         finally:
             chosen.close()
+
+
+def _told_once(phases: Phases) -> Callable[[], None]:
+    """Return a function that tells, at its first call, that kernels are compiled: with an empty cache, that takes seconds."""
+    telling, told = threading.Lock(), False
+
+    def tell() -> None:
+        nonlocal told
+        with telling:
+            first, told = not told, True
+        if first:
+            phases.tell(Phase("compile", 0, None, "kernels", 0.0))
+
+    return tell
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from distboost.data.blocks import AnyRows
 from distboost.data.memory import returned_when_freed
+from distboost.io.phases import Advance
 from distboost.runtime.block import Block, Key, StreamedBlock, located
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.streaming.scratch import Scratch
@@ -55,10 +56,16 @@ class Holdings:
         """Return the keys of all blocks."""
         return {*self.resident, *self.streamed}
 
-    def take(self, items: Iterable[tuple[Key, AnyRows | Reading]], replay: Replay | None) -> dict[Key, int]:
+    def take(
+        self,
+        items: Iterable[tuple[Key, AnyRows | Reading]],
+        replay: Replay | None,
+        advance: Advance | None = None,
+    ) -> dict[Key, int]:
         """Hold these rows too. Several threads may call this at a time.
 
-        Return a digest of each block that stays in memory. Streamed ones come from a store that has checksums.
+        `advance` counts the rows held. Return a digest of each block that stays in memory.
+        Streamed ones come from a store that has checksums.
         """
         resident: list[tuple[Key, AnyRows | Reading]] = []
         streamed: list[tuple[Key, StreamedBlock]] = []
@@ -78,6 +85,8 @@ class Holdings:
                 if replay is not None:
                     replay(key, block)
             self.resident[key] = block
+            if advance is not None:
+                advance(block.n_rows)
             return key, block.digest[1]
 
         def hold_streamed(key: Key, streamed: StreamedBlock) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.data.blocks import AnyRows, BinnedSet
 from distboost.data.work import Result
+from distboost.io.phases import SILENT, Advance, Phases
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
@@ -22,7 +23,7 @@ from distboost.rows.messages import (
 )
 from distboost.rows.reduced import Reduced
 from distboost.runtime.coordinated import NOT_EXPANDED, CoordinatedRows
-from distboost.runtime.layout import Allotment, Layout, Reading, readings
+from distboost.runtime.layout import Allotment, Layout, readings
 from distboost.runtime.local_tree import LocalTree, siblings_in_order
 from distboost.runtime.shard import Shard
 from distboost.threads import Threads
@@ -33,7 +34,8 @@ NO_TOTALS = np.zeros(0, np.int64)
 class LocalRuntime:
     """Threads of this process."""
 
-    def __init__(self, n_threads: int | None = None):
+    def __init__(self, n_threads: int | None = None, phases: Phases = SILENT):
+        self.phases = phases
         self.threads = Threads(n_threads)
         self.n_parallel = self.threads.n
         self.n_processes = 1
@@ -65,13 +67,20 @@ class LocalRuntime:
 
     def place(self, sets: list[BinnedSet], layout: Layout, allotment: Allotment | None = None) -> Rows:
         """Bin the rows and hold them; rows beyond the allotment stay on disk."""
-        binned: list[list[AnyRows] | list[Reading]]
-        if allotment is None:
-            binned = [self.map(part.function, part.calls) for part in sets]
-        else:
-            binned = [readings(part) for part in sets]
-        shard = Shard(binned, layout, self.threads, allotment)
+        with self.phases.begin("load", sum(sum(part.sizes) for part in sets), "rows") as advance:
+            if allotment is None:
+                binned = [self._binned(part, advance) for part in sets]
+                shard = Shard(binned, layout, self.threads)
+            else:
+                shard = Shard([readings(part) for part in sets], layout, self.threads, allotment, advance)
         return LocalRows(shard, layout)
+
+    def _binned(self, part: BinnedSet, advance: Advance) -> list[AnyRows]:
+        binned = []
+        for size, rows in zip(part.sizes, self.each(part.function, part.calls), strict=True):
+            binned.append(rows)
+            advance(size)
+        return binned
 
     def worker_peaks(self) -> list[int]:
         """Return nothing: there are no workers."""

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from distboost.data.blocks import AnyRows
+from distboost.io.phases import Advance
 from distboost.kernels import random
 from distboost.rows.messages import (
     Draw,
@@ -69,6 +70,7 @@ class Shard:
         layout: Layout,
         threads: Threads,
         allotment: Allotment | None = None,
+        advance: Advance | None = None,
     ):
         self.missing_bin = layout.n_bins.astype(np.int64)
         self.categorical = layout.categorical
@@ -84,7 +86,9 @@ class Shard:
         self._scale = Scale(0.0, 0)
         self._weight_factor = 0.0
         self._n_sets = len(sets)
-        self.take((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
+        self.take(
+            ((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part)), advance=advance
+        )
 
     # What it holds.
 
@@ -95,15 +99,18 @@ class Shard:
         return [resident[key] for key in sorted(resident) if key.number == 0]
 
     def take(
-        self, items: Iterable[tuple[Key, AnyRows | Reading]], log: ReplayLog = EMPTY_LOG
+        self,
+        items: Iterable[tuple[Key, AnyRows | Reading]],
+        log: ReplayLog = EMPTY_LOG,
+        advance: Advance | None = None,
     ) -> dict[Key, int]:
         """Hold these rows too, after replaying the log on them. Several threads may call this at the same time.
 
-        Return a digest of each block that stays in memory.
+        `advance` counts the rows held. Return a digest of each block that stays in memory.
         """
         for question in log.questions:
             self._begin(question.root)
-        return self.held.take(items, None if log is EMPTY_LOG else partial(self._replay, log=log))
+        return self.held.take(items, None if log is EMPTY_LOG else partial(self._replay, log=log), advance)
 
     def _replay(self, key: Key, block: Block, log: ReplayLog) -> None:
         """Bring a block that was read again to its former state."""

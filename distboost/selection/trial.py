@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
-from distboost.estimators.fitting import schedule_of, staging_of
+from distboost.estimators.fitting import callbacks_of, schedule_of, staging_of
 from distboost.estimators.keeping import set_learned, snapshot
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression
 from distboost.estimators.second_training import calibrated_by_second_training
@@ -91,7 +91,9 @@ def _learned(
     algorithm = algorithm_of(model, n_classes)
     algorithm.check()
     with ExitStack() as stack:
-        schedule = schedule_of(model, n_classes, (HELD_OUT,) if watched else (), resumption, stack)
+        schedule = schedule_of(
+            model, n_classes, (HELD_OUT,) if watched else (), resumption, callbacks_of(model, stack)
+        )
         sets = [fold.learn, fold.judge] if watched else [fold.learn]
         with staging.placed(sets, profile, algorithm, fold.class_weight) as rows:
             learned = run(algorithm, rows, profile, schedule, resumption, None, partial(snapshot, model))

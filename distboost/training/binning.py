@@ -15,6 +15,7 @@ from distboost.data.missing import warn_all
 from distboost.data.store.writing import write_store
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
+from distboost.io.progress import phases_shown
 from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.choose import open_runtime
 from distboost.training.memory_plan import parse_limit, while_reading
@@ -26,6 +27,7 @@ _ALLOWED: Mapping[str, Any] = {
     "memory_limit": [_POSITIVE, str, None],
     "keep_values": ["boolean"],
     "wait_for_workers": [_POSITIVE, None],
+    "verbose": ["verbose"],
 }
 
 
@@ -42,6 +44,7 @@ def bin(
     memory_limit: int | str | None = None,
     keep_values: bool = False,
     wait_for_workers: int | None = None,
+    verbose: int = 0,
     client: Any = None,
 ) -> str:
     """Write a binned store, which `fit` accepts in place of X and y.
@@ -73,6 +76,8 @@ def bin(
         Store the raw values beside the bins. REBEL's similarities need them.
     wait_for_workers : int or None, default=None
         On a cluster: begin when so many workers can take work, as in `fit`.
+    verbose : int, default=0
+        1: show the progress of the scan and the binning.
     client : distributed.Client, str or None, default=None
         The cluster to run on, or the address of its scheduler. By default it is chosen as in `fit`.
 
@@ -102,7 +107,7 @@ def bin(
     """
     given = {
         "max_bins": max_bins, "random_state": random_state, "memory_limit": memory_limit,
-        "keep_values": keep_values, "wait_for_workers": wait_for_workers,
+        "keep_values": keep_values, "wait_for_workers": wait_for_workers, "verbose": verbose,
     }  # fmt: skip
     validate_parameter_constraints(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
@@ -116,7 +121,12 @@ def bin(
     numbered = resolved(categorical_features, data.n_features, data.names)
     data.sources.x.labels, data.sources.x.categorical = labels, tuple(sorted({*numbered, *labels}))
     warn_all(data.warnings(missing_chunks), stacklevel=3)
-    with open_runtime(client, None, wait_for_workers=wait_for_workers, loads=[load_merge]) as runtime:
+    with (
+        phases_shown(verbose) as phases,
+        open_runtime(
+            client, None, wait_for_workers=wait_for_workers, loads=[load_merge], phases=phases
+        ) as runtime,
+    ):
         memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)
         write_store(data, out, max_bins, random_state or 0, runtime, memory, keep_values)
     return out

@@ -6,17 +6,19 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from distboost.io.files import read
+from distboost.io.phases import Listener, Phase, Phases
 from distboost.io.publishing import check_replaceable, publish
 from distboost.io.storage import local_path
 from distboost.model.history import History, Progress
 
+PHASE_EVERY = 5.0  # seconds between two lines about a phase
 PUBLISHED_EVERY = 5.0  # seconds between two writes of a log in an object store, where nothing can be appended
 
 
@@ -89,10 +91,21 @@ def told(callbacks: Sequence[Any], beginning: Beginning) -> Iterator[Callable[[H
         raise
 
 
+def listeners(callbacks: Iterable[Any]) -> list[Listener]:
+    """Return the methods `phase` of the callbacks that have one."""
+    return [callback.phase for callback in callbacks if hasattr(callback, "phase")]
+
+
+def phases_of(callbacks: Iterable[Any]) -> Phases:
+    """Return phases of which these callbacks are told."""
+    return Phases(*listeners(callbacks))
+
+
 class EventLog:
     r"""A callback that writes what happens in a training to a file of JSON lines.
 
-    There is a line when training begins, one for each round and one at the end, also if an error ends it. The file has only
+    There are lines about each phase before the rounds (when it begins, every 5 seconds and when it ends), one when the rounds
+    begin, one for each round and one at the end, also if an error ends it. The file has only
     complete lines at any time. If it exists, lines are added to it: those of a training that resumes follow the earlier ones, and
     its first rounds are those after its checkpoint. In an object store, which cannot append, the file is written again every 5
     seconds and at the end. Numbers that are not finite are null.
@@ -114,8 +127,8 @@ class EventLog:
     >>> with open(path) as lines:
     ...     events = [json.loads(line) for line in lines]
     >>> [event["event"] for event in events]
-    ['begin', 'round', 'round', 'end']
-    >>> sorted(events[1]["evaluations"]["other"])
+    ['phase', 'phase', ...'begin', 'round', 'round', 'end']
+    >>> sorted(events[-2]["evaluations"]["other"])
     ['error', 'loss']
     """
 
@@ -124,9 +137,43 @@ class EventLog:
         self._path = local_path(url)
         self._began = self._published = time.perf_counter()
         self._content = b""  # of a file in an object store
+        self._is_open = False  # whether a training is under way
+        self._phases: dict[str, float] = {}  # by name: when a line was written
+
+    def phase(self, phase: Phase) -> None:
+        """Write a line about a phase, unless there was one in the last seconds."""
+        self._open()
+        now, written = time.perf_counter(), self._phases.get(phase.name, -PHASE_EVERY)
+        if phase.ended:
+            del self._phases[phase.name]
+        elif now - written < PHASE_EVERY:
+            return
+        else:
+            self._phases[phase.name] = now
+        content = {
+            "phase": phase.name,
+            "done": phase.done,
+            "total": phase.total,
+            "unit": phase.unit,
+            "took": round(phase.seconds, 3),
+            "rate": phase.rate,
+            "left": phase.left,
+            "ended": phase.ended,
+            "error": phase.error,
+        }
+        self._write("phase", content)
+        self._is_open = phase.error is None
 
     def begin(self, beginning: Beginning) -> None:
-        """Write the line about the beginning of a training."""
+        """Write the line about the beginning of the rounds."""
+        self._open()
+        self._write("begin", {"time": datetime.now(UTC).isoformat(), **beginning._asdict()}, at_once=True)
+
+    def _open(self) -> None:
+        """Prepare the file for the lines of a training, unless it is."""
+        if self._is_open:
+            return
+        self._is_open, self._phases = True, {}
         self._began = time.perf_counter()
         if self._path is None:
             with suppress(FileNotFoundError):
@@ -134,7 +181,6 @@ class EventLog:
         else:
             check_replaceable(self._path)
             cut_incomplete_line(self._path)
-        self._write("begin", {"time": datetime.now(UTC).isoformat(), **beginning._asdict()}, at_once=True)
 
     def __call__(self, progress: Progress) -> None:
         """Write the line about a round."""
@@ -150,6 +196,7 @@ class EventLog:
     def end(self, ending: Ending) -> None:
         """Write the line about the end of a training."""
         self._write("end", ending._asdict(), at_once=True)
+        self._is_open = False
 
     def _write(self, event: str, content: dict[str, Any], at_once: bool = False) -> None:
         now = time.perf_counter()

@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.algorithms.base import NO_SPLIT, Algorithm, Round
 from distboost.errors import LimitError
+from distboost.io.phases import SILENT, Phases
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import NO_WATCH, History, Progress, Watch
 from distboost.rows.interface import Rows
@@ -46,6 +47,8 @@ class Schedule:
         The evaluation sets, and what tells the best round.
     metrics : tuple of RowMetric
         The metrics of evaluation sets besides loss and error.
+    phases : Phases
+        Who is told how many earlier rounds are replayed.
     """
 
     limits: GrowthLimits
@@ -56,6 +59,7 @@ class Schedule:
     callbacks: Sequence[Callback] = ()
     watch: Watch = NO_WATCH
     metrics: tuple[RowMetric, ...] = ()
+    phases: Phases = SILENT
 
 
 class Start(NamedTuple):
@@ -108,7 +112,7 @@ def train(
     rows.begin(algorithm.weighting, schedule.metrics)
     ensemble.scale_weights(rows.weight_scale)
     if start.scores is None:
-        history = _replay(algorithm, rows, ensemble, edges, start.history, schedule.watch)
+        history = _replay(algorithm, rows, ensemble, edges, start.history, schedule)
     else:
         rows.continue_from(start.scores, len(ensemble))
         history = _continued(start.history, algorithm, schedule.watch)
@@ -203,17 +207,19 @@ def _replay(
     ensemble: Ensemble,
     edges: list[np.ndarray],
     earlier: History | None,
-    watch: Watch,
+    schedule: Schedule,
 ) -> History:
     """Replay the ensemble on the rows; return the history of its rounds."""
-    history = History.of(algorithm.notes, watch)
-    for number in range(len(ensemble)):
-        steps = ensemble.steps([number], edges)
-        losses = rows.replay(steps, algorithm.corrective)
-        if not algorithm.corrective:
-            algorithm.on_steps(steps)
-        notes = {name: earlier.notes[name][number] for name in algorithm.notes} if earlier else {}
-        history.add(algorithm, losses, notes)
+    history, n_rounds = History.of(algorithm.notes, schedule.watch), len(ensemble)
+    with schedule.phases.begin("replay", n_rounds, "rounds") as advance:
+        for number in range(n_rounds):
+            steps = ensemble.steps([number], edges)
+            losses = rows.replay(steps, algorithm.corrective)
+            if not algorithm.corrective:
+                algorithm.on_steps(steps)
+            notes = {name: earlier.notes[name][number] for name in algorithm.notes} if earlier else {}
+            history.add(algorithm, losses, notes)
+            advance(1)
     if algorithm.corrective:
         algorithm.on_steps(ensemble.steps(range(len(ensemble)), edges))
     # Only the latest coefficients of a corrective algorithm are stored: the losses of the replay are those of partial sums.

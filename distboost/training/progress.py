@@ -5,29 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from distboost.io.progress import Draw, bar
+from distboost.io.phases import Phase
+from distboost.io.progress import Display, Draw, display
 from distboost.model.history import ERROR, LOSS, Progress
 from distboost.training.events import Ending
 from distboost.training.loop import Callback
 
 
 class _Shown:
-    """A callback that shows the latest losses, and at the end the best round if it is not the last."""
+    """A callback that shows phases and the latest losses, and at the end the best round if it is not the last."""
 
-    def __init__(self, draw: Draw):
-        self._draw = draw
+    def __init__(self, shown: Display):
+        self._display = shown
+        self._draw: Draw | None = None  # from the first round on
         self._last: Progress | None = None
+
+    def phase(self, phase: Phase) -> None:
+        self._display.phase(phase)
 
     def __call__(self, progress: Progress) -> None:
         self._last = progress
-        self._draw(progress.round, _losses(progress), progress.n_rounds)
+        self._show(progress)
 
     def end(self, ending: Ending) -> None:
         """Say why a training ended early, and which round is the best."""
         last, best = self._last, ending.best_round
         if last is not None and ending.outcome == "early stopping":
-            said = f"stopped early after round {ending.rounds_done}: round {best} is the best"
-            self._draw(last.round, _losses(last), last.n_rounds, note=said)
+            self._show(last, f"stopped early after round {ending.rounds_done}: round {best} is the best")
+
+    def _show(self, progress: Progress, note: str = "") -> None:
+        if self._draw is None:
+            self._draw = self._display.bar(interval=0.0)  # a line for each round
+        self._draw(progress.round, _losses(progress), progress.n_rounds, note=note)
 
 
 def _losses(progress: Progress) -> str:
@@ -45,7 +54,7 @@ def _losses(progress: Progress) -> str:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callback]:
-    """A callback that draws a bar with the latest losses; where there is no terminal, it prints a line for each round."""
-    with bar(title, interval=0.0) as draw:
-        yield _Shown(draw)
+def progress_shown(title: str) -> Iterator[Callback]:
+    """A callback that shows phases, and a bar with the latest losses; where there is no terminal, a line for each round."""
+    with display(title) as shown:
+        yield _Shown(shown)

@@ -104,14 +104,16 @@ def write_bins(
 
 def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Progress) -> None:
     """Write blocks directly: whole blocks fit in memory."""
-    shared = progress.work.share((options, progress.blocks))
-    calls = (
-        (x.part(a, b), a, shared)
-        for unit in spans(0, x.n_rows, plan.bins.rows)
-        for a, b in progress.lacking("bins", *unit)
-    )
-    for written in progress.work.each(_bin_blocks, calls, plan.at_once(plan.bins)):
-        progress.add(written)
+    work, units = progress.work, spans(0, x.n_rows, plan.bins.rows)
+    cuts = [span for unit in units for span in progress.lacking("bins", *unit)]
+    there = x.n_rows - sum(b - a for a, b in cuts)
+    with work.phases.begin("bin", x.n_rows * x.row_bytes, "bytes", there * x.row_bytes) as advance:
+        shared = work.share((options, progress.blocks))
+        calls = ((x.part(a, b), a, shared) for a, b in cuts)
+        answers = work.each(_bin_blocks, calls, plan.at_once(plan.bins))
+        for (a, b), written in zip(cuts, answers, strict=True):
+            progress.add(written)
+            advance((b - a) * x.row_bytes)
 
 
 @returned_when_freed()
@@ -162,14 +164,22 @@ def _write_through_bands(
     arrays = {name: chunked_array(folder, name, name, (n, n_features), chunks) for name in names}
     bands = _Bands(arrays, progress.blocks)
     shared = work.share((options, bands))
-    for a, b in spans(0, n, plan.bins.rows):
-        strips = [span for span in spans(a, b, bands.rows) if any(progress.lacking("bins", *span))]
-        calls = ((x.part(c, d, (e, f)), c, e, shared) for c, d, e, f in _cells(bands, strips, a, b))
-        for _ in work.each(_bin_band, calls, plan.at_once(plan.bins)):
-            pass
-        merges = ((start, stop, shared) for start, stop in strips)
-        for written in work.each(_merge_bands, merges, plan.at_once(plan.merge)):
-            progress.add(written)
+    merged_bytes = sum(array.dtype.itemsize for array in arrays.values()) * n_features  # of a row
+    there = n - sum(b - a for a, b in progress.lacking("bins", 0, n))
+    read = x.row_bytes + merged_bytes
+    with work.phases.begin("bin", n * read, "bytes", there * read) as advance:
+        for a, b in spans(0, n, plan.bins.rows):
+            strips = [span for span in spans(a, b, bands.rows) if any(progress.lacking("bins", *span))]
+            cells = list(_cells(bands, strips, a, b))
+            calls = ((x.part(c, d, (e, f)), c, e, shared) for c, d, e, f in cells)
+            binned = work.each(_bin_band, calls, plan.at_once(plan.bins))
+            for (c, d, e, f), _ in zip(cells, binned, strict=True):
+                advance((d - c) * (f - e) * x.dtype.itemsize)
+            merges = ((start, stop, shared) for start, stop in strips)
+            merged = work.each(_merge_bands, merges, plan.at_once(plan.merge))
+            for (start, stop), written in zip(strips, merged, strict=True):
+                progress.add(written)
+                advance((stop - start) * merged_bytes)
 
 
 def _cells(

@@ -241,14 +241,15 @@ def _found(
 ) -> Profile:
     sources, work = data.sources, progress.work
     try:
-        classes, scans = ingest.scan_classes(sources, options, work, plan)
-        weights = None
-        if sources.weights is not None:
-            rule = WeightRule(np.ones(len(classes)))
-            labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, sources)
-            write_labels(sources, labelling, plan, progress)
-            weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
-        found = ingest.scan_edges(sources.x, weights, options, work, plan)
+        with work.phases.begin("scan", sources.n_bytes, "bytes") as advance:
+            classes, scans = ingest.scan_classes(sources, options, work, plan, advance)
+            weights = None
+            if sources.weights is not None:
+                rule = WeightRule(np.ones(len(classes)))
+                labelling = BinOptions.of(Profile(data.n_rows, classes, scans, []), rule, sources)
+                write_labels(sources, labelling, plan, progress)
+                weights = ZarrSource(progress.blocks.arrays["weights"], "sample_weight")
+            found = ingest.scan_edges(sources.x, weights, options, work, plan, advance)
     except (DataError, LimitError):
         remove_all(group.store)  # the data are invalid: there is nothing to continue
         raise

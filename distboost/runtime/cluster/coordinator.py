@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from distboost.io.phases import SILENT, Phases
 from distboost.rows.messages import (
     BestSplits,
     Expanded,
@@ -46,6 +47,8 @@ class DistributedRows(CoordinatedRows):
         The number of rows of each block.
     layout : Layout
     n_sets : int
+    phases : Phases, optional
+        Who is told how many rows the workers have read.
 
     Attributes
     ----------
@@ -53,8 +56,15 @@ class DistributedRows(CoordinatedRows):
         The number of workers lost so far, by the question that was being asked.
     """
 
-    def __init__(self, workers: Workers[Any], sizes: Mapping[Key, int], layout: Layout, n_sets: int):
-        self._crew = Crew(workers, sizes)
+    def __init__(
+        self,
+        workers: Workers[Any],
+        sizes: Mapping[Key, int],
+        layout: Layout,
+        n_sets: int,
+        phases: Phases = SILENT,
+    ):
+        self._crew = Crew(workers, sizes, phases)
         self._questions = Questions(self._crew)
         self.round = 0
         counts: tuple[RowCounts, ...] = self._ask("counts")

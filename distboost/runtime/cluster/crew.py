@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from distboost.errors import ClusterError, StoreError, WorkerError
+from distboost.io.phases import SILENT, Advance, Phases
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.placement import distribute, excess
 from distboost.runtime.replay import EMPTY_LOG
@@ -115,6 +116,8 @@ class Crew:
     workers : Workers
     sizes : mapping of Key to int
         The number of rows of each block.
+    phases : Phases, optional
+        Who is told how many rows the workers have read.
 
     Attributes
     ----------
@@ -127,8 +130,8 @@ class Crew:
         The number of workers lost so far, by the question that was being asked.
     """
 
-    def __init__(self, workers: Workers[Any], sizes: Mapping[Key, int]):
-        self.workers, self._sizes = workers, sizes
+    def __init__(self, workers: Workers[Any], sizes: Mapping[Key, int], phases: Phases = SILENT):
+        self.workers, self._sizes, self._phases = workers, sizes, phases
         self.sessions: list[Session] = []
         self.replay_log = EMPTY_LOG
         self.round = 0
@@ -205,13 +208,24 @@ class Crew:
 
     def assign(self, keys: set[Key]) -> None:
         """Have workers read blocks that no worker holds, and replay the training on them up to the last answered question."""
+        if not keys:
+            return
+        with self._phases.begin("load", self._n_rows(keys), "rows") as advance:
+            self._assign(keys, advance)
+
+    def _n_rows(self, keys: Iterable[Key]) -> int:
+        return sum(self._sizes[key] for key in keys)
+
+    def _assign(self, keys: set[Key], advance: Advance) -> None:
         while keys:
             self._open_sessions()
-            held = {session: sum(self._sizes[key] for key in session.keys) for session in self.sessions}
+            held = {session: self._n_rows(session.keys) for session in self.sessions}
             threads = {session: session.threads for session in self.sessions}
             shares = distribute({key: self._sizes[key] for key in keys}, held, threads)
             self._prepare(shares)
-            self._load({session: deque(self.workers.batches(share)) for session, share in shares.items()})
+            self._load(
+                {session: deque(self.workers.batches(share)) for session, share in shares.items()}, advance
+            )
             keys = keys & self._unassigned
 
     def _open_sessions(self) -> None:
@@ -257,7 +271,7 @@ class Crew:
         for _ in self.answers(asked):
             pass
 
-    def _load(self, queues: dict[Session, deque[list[Key]]]) -> None:
+    def _load(self, queues: dict[Session, deque[list[Key]]], advance: Advance) -> None:
         """Have sessions read their blocks, a few batches at a time: the client never holds all rows that it sends."""
         under_way: dict[Request, tuple[Session, list[Key]]] = {}
 
@@ -273,6 +287,7 @@ class Crew:
             self._compare(digests)
             session.keys.update(batch)
             self._unassigned.difference_update(batch)
+            advance(self._n_rows(batch))
             send(session)
 
     def _compare(self, digests: dict[Key, int]) -> None:

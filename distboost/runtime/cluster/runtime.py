@@ -8,6 +8,7 @@ from distributed import Client, get_worker
 
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError
+from distboost.io.phases import SILENT, Phases
 from distboost.io.storage import exists
 from distboost.rows.interface import Rows
 from distboost.runtime.block import Key
@@ -44,6 +45,8 @@ class ClusterRuntime(ClusterTasks):
         Begin when so many workers can take work; None: when one can.
     holder : str or None, default=None
         The name of what holds the workers until the end: Dask is shown that they are in use. None: they may be taken away.
+    phases : Phases, optional
+        Who is told how far the work is.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class ClusterRuntime(ClusterTasks):
         worker_timeout: float = WORKER_TIMEOUT,
         wait_for_workers: int | None = None,
         holder: str | None = None,
+        phases: Phases = SILENT,
     ):
         link = Link(client, worker_timeout)
         monitor = WorkerMonitor(link)
@@ -67,7 +71,7 @@ class ClusterRuntime(ClusterTasks):
         except BaseException:
             self._stop_watching(monitor)
             raise
-        super().__init__(link, monitor, workers)
+        super().__init__(link, monitor, workers, phases)
 
     def __str__(self) -> str:
         return f"on {len(self.workers)} Dask workers with {self.n_parallel} threads ({self.link.address})"
@@ -98,7 +102,7 @@ class ClusterRuntime(ClusterTasks):
         name = f"{self.name}-{uuid.uuid4().hex[:4]}"
         workers = DaskWorkers(self.link, self.monitor, items, layout, len(sets), allotment, name)
         try:
-            return DistributedRows(workers, sizes, layout, len(sets))
+            return DistributedRows(workers, sizes, layout, len(sets), self.phases)
         except BaseException:
             workers.close()
             raise

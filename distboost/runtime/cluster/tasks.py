@@ -20,6 +20,7 @@ from distboost.data.parts import load
 from distboost.data.sources import is_dask
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
+from distboost.io.phases import SILENT, Phases
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
@@ -86,6 +87,7 @@ class ClusterTasks:
     monitor : WorkerMonitor
     workers : dict of str to int
         The addresses of the workers, with their numbers of threads.
+    phases : Phases, optional
 
     Attributes
     ----------
@@ -95,8 +97,8 @@ class ClusterTasks:
 
     on_cluster = True
 
-    def __init__(self, link: Link, monitor: WorkerMonitor, workers: dict[str, int]):
-        self.link, self.monitor, self.workers = link, monitor, workers
+    def __init__(self, link: Link, monitor: WorkerMonitor, workers: dict[str, int], phases: Phases = SILENT):
+        self.link, self.monitor, self.workers, self.phases = link, monitor, workers, phases
         self.n_parallel = sum(workers.values())
         self.n_processes = len(workers)
         self.name = f"distboost-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,115 @@
+"""Phases: what a long call does at the moment, and how far it is.
+
+Whoever submits the work of a phase counts it as it completes. So a report costs neither a message nor a pass over the rows.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Phase(NamedTuple):
+    """The argument of a callback's method `phase`: a phase of the work before, between and after the rounds.
+
+    Attributes
+    ----------
+    name : str
+        "scan" (of the raw rows, for classes and bin edges), "bin" (into a store), "load" (the rows are brought into memory),
+        "replay" (the rounds of an earlier training, on these rows), "compile" (kernels that are not in the cache), "calibrate"
+        (the second training, for probabilities); of other calls, "predict", "evaluate" and "query".
+    done : int
+        How much is done, in units.
+    total : int or None
+        How much there is to do; None if that is not known.
+    unit : str
+        "bytes" (of the values), "rows", "rounds" or "kernels".
+    seconds : float
+        Since the phase began.
+    rate : float or None
+        Units per second; None at the beginning.
+    left : float or None
+        The seconds that the rest will take at this rate; None if that is not known.
+    ended : bool
+        Whether this is the last report of the phase.
+    error : str or None
+        The error that ended it, in one line.
+    """
+
+    name: str
+    done: int
+    total: int | None
+    unit: str
+    seconds: float
+    rate: float | None = None
+    left: float | None = None
+    ended: bool = False
+    error: str | None = None
+
+
+Listener = Callable[[Phase], object]
+Advance = Callable[[int], None]
+
+
+class Phases:
+    """Tells listeners about phases: when one begins, whenever a part of it is done, and when it ends.
+
+    Parameters
+    ----------
+    *listeners : callables
+        Each is called with a `Phase`, one call at a time. They decide what to leave out.
+    """
+
+    def __init__(self, *listeners: Listener):
+        self._listeners = [*listeners]
+        self._telling = threading.RLock()
+
+    def tell(self, phase: Phase) -> None:
+        """Tell all listeners."""
+        with self._telling:
+            for listener in self._listeners:
+                listener(phase)
+
+    def forget(self, listeners: list[Listener]) -> None:
+        """Tell these listeners nothing more."""
+        with self._telling:
+            self._listeners = [listener for listener in self._listeners if listener not in listeners]
+
+    @contextmanager
+    def begin(self, name: str, total: int | None, unit: str, done: int = 0) -> Iterator[Advance]:
+        """Begin a phase, of which `done` units were done before; it ends with the context.
+
+        Yield a function that any thread calls with the number of units that are done besides. Nobody is told of a phase with
+        nothing to do.
+        """
+        if total == 0:
+            yield lambda n: None
+            return
+        began, before, counting = time.perf_counter(), done, threading.Lock()
+
+        def report(ended: bool = False, error: str | None = None) -> None:
+            seconds = time.perf_counter() - began
+            rate = (done - before) / seconds if done > before and seconds > 0 else None
+            now = total if ended and error is None and total is not None else done
+            left = (total - now) / rate if rate is not None and total is not None else None
+            self.tell(Phase(name, now, total, unit, seconds, rate, left, ended, error))
+
+        def advance(n: int) -> None:
+            nonlocal done
+            with counting:
+                done += n
+                report()
+
+        report()
+        try:
+            yield advance
+        except BaseException as error:
+            report(True, " ".join(f"{type(error).__name__}: {error}".split()))
+            raise
+        report(True)
+
+
+SILENT = Phases()
