@@ -106,7 +106,7 @@ def test_raw_rows_that_stream_are_binned(stored, weighted, monkeypatch):
     monkeypatch.setattr(Staging, "_is_costly", lambda self, data: True)
     model(told).fit(*stored, weights)
     assert told.names == ["scan", "bin", "load", "round"]
-    check_counts(told.of("bin"), N * D * 8, "bytes", least=5)
+    check_counts(told.of("bin"), N * D * 8, "bytes", least=4)
     check_counts(told.of("load"), N, "rows")
 
 
@@ -256,8 +256,8 @@ def test_a_training_after_a_failed_scan_has_its_own_time(rows, tmp_path):
 def test_a_pipe_gets_a_line_for_each_phase(rows, capsys):
     model(verbose=1).fit(*rows)
     lines = [line for line in capsys.readouterr().out.splitlines() if "compiling" not in line]
-    assert re.fullmatch(r"GDMCBoostClassifier: scan 12.0 kB in \d+.\d s, \S+ [kMG]B/s", lines[0])
-    assert re.fullmatch(r"GDMCBoostClassifier: load 300 rows in \d+.\d s, [\d,]+ rows/s", lines[1])
+    assert re.fullmatch(r"GDMCBoostClassifier: scan 12.0 kB in \S+ m?s, \S+ [kMG]B/s", lines[0])
+    assert re.fullmatch(r"GDMCBoostClassifier: load 300 rows in \S+ m?s, [\d,]+ rows/s", lines[1])
     assert lines[2].startswith("GDMCBoostClassifier: 1/2 rounds")
 
 

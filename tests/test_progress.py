@@ -38,7 +38,7 @@ def test_a_pipe_gets_a_line_for_each_round(blobs, capsys, monkeypatch):
     assert said.isascii()
     assert "\x1b" not in said
     assert "\r" not in said
-    lines = said.splitlines()
+    lines = [line for line in said.splitlines() if " rounds, " in line]
     assert len(lines) == 4
     for number, line in enumerate(lines, 1):
         loss, error = model.train_loss_[number - 1], model.train_error_[number - 1]
@@ -94,7 +94,7 @@ def on_terminal(width: int, command: list[str]) -> str:
 def test_a_reader_that_has_gone_does_not_end_a_training(tmp_path):
     program = tmp_path / "train.py"
     program.write_text(f"{TRAIN.rpartition('print')[0]}\nmodel.save({str(tmp_path / 'model')!r})")
-    command = f"{sys.executable} {program} | head -1"
+    command = f"{sys.executable} {program} | grep -m 1 rounds"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout.startswith("GAMBLEClassifier: 1/50 rounds")
     assert (tmp_path / "model").exists()

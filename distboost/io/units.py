@@ -41,12 +41,14 @@ def duration(seconds: float) -> str:
     """Format a time.
 
     >>> [duration(n) for n in (0.002, 3.21, 45.2, 150, 7200, 100_000)]
-    ['0.0 s', '3.2 s', '45 s', '2 min 30 s', '2 h 0 min', '27 h 46 min']
+    ['2 ms', '3.2 s', '45 s', '2 min 30 s', '2 h 0 min', '27 h 46 min']
     """
-    if seconds < 10:
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if seconds < 120:
+    if seconds < 119.5:
         return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
     hours, minutes_left = divmod(minutes, 60)
     return f"{hours} h {minutes_left} min" if hours else f"{minutes} min {rest} s"

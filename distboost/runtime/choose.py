@@ -55,7 +55,7 @@ def open_runtime(
             chosen: Runtime = LocalRuntime(n_threads, phases)
         else:
             chosen = ClusterRuntime(resolved, worker_timeout, wait_for_workers, holder, phases)
-        log.info("training %s", chosen)
+        log.info("%s %s", "working" if holder is None else "training", chosen)
         try:
             yield chosen
         finally:
