@@ -93,7 +93,10 @@ class Phases:
         def report(ended: bool = False, error: str | None = None) -> None:
             seconds = time.perf_counter() - began
             rate = (done - before) / seconds if done > before and seconds > 0 else None
-            now = total if ended and error is None and total is not None else done
+            now = done
+            # Work that is lost and done again counts once, and at the end all is done, also what was there already.
+            if total is not None:
+                now = total if ended and error is None else min(done, total)
             left = (total - now) / rate if rate is not None and total is not None else None
             self.tell(Phase(name, now, total, unit, seconds, rate, left, ended, error))
 
