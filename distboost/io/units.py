@@ -19,7 +19,7 @@ def megabytes_up(n_bytes: float) -> str:
     """Format a number of bytes in whole MB, rounded up: a limit of that size suffices.
 
     >>> megabytes_up(1_234_567)
-    '2.0 MB'
+    '2 MB'
     """
     return megabytes(math.ceil(n_bytes / 1e6) * 1e6)
 
