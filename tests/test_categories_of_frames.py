@@ -8,9 +8,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import zarr
+from click.testing import CliRunner
 
 import distboost
 from distboost import GDMCBoostClassifier
+from distboost.cli import main
 from distboost.errors import DataError
 
 N = 600
@@ -171,3 +174,14 @@ def test_a_binned_store_of_labels(columns, tmp_path):
 def test_cross_validation_of_labels(columns):
     table, y = columns
     assert distboost.cross_validate(model_of(), of_pandas(table), y, folds=3)["test_accuracy"].min() > 0.9
+
+
+def test_arrays_on_disk_have_no_labels(columns, tmp_path):
+    """Their numbers are not taken for codes."""
+    table, y = columns
+    model_of().fit(of_pandas(table), y).save(tmp_path / "model")
+    zarr.create_array(tmp_path / "x", data=codes_of(table))
+    arguments = ["predict", "--model", tmp_path / "model", "--x", tmp_path / "x", "--out", tmp_path / "out"]
+    done = CliRunner().invoke(main, [*map(str, arguments)])
+    assert done.exit_code == 1
+    assert "has labels in the model" in done.output

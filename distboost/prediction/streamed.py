@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from distboost.data.axes import spans
+from distboost.data.encoding import encoded_for
 from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.labels import plain
 from distboost.data.missing import warn_about
@@ -92,7 +93,7 @@ def counted(
 
 
 def _rows(model: Any, x: str) -> Source:
-    source = as_features(open_rows(x, "X"), "X")
+    source = as_features(encoded_for(open_rows(x, "X"), "X", model.learned_.ensemble.categories), "X")
     check_features(source, model.n_features_in_)
     warn_about(source, "warn", 2)
     return source
