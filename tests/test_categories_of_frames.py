@@ -176,6 +176,7 @@ def test_cross_validation_of_labels(columns):
     assert distboost.cross_validate(model_of(), of_pandas(table), y, folds=3)["test_accuracy"].min() > 0.9
 
 
+@pytest.mark.filterwarnings("ignore:.*feature names")
 def test_arrays_on_disk_have_no_labels(columns, tmp_path):
     """Their numbers are not taken for codes."""
     table, y = columns
