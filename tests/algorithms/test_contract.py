@@ -340,7 +340,7 @@ def test_save_and_load(subject, model, content, problem, tmp_path):
     learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     assert not hasattr(loaded, "memory_plan_")  # that is of the training
     # What was learned is in the file, which is compared above.
-    for name in learned - {"memory_plan_", "runtime_", "learned_"}:
+    for name in learned - {"memory_plan_", "runtime_", "training_record_", "learned_"}:
         np.testing.assert_equal(getattr(loaded, name), getattr(model, name))
 
 
