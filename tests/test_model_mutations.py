@@ -302,7 +302,7 @@ def test_mutations(name, mutations, files, is_valid):
     for number in range(mutations):
         changed = WAYS[number % len(WAYS)](content, rng, others)
         valid += is_valid(changed)
-    assert mutations // 30 < valid < mutations // 2  # both are tried
+    assert 0 < valid < mutations // 2  # both are tried
 
 
 # One by one: what chance might miss.
