@@ -122,6 +122,10 @@ class AdaBoostMMClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -206,6 +210,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -246,6 +251,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -348,6 +354,10 @@ class CDMCBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -425,6 +435,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -461,6 +472,7 @@ class CDMCBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -559,6 +571,10 @@ class GAMBLEClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -636,6 +652,7 @@ class GAMBLEClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -672,6 +689,7 @@ class GAMBLEClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -780,6 +798,10 @@ class GDMCBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -857,6 +879,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -896,6 +919,7 @@ class GDMCBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -1010,6 +1034,10 @@ class REBELClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1090,6 +1118,7 @@ class REBELClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1129,6 +1158,7 @@ class REBELClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -1234,6 +1264,10 @@ class StagewiseBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1314,6 +1348,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1352,6 +1387,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,

@@ -97,6 +97,10 @@ class AdaBoostECCClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -174,6 +178,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -211,6 +216,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -308,6 +314,10 @@ class AdaBoostM1Classifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -385,6 +395,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -421,6 +432,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -520,6 +532,10 @@ class AdaBoostMHClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -597,6 +613,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -634,6 +651,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -732,6 +750,10 @@ class AdaBoostMOClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -809,6 +831,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -845,6 +868,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -941,6 +965,10 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1018,6 +1046,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1054,6 +1083,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -1148,6 +1178,10 @@ class GradBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1225,6 +1259,7 @@ class GradBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1260,6 +1295,7 @@ class GradBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -1356,6 +1392,10 @@ class MultiBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1435,6 +1475,7 @@ class MultiBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1471,6 +1512,7 @@ class MultiBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -1568,6 +1610,10 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1645,6 +1691,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1681,6 +1728,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,
@@ -1777,6 +1825,10 @@ class SAMMEClassifier(BoostingClassifier):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -1854,6 +1906,7 @@ class SAMMEClassifier(BoostingClassifier):
     missing_chunks: Literal['error', 'ignore', 'warn']
     memory_limit: int | str | None
     scratch: str | os.PathLike[str] | None
+    storage_options: dict[str, Any] | None
     checkpoint: str | os.PathLike[str] | None
     checkpoint_every: int | str
     worker_timeout: float
@@ -1890,6 +1943,7 @@ class SAMMEClassifier(BoostingClassifier):
         missing_chunks: Literal['error', 'ignore', 'warn'] = 'warn',
         memory_limit: int | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
+        storage_options: dict[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int | str = 10,
         worker_timeout: float = 30.0,

@@ -35,6 +35,7 @@ from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.names import check_same
 from distboost.estimators.parameters import deciding_parameters
+from distboost.io.options import storage_options
 from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
@@ -161,7 +162,8 @@ class QueryByCommittee:
                 "Set it to None."
             )
         self.estimator = estimator
-        self.pool = Pool(pool)
+        with storage_options(estimator.storage_options):
+            self.pool = Pool(pool)
         warn_about(self.pool.source, estimator.missing_chunks, 3)
         self.n_initial = _whole("n_initial", n_initial)
         self.batch_size = _whole("batch_size", batch_size)
@@ -384,7 +386,8 @@ class QueryByCommittee:
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Write the record of queries and lessons to a file; give its path as `log` to resume from it."""
-        publish(os.fspath(url), self.ledger.text().encode())
+        with storage_options(self.estimator.storage_options):
+            publish(os.fspath(url), self.ledger.text().encode())
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

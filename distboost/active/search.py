@@ -81,5 +81,5 @@ class PoolSearch:
         if not self._cache_scores:
             return nullcontext()
         if self._cache is None:
-            self._cache = ScoreCache(self._estimator.scratch)
+            self._cache = ScoreCache(self._estimator.scratch, self._estimator.storage_options)
         return self._cache.updated(query.committee.ensemble, self._pool.n_rows, runtime)

@@ -21,6 +21,8 @@ from distboost.io.publishing import check_folder
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
 
+STORAGE_VARIABLE = "DISTBOOST_STORAGE_OPTIONS"
+
 INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
 
 
@@ -37,6 +39,8 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
+        if any(isinstance(param.type, PathOrUrl) for param in self.params):
+            self.params.append(_storage_option())
         self.params.append(
             click.Option(
                 ["--debug"], is_flag=True, expose_value=False, callback=_set_debug, help="Show tracebacks."
@@ -89,6 +93,44 @@ class Group(click.Group):
         except KeyboardInterrupt:
             click.echo("\nAborted!", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def _storage_option() -> click.Option:
+    return click.Option(
+        ["--storage-options"],
+        multiple=True,
+        metavar="NAME=VALUE",
+        expose_value=False,
+        callback=_use_storage_options,
+        help="An option of the file systems of all URLs, such as anon=true, or a JSON object of several. May be repeated. Others "
+        f"may see the arguments of a command: give secrets as a JSON object in the variable {STORAGE_VARIABLE}.",
+    )
+
+
+def _use_storage_options(ctx: click.Context, _: click.Parameter, texts: Any) -> None:
+    """Open all URLs of the command with these options."""
+    from distboost.io.options import storage_options
+
+    found: dict[str, Any] = {}
+    for text in filter(None, [os.environ.get(STORAGE_VARIABLE), *texts]):
+        name, equals, value = text.partition("=")
+        if text.lstrip().startswith("{"):
+            found |= _json_object(text)
+        elif equals and name:
+            found[name] = _value(value)
+        else:
+            raise click.BadParameter("one of them is neither of the form NAME=VALUE nor a JSON object.")
+    if found:
+        ctx.with_resource(storage_options(found))
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    """Return what a JSON object holds. The error does not quote it: it may have secrets."""
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"one of them begins as a JSON object, but is none: {error}.") from None
+    return found
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -23,6 +23,7 @@ from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
 from distboost.estimators.validation import Given
 from distboost.io.files import write_file
+from distboost.io.options import storage_options
 from distboost.model.checkpoint import open_checkpoint
 from distboost.model.learned import Learned
 from distboost.training.resumption import Resumption
@@ -71,7 +72,10 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
             If a checkpoint cannot be written. The previous one is intact.
         """
         self.validate()
-        with open_checkpoint(self.checkpoint, self.checkpoint_every) as checkpoint:
+        with (
+            storage_options(self.storage_options),
+            open_checkpoint(self.checkpoint, self.checkpoint_every) as checkpoint,
+        ):
             if checkpoint is not None and not resume:
                 warn_of_rounds(checkpoint.url)
             resumption = Resumption(what_to_resume(self)) if resume else None
@@ -173,7 +177,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def save(self, url: str | os.PathLike[str]) -> None:
         """Write the fitted model to a path or URL, for `distboost.load`. Equal models give equal files."""
         learned = self._learned()
-        write_file(os.fspath(url), header_of(self, learned), learned.arrays(0, learned.n_rounds))
+        with storage_options(self.storage_options):
+            write_file(os.fspath(url), header_of(self, learned), learned.arrays(0, learned.n_rounds))
 
     def digest(self) -> str:
         """Return the SHA-256 of the file that `save` writes, in hexadecimal digits."""

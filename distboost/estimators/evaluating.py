@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Mapping
 from functools import partial, reduce
 from typing import Any
 
@@ -36,6 +37,7 @@ def evaluate(
     metrics: Iterable[str] | None = None,
     *,
     verbose: int = 0,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Judge a fitted model on labelled rows of any size, in one pass over them.
 
@@ -56,6 +58,8 @@ def evaluate(
         The names of the metrics to compute; None: all. If none needs probabilities, they are not computed.
     verbose : int, default=0
         1: show a progress bar.
+    storage_options : dict or None, default=None
+        Options of the file systems of URLs, in place of those of the model.
 
     Returns
     -------
@@ -111,7 +115,17 @@ def evaluate(
     >>> found["accuracy"] > 0.9, found["confusion"].shape
     (True, (3, 3))
     """
-    return evaluated(model, Given(X, y, sample_weight), metrics, verbose)
+    return evaluated(opening_with(model, storage_options), Given(X, y, sample_weight), metrics, verbose)
+
+
+def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
+    """Return the fitted model, or a copy of it that opens URLs with these options."""
+    _check_fitted(model)
+    if options is None:
+        return model
+    found = copy.copy(model)
+    found.client, found.storage_options = model.client, options
+    return found
 
 
 def evaluated(model: Any, given: Given, metrics: Iterable[str] | None, verbose: int) -> Evaluation:

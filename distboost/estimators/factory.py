@@ -17,6 +17,7 @@ from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.keeping import estimator_of, load_estimator
 from distboost.estimators.parameters import CommonParameters
+from distboost.io import options
 from distboost.model.files import damage_reported
 
 _made: dict[str, type[BoostingClassifier]] = {}
@@ -145,7 +146,7 @@ def __getattr__(name: str) -> type[BoostingClassifier]:
     return estimator(names[name])
 
 
-def load(url: str) -> BoostingClassifier:
+def load(url: str, storage_options: dict[str, Any] | None = None) -> BoostingClassifier:
     """Load the estimator from a model file or a checkpoint.
 
     Loading an untrusted model executes no code, and takes memory in proportion to the size of the file.
@@ -154,6 +155,8 @@ def load(url: str) -> BoostingClassifier:
     ----------
     url : str or path
         Path or URL of a file that `save` wrote, or of a checkpoint.
+    storage_options : dict or None, default=None
+        Options of the file system of a URL. They become the estimator's, which opens its URLs with them.
 
     Returns
     -------
@@ -177,7 +180,10 @@ def load(url: str) -> BoostingClassifier:
     >>> bool(model.score(X, y) > 0.9)
     True
     """
-    return load_estimator(os.fspath(url), _known)
+    with options.storage_options(storage_options):
+        found = load_estimator(os.fspath(url), _known)
+    found.storage_options = storage_options
+    return found
 
 
 def described(header: dict[str, Any], place: str) -> BoostingClassifier:

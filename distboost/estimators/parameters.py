@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from distboost.algorithms.base import LEARNING_RATE, Algorithm, parameter
 from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
 from distboost.errors import DataError
+from distboost.io.options import hidden
 from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR
 from distboost.model.files import as_json
 from distboost.training.loop import Callback
@@ -26,6 +27,7 @@ RUN_PARAMETERS = frozenset(
         "missing_chunks",
         "memory_limit",
         "scratch",
+        "storage_options",
         "checkpoint",
         "checkpoint_every",
         "worker_timeout",
@@ -136,6 +138,10 @@ class CommonParameters(BaseEstimator):
     scratch : str, path or None, default=None
         Directory or URL for data that do not fit in memory, shared by all workers. None: the system's temporary directory.
         Workers keep scores in their own temporary directories if this is None or a URL.
+    storage_options : dict or None, default=None
+        Options of the file systems of all URLs of this estimator, as s3fs, gcsfs and adlfs take them, such as {"anon": True} or
+        {"endpoint_url": "http://..."}. None: those of the environment. No model file or log has them, and the text of the
+        estimator has their names alone; pickles have all.
     checkpoint : str or None, default=None
         Folder or URL of a checkpoint, written during training and at its end. `fit(..., resume=True)` continues from it, and
         `distboost.load` loads it.
@@ -184,6 +190,7 @@ class CommonParameters(BaseEstimator):
     missing_chunks: str = parameter("warn", StrOptions({"warn", "error", "ignore"}))
     memory_limit: int | str | None = parameter(None, _POSITIVE, str, None)
     scratch: str | os.PathLike[str] | None = parameter(None, str, os.PathLike, None)
+    storage_options: dict[str, Any] | None = parameter(None, dict, None)
     checkpoint: str | os.PathLike[str] | None = parameter(None, str, os.PathLike, None)
     checkpoint_every: int | str = parameter(10, _POSITIVE, str)
     worker_timeout: float = parameter(30.0, Interval(Real, 0, None, closed="neither"))
@@ -200,6 +207,9 @@ class CommonParameters(BaseEstimator):
     algorithm: ClassVar[type[Algorithm]]
     algorithm_name: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, Any]]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, hidden(value) if name == "storage_options" else value)
 
     def validate(self) -> Self:
         """Check the parameters' values, as `fit` does first.

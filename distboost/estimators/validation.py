@@ -23,6 +23,7 @@ from distboost.data.store.values import open_rows
 from distboost.errors import DataError
 from distboost.estimators.names import check_n_features, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters
+from distboost.io.options import storage_options
 from distboost.model.ensemble import slices
 from distboost.model.history import UNNAMED
 from distboost.prediction.streamed import check_features
@@ -201,9 +202,10 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
     X, y = given.X, given.y
     if y is None:
         raise DataError("y is None: give one label per row, to compare the predictions with.")
-    X = encoded_for(open_rows(X, "X"), "X", estimator.learned_.ensemble.categories)
-    X, y, _ = _checked(estimator, X, y, None)
-    data = RawDataset.of(X, y, given.sample_weight)
+    with storage_options(estimator.storage_options):
+        X = encoded_for(open_rows(X, "X"), "X", estimator.learned_.ensemble.categories)
+        X, y, _ = _checked(estimator, X, y, None)
+        data = RawDataset.of(X, y, given.sample_weight)
     compare_names(estimator, data.names, "X", stacklevel - 1)
     check_features(data.sources.x, estimator.n_features_in_)
     if data.n_rows == 0:
@@ -249,7 +251,8 @@ def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
 
     The `stacklevel` of warnings is counted from the caller.
     """
-    X = open_rows(X, "X")
+    with storage_options(estimator.storage_options):
+        X = open_rows(X, "X")
     compare_names(estimator, names_of(X, "X"), "X", stacklevel)
     if is_lazy(X):
         X = encoded_for(X, "X", estimator.learned_.ensemble.categories)

@@ -13,24 +13,32 @@ from fsspec.registry import known_implementations
 from fsspec.utils import get_protocol
 
 from distboost.errors import DataError, MissingPackageError
+from distboost.io.options import StorageOptions, options_in_force
 
 # The extras of distboost, by the package that each installs: pyproject.toml.
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "azure"}
 
 
 def filesystem_at(url: str | os.PathLike[str]) -> tuple[Any, str]:
-    """Return the file system of a path or URL, and the path within it.
+    """Return the file system of a path or URL, with the options in force, and the path within it.
 
     Raises
     ------
     MissingPackageError
         If a package for such URLs is not installed.
     DataError
-        If no package for such URLs is known.
+        If no package for such URLs is known, or the file system does not accept an option.
     """
     with protocol_needed(url):
-        filesystem, path = url_to_fs(os.fspath(url))
+        filesystem, path = url_to_fs(os.fspath(url), **options_for(url))
     return filesystem, path
+
+
+def options_for(url: str | os.PathLike[str]) -> StorageOptions:
+    """Return the options in force for a URL; none for a local path, which needs none."""
+    text = os.fspath(url)
+    is_remote = ("://" in text or "::" in text) and not text.startswith("file://")
+    return options_in_force() if is_remote else StorageOptions()
 
 
 @contextmanager
@@ -38,6 +46,13 @@ def protocol_needed(url: str | os.PathLike[str]) -> Iterator[None]:
     """Raise the errors of `filesystem_at` if opening a URL in this context fails because of its protocol."""
     try:
         yield
+    except TypeError as error:
+        if not options_for(url):
+            raise
+        raise DataError(
+            f"{os.fspath(url)!r} cannot be opened with the storage_options {options_for(url)}: {error}. Give options that its "
+            "file system accepts."
+        ) from error
     except (ImportError, ValueError) as error:
         for link in os.fspath(url).split("::"):  # a chain of file systems, such as simplecache::s3://bucket/x
             protocol = get_protocol(link) if "://" in link else link

@@ -23,6 +23,7 @@ from tenacity import (
 )
 
 from distboost.errors import DistboostError, StoreError
+from distboost.io.remote import is_remote, remote_may_pass
 
 ATTEMPTS = 6
 FIRST_WAIT = 0.1  # seconds; each further one is three times as long
@@ -36,18 +37,6 @@ _PASSING = {
     )
     if hasattr(errno, name)  # systems differ
 }  # fmt: skip
-
-# By name: these libraries are optional dependencies.
-_PASSING_REMOTE = {
-    "botocore.exceptions.ConnectionError",
-    "botocore.exceptions.HTTPClientError",
-    "botocore.exceptions.IncompleteReadError",
-    "botocore.exceptions.ResponseStreamingError",
-    "botocore.parsers.ResponseParserError",
-    "aiohttp.client_exceptions.ClientPayloadError",
-    "aiohttp.client_exceptions.ServerDisconnectedError",
-}
-_REMOTE = {"botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "fsspec"}
 
 log = logging.getLogger("distboost")
 T = TypeVar("T")
@@ -131,7 +120,7 @@ def quoted(error: BaseException) -> str:
 def is_damage(error: BaseException) -> bool:
     """Whether the content that was read is at fault, rather than access to it or this process."""
     ours = isinstance(error, (OSError, MemoryError, DistboostError))
-    return isinstance(error, Exception) and not ours and not _is_remote(error)
+    return isinstance(error, Exception) and not ours and not is_remote(error)
 
 
 def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
@@ -163,21 +152,21 @@ def _may_pass(error: BaseException, reread: bool = False) -> bool:
 
 
 def _is_passing(error: BaseException) -> bool:
+    if isinstance(error, DistboostError):
+        return False
+    if is_remote(error):
+        told = remote_may_pass(error)
+        if told is not None:
+            return told
     if isinstance(error, (ConnectionError, TimeoutError)):
         return True
-    if isinstance(error, OSError) and error.errno in _PASSING:
-        return True
-    return any(f"{cls.__module__}.{cls.__name__}" in _PASSING_REMOTE for cls in type(error).__mro__)
+    return isinstance(error, OSError) and error.errno in _PASSING
 
 
 def _is_access(error: BaseException) -> bool:
     if isinstance(error, (DistboostError, FileNotFoundError)):
         return False
-    return isinstance(error, OSError) or _is_remote(error)
-
-
-def _is_remote(error: BaseException) -> bool:
-    return type(error).__module__.partition(".")[0] in _REMOTE
+    return isinstance(error, OSError) or is_remote(error)
 
 
 def _inaccessible(what: str, doing: str, error: Exception) -> StoreError:

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 from distboost.errors import DataError, DistboostError, StoreError
-from distboost.io.filesystems import filesystem_at, protocol_needed
+from distboost.io.filesystems import filesystem_at, options_for, protocol_needed
+from distboost.io.options import storage_options
 from distboost.io.publishing import force_names, write_durably
 from distboost.io.retry import quoted, retried, retried_async
 
@@ -114,9 +115,10 @@ def local_path(url: str | os.PathLike[str]) -> Path | None:
     return None if "://" in url or "::" in url else Path(url)
 
 
-def exists(url: str) -> bool:
-    """Whether a file or folder at a path or URL is visible to this process."""
-    filesystem, path = filesystem_at(url)
+def exists(url: str, options: Mapping[str, Any] | None = None) -> bool:
+    """Whether a file or folder at a path or URL is visible to this process, which may need options of another one."""
+    with storage_options(options):
+        filesystem, path = filesystem_at(url)
     return bool(filesystem.exists(path))
 
 
@@ -126,7 +128,9 @@ def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: 
     if path is not None:  # absolute: another process may have another working directory
         return DurableStore(path.absolute(), read_only=read_only, must_exist=must_exist)
     with protocol_needed(url):
-        return RemoteStore.from_url(os.fspath(url), read_only=read_only)
+        return RemoteStore.from_url(
+            os.fspath(url), storage_options=dict(options_for(url)), read_only=read_only
+        )
 
 
 def is_in_memory(store: Store) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from distboost.data.sources import is_lazy
-from distboost.estimators.evaluating import evaluated
+from distboost.estimators.evaluating import evaluated, opening_with
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import Evaluation
+from distboost.io import options
 from distboost.io.publishing import check_folder, publish
 from distboost.io.text import visible
 from distboost.reporting import charts
@@ -27,6 +29,7 @@ def report(
     *,
     title: str | None = None,
     verbose: int = 0,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Judge a fitted model on labelled rows of any size, and write the result as one self-contained HTML file.
 
@@ -47,6 +50,8 @@ def report(
         The title of the page; None: the class of the model.
     verbose : int, default=0
         1: show a progress bar.
+    storage_options : dict or None, default=None
+        Options of the file systems of URLs, in place of those of the model.
 
     Returns
     -------
@@ -72,10 +77,13 @@ def report(
     True
     """
     place = os.fspath(url)
-    check_folder(place)
+    model = opening_with(model, storage_options)
+    with options.storage_options(model.storage_options):
+        check_folder(place)
     found = evaluated(model, Given(X, y, sample_weight), None, verbose)
     content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X))
-    publish(place, page(content).encode())
+    with options.storage_options(model.storage_options):
+        publish(place, page(content).encode())
     return found
 
 

@@ -31,6 +31,7 @@ from distboost.estimators.fitting import runtime_of, staging_of
 from distboost.estimators.names import set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, seed_of
 from distboost.estimators.validation import Given, set_categories, training_data
+from distboost.io.options import storage_options
 from distboost.io.temporary import temporary_folder
 from distboost.runtime.base import Runtime
 
@@ -208,6 +209,7 @@ def opened(
     if not (isinstance(n_folds, int) and 2 <= n_folds <= MOST_FOLDS):
         raise ValueError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
     with ExitStack() as stack:
+        stack.enter_context(storage_options(estimator.storage_options))
         runtime = stack.enter_context(runtime_of(estimator, [load_merge]))
         yield Grounds(estimator, given, groups, n_folds, seed, runtime, stack)
 

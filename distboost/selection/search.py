@@ -16,6 +16,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import chosen
+from distboost.io.options import storage_options
 from distboost.model.learned import Learned
 from distboost.selection.ground import Grounds, check_estimator, opened
 from distboost.selection.judging import Scoring
@@ -106,6 +107,7 @@ def search(
         check_halving(models)
     given = Given(X, y, sample_weight)
     with (
+        storage_options(estimator.storage_options),
         kept_results(checkpoint) as kept,
         opened(estimator, given, groups, folds, random_state) as grounds,
     ):

@@ -15,6 +15,7 @@ from distboost.data.missing import warn_all
 from distboost.data.store.writing import write_store
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
+from distboost.io import options
 from distboost.io.progress import phases_shown
 from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.choose import open_runtime
@@ -46,6 +47,7 @@ def bin(
     wait_for_workers: int | None = None,
     verbose: int = 0,
     client: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> str:
     """Write a binned store, which `fit` accepts in place of X and y.
 
@@ -80,6 +82,8 @@ def bin(
         1: show the progress of the scan and the binning.
     client : distributed.Client, str or None, default=None
         The cluster to run on, or the address of its scheduler. By default it is chosen as in `fit`.
+    storage_options : dict or None, default=None
+        Options of the file systems of URLs, as in `fit`. The store does not have them.
 
     Returns
     -------
@@ -111,17 +115,19 @@ def bin(
     }  # fmt: skip
     validate_parameter_constraints(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
-    X, labels = encoded(X, "X", categorical_features)
-    if labels and keep_values:
-        raise DataError(
-            f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or give codes instead of "
-            "labels."
-        )
-    data = RawDataset.of(X, y, sample_weight)
+    with options.storage_options(storage_options):
+        X, labels = encoded(X, "X", categorical_features)
+        if labels and keep_values:
+            raise DataError(
+                f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or give codes instead "
+                "of labels."
+            )
+        data = RawDataset.of(X, y, sample_weight)
     numbered = resolved(categorical_features, data.n_features, data.names)
     data.sources.x.labels, data.sources.x.categorical = labels, tuple(sorted({*numbered, *labels}))
     warn_all(data.warnings(missing_chunks), stacklevel=3)
     with (
+        options.storage_options(storage_options),
         phases_shown(verbose) as phases,
         open_runtime(
             client, None, wait_for_workers=wait_for_workers, loads=[load_merge], phases=phases

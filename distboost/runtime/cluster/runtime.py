@@ -8,6 +8,7 @@ from distributed import Client, get_worker
 
 from distboost.data.blocks import BinnedSet
 from distboost.errors import ClusterError
+from distboost.io.options import options_in_force
 from distboost.io.phases import SILENT, Phases
 from distboost.io.storage import exists
 from distboost.rows.interface import Rows
@@ -83,7 +84,7 @@ class ClusterRuntime(ClusterTasks):
 
     def check_shared(self, url: str) -> None:
         """Raise ClusterError unless all workers can access a path or URL."""
-        seen = self.run_everywhere(exists, url)
+        seen = self.run_everywhere(exists, url, options_in_force())
         blind = [address for address, sees in seen.items() if not sees]
         if blind:
             raise ClusterError(

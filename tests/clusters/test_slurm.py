@@ -1,0 +1,170 @@
+"""The recipes of cluster/slurm on a SLURM of one node: `make slurm` (needs Debian's packages slurm-wlm and munge)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+import distboost
+from distboost import GDMCBoostClassifier
+from distboost.model.checkpoint import is_checkpoint
+from tests.clusters.slurm import missing, said, slurm, state
+
+RECIPES = Path(__file__).parents[2] / "cluster" / "slurm"
+ENDED = {"COMPLETED", "TIMEOUT", "FAILED", "CANCELLED", "NODE_FAIL", "OUT_OF_MEMORY"}
+ROWS, FEATURES, CLASSES, ROUNDS = 100_000, 16, 10, 400
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(
+        bool(missing()), reason=f"not installed: {', '.join(missing())} (apt-get install slurm-wlm munge)"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    with slurm(tmp_path_factory.mktemp("slurm")) as found:
+        there = os.path.dirname(sys.executable)
+        yield {**found, "PATH": f"{there}{os.pathsep}{found['PATH']}"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(CLASSES, FEATURES))
+    y = rng.integers(CLASSES, size=ROWS)
+    X = (centres[y] + 2 * rng.normal(size=(ROWS, FEATURES))).astype(np.float32)
+    zarr.create_array(folder / "x", data=X, chunks=(10_000, FEATURES))
+    zarr.create_array(folder / "y", data=y, chunks=(10_000,))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(data):
+    """The file of a model that this process trains."""
+    model = GDMCBoostClassifier(n_estimators=ROUNDS, calibration=None).fit(f"{data}/x", f"{data}/y")
+    model.save(f"{data}/expected")
+    return Path(f"{data}/expected").read_bytes()
+
+
+def submitted(environment, folder, data, *options: str) -> str:
+    """The number of a job that runs the script, in a folder that all nodes see."""
+    places = {
+        "X": f"{data}/x",
+        "Y": f"{data}/y",
+        "MODEL": f"{folder}/model",
+        "LOCAL": str(folder),
+        "CLIENT_MB": "2000",
+    }
+    script = [str(RECIPES / "train.sbatch"), "--set", f"n_estimators={ROUNDS}", "--set", "calibration=null"]
+    small = ["--nodes=1", "--ntasks-per-node=2", "--cpus-per-task=1", "--mem=8000"]
+    job = said(
+        "sbatch", "--parsable", *small, *options, *script, environment={**environment, **places}, cwd=folder
+    )
+    assert job.isdigit(), job
+    print(f"\nsbatch: job {job} with {' '.join(options)}", flush=True)
+    return job
+
+
+def jobs(environment) -> list[str]:
+    """The numbers of the jobs that wait or run."""
+    return said("squeue", "--noheader", "--format=%i", environment=environment).split()
+
+
+def end_of(job: str, environment, folder: Path, seconds: float) -> str:
+    """The state in which a job ends, within so many seconds."""
+    until = time.monotonic() + seconds
+    while (found := state(job, environment)) not in ENDED and time.monotonic() < until:
+        time.sleep(1.0)
+    print(said("scontrol", "show", "job", job, environment=environment))
+    print((folder / f"distboost-{job}.log").read_text(), flush=True)
+    return found
+
+
+def test_a_job_that_its_time_limit_kills_is_resumed_by_the_next(environment, data, expected, tmp_path):
+    short = submitted(environment, tmp_path, data, "--time=1")
+    assert end_of(short, environment, tmp_path, 300) == "TIMEOUT"
+    assert not (tmp_path / "model").exists()
+    rounds = distboost.load(f"{tmp_path}/model.checkpoint").n_iter_
+    print(f"the checkpoint has {rounds} of {ROUNDS} rounds", flush=True)
+    assert 0 < rounds < ROUNDS
+    long = submitted(environment, tmp_path, data, "--time=20")
+    assert end_of(long, environment, tmp_path, 900) == "COMPLETED"
+    assert (tmp_path / "model").read_bytes() == expected
+    assert not (tmp_path / "model.checkpoint").exists()
+    assert not list(tmp_path.glob("scheduler-*.json"))
+
+
+def test_a_job_of_dask_jobqueue_that_is_cancelled_is_replaced(environment, data, expected, tmp_path):
+    pytest.importorskip("dask_jobqueue")
+    subprocess.run(
+        [sys.executable, "-m", "distboost", "cluster", "certificates", str(tmp_path / "tls")], check=True
+    )
+    command = [
+        sys.executable,
+        str(RECIPES / "train.py"),
+        "--x",
+        f"{data}/x",
+        "--y",
+        f"{data}/y",
+        "--model",
+        f"{tmp_path}/model",
+    ]
+    command += [
+        "--rounds",
+        str(ROUNDS),
+        "--tls",
+        str(tmp_path / "tls"),
+        "--shared",
+        str(tmp_path),
+        "--local",
+        str(tmp_path),
+    ]
+    command += [
+        "--jobs",
+        "2",
+        "--cores",
+        "1",
+        "--memory",
+        "3GB",
+        "--walltime",
+        "00:20:00",
+        "--calibration",
+        "none",
+    ]
+    log = tmp_path / "train.log"
+    with log.open("wb") as output:
+        training = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, cwd=tmp_path
+        )
+    try:
+        until = time.monotonic() + 300
+        while not is_checkpoint(f"{tmp_path}/model.checkpoint"):
+            assert training.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text() + said("squeue", environment=environment)
+            time.sleep(0.5)
+        first = jobs(environment)
+        print(f"\n{said('squeue', environment=environment)}\nscancel {first[0]}", flush=True)
+        assert len(first) == 2
+        said("scancel", first[0], environment=environment)
+        seen = set(first)
+        while training.poll() is None and time.monotonic() < until + 600:
+            seen |= set(jobs(environment))
+            time.sleep(1.0)
+    finally:
+        training.kill()
+        training.wait()
+        print(log.read_text(), *(path.read_text() for path in tmp_path.glob("logs/*")), sep="\n", flush=True)
+    assert training.returncode == 0
+    assert len(seen) > 2  # another job came in place of the cancelled one
+    assert (tmp_path / "model").read_bytes() == expected
