@@ -1,18 +1,15 @@
 """The whole way on S3: arrays, binned stores, models and predictions, on a server of its own on this machine."""
 
+import gc
 import json
 import os
 import re
 import socket
-import socketserver
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections import Counter
-from contextlib import suppress
-from urllib.parse import urlsplit
 
 import fsspec
 import numpy as np
@@ -36,11 +33,10 @@ from distboost.io.storage import create_group, open_store
 from distboost.prediction import streamed as stream
 from distboost.prediction.streamed import write_predictions
 from distboost.training.memory_plan import while_reading
+from tests.lines import DEADLINE, Line
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")
-
-DEADLINE = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -387,6 +383,8 @@ def test_storage_options_reach_workers(arrays, bucket, options, blobs, saved):
         for _ in range(3):
             rows = learner.query()
             learner.teach(rows, np.asarray(blobs[1])[rows])
+        del learner
+        gc.collect()  # removes the scores of the pool
 
 
 def test_commands_with_storage_options(arrays, bucket, options, blobs, saved, monkeypatch):
@@ -448,57 +446,6 @@ def command(*words):
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert done.exit_code == 0, done.output
     return done.output
-
-
-class Line(socketserver.ThreadingTCPServer):
-    """A line to a server, that can be cut."""
-
-    daemon_threads = True
-
-    def __init__(self, url):
-        self.far = urlsplit(url)
-        self.refused, self.connections, self.lock = 0, set(), threading.Lock()
-        super().__init__(("127.0.0.1", 0), Connection)
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def cut(self, n):
-        """Closes all connections, and the next n as soon as they are made."""
-        with self.lock:
-            self.refused = n
-            for connection in self.connections:
-                with suppress(OSError):  # the other end was faster
-                    connection.shutdown(socket.SHUT_RDWR)
-
-
-class Connection(socketserver.BaseRequestHandler):
-    def handle(self):
-        with self.server.lock:
-            if self.server.refused:
-                self.server.refused -= 1
-                return
-            self.server.connections.add(self.request)
-        with socket.create_connection(
-            (self.server.far.hostname, self.server.far.port), timeout=DEADLINE
-        ) as far:
-            back = threading.Thread(target=self._forward, args=(far, self.request), daemon=True)
-            back.start()
-            self._forward(self.request, far)
-            with suppress(OSError):
-                far.shutdown(socket.SHUT_RDWR)
-            back.join(DEADLINE)
-        with self.server.lock:
-            self.server.connections.discard(self.request)
-
-    @staticmethod
-    def _forward(source, target):
-        with suppress(OSError):
-            while data := source.recv(2**16):
-                target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
 
 
 @pytest.fixture

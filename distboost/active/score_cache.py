@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
+import threading
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -102,5 +104,13 @@ class ScoreCache:
 
 
 def _release(url: str, options: StorageOptions) -> None:
-    with storage_options(options):
-        release(url)
+    def remove_folder() -> None:
+        with storage_options(options):
+            release(url)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        remove_folder()
+    else:  # garbage was collected in the thread of fsspec's loop, which cannot wait for itself
+        threading.Thread(target=remove_folder).start()
