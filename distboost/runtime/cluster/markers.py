@@ -13,26 +13,44 @@ import logging
 import threading
 import time
 import uuid
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from distributed import secede
+from distributed import get_worker, secede
 
 from distboost.errors import ClusterError
 from distboost.runtime.cluster.cancelled import is_cancelled
+from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import Link
 from distboost.runtime.cluster.monitor import REFRESH_INTERVAL, WorkerMonitor
 
 log = logging.getLogger("distboost")
 
-CANCEL_INTERVAL = 0.25  # seconds between a marker's looks at its own state
+CANCEL_INTERVAL = 0.05  # seconds between a marker's looks at its own state
+END_DEADLINE = 1.0  # seconds to wait for the end of the markers
 PRIORITY = 1000  # before the tasks of the training, which may occupy all threads of a worker for long
 
 
 def stand() -> None:
     """Do nothing until this task is cancelled: the training is over, or its client is gone. Runs as a task."""
-    secede()
-    while not is_cancelled():
-        time.sleep(CANCEL_INTERVAL)
+    key = str(get_worker().get_current_task())
+    _standing.add(key)
+    try:
+        secede()
+        while not is_cancelled():
+            time.sleep(CANCEL_INTERVAL)
+    finally:
+        _standing.discard(key)
+
+
+_standing: set[str] = set()  # keys of the markers of this process
+
+
+async def has_ended(key: str) -> None:
+    """Wait until a marker has ended. Runs on its worker."""
+    while key in _standing:
+        await asyncio.sleep(CANCEL_INTERVAL / 5)
 
 
 class Markers:
@@ -56,11 +74,21 @@ class Markers:
         self._following = link.start(self._follow())
 
     def close(self) -> None:
-        """End all markers."""
+        """End all markers, and wait for a moment until they have: a worker that is closed while a task runs logs a warning."""
         with self._closing:
             self._closed = True
             self._link.release(self._placed.values())
         self._following.cancel()
+        with suppress(ClusterError, WorkerLostError, TimeoutError):
+            self._link.run(self._ended(), timeout=2 * END_DEADLINE)
+
+    async def _ended(self) -> None:
+        asked = [
+            asyncio.wait_for(self._link.run_on(worker, partial(has_ended, str(marker.key))), END_DEADLINE)
+            for worker, marker in self._placed.items()
+            if worker in self._monitor.members()
+        ]
+        await asyncio.gather(*asked, return_exceptions=True)
 
     async def _follow(self) -> None:
         while not self._closed:
