@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults demo test soak slurm recipes browser docs mutants exports bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults demo test soak slurm recipes object-stores browser docs mutants exports bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -33,6 +33,11 @@ slurm: $(VENV)/.with-test $(VENV)/.with-slurm  ## run the recipes of cluster/slu
 # By the schemas that dask-kubernetes ships, and by the options that the commands accept.
 recipes: $(VENV)/.with-test $(VENV)/.with-recipes  ## validate the recipes for Kubernetes, compose and SSH
 	$(RUN) -m pytest tests/clusters
+
+# Needs npm. Azurite is installed into build/azurite.
+object-stores: $(VENV)/.with-test $(VENV)/.with-emulators  ## train from emulators of Google's and Azure's object stores
+	npm install --no-fund --no-audit --silent --prefix build/azurite azurite
+	$(RUN) -m pytest -m emulators tests/test_emulators.py
 
 # The site, in build/site: warnings are errors, and so are local links that lead nowhere.
 docs: $(VENV)/.with-docs  ## build the site in build/site
