@@ -17,6 +17,7 @@ demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about
 
 # Compiled modules are kept whatever the environment says: the many processes that tests start need not compile them again.
 test: $(VENV)/.with-test  ## run the tests: about 8 minutes on 2 cores
+	@$(RUN) -m tests.warm  # compiles what all processes need, once: the first tests need not wait for it
 	env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 soak: $(VENV)/.with-test  ## run the long tests: workers that die at every moment (hours)
