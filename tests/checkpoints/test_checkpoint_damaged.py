@@ -91,7 +91,7 @@ def header(**items):
 
 MANIFESTS = {
     "another format": lambda found: found.update(format="zip"),
-    "another version": lambda found: found.update(version=3),
+    "another version": lambda found: found.update(version=99),
     "no segments": lambda found: found.pop("segments"),
     "segments that are a number": lambda found: found.update(segments=3),
     "fewer segments": lambda found: found["segments"].pop(),

@@ -44,8 +44,8 @@ def ensemble(rng, thresholds, n_scores=3, n_leaves=LEAVES, per_round=1):
     arrays["value_offsets"] = np.cumsum([0, *n_leaves])
     arrays["values"] = rng.normal(size=(sum(n_leaves), n_scores))
     made = TreeEnsemble(N_FEATURES, n_scores, 1)._joined()
-    typed = {name: np.array(arrays[name], made[name].dtype) for name in made}
-    return TreeEnsemble.from_arrays(typed, N_FEATURES, n_scores, per_round)
+    typed = {name: np.array(arrays[name], made[name].dtype) for name in arrays}
+    return TreeEnsemble.from_arrays(typed, N_FEATURES, n_scores, per_round, has_covers=False)
 
 
 def rows(rng, n, thresholds, dtype):

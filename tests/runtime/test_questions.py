@@ -240,8 +240,8 @@ def test_an_error_of_a_member_is_passed_on():
 
 def splits(*rows) -> BestSplits:
     value, feature = map(np.array, zip(*rows, strict=True))
-    zeros = np.zeros(len(rows), np.int64)
-    return BestSplits(value * 1.0, value * 1.0, feature, zeros, zeros > 0, zeros, zeros, feature[:, None])
+    found = BestSplits.none(len(rows), 1)
+    return found._replace(gain=value * 1.0, value=value * 1.0, feature=feature, left=feature[:, None])
 
 
 def test_the_better_split_remains_whoever_comes_first():
