@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
+from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.fitting import learn_more
 from distboost.runtime.choose import IN_PROCESS
@@ -20,6 +21,24 @@ from distboost.runtime.choose import IN_PROCESS
 # Limits on the number of values (rows times features) of the taught rows. Up to the first, one thread trains: more threads would
 # wait for each other. Up to the second, this process trains: a cluster would only add its round trips.
 ONE_THREAD_VALUES, IN_PROCESS_VALUES = 2**18, 2**23
+
+
+def check_committee(estimator: Any) -> None:
+    """Raise DataError unless the estimator can be trained on the labels taught so far alone."""
+    if not isinstance(estimator, BoostingClassifier):
+        raise DataError(
+            f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as GAMBLEClassifier()."
+        )
+    if estimator.early_stopping_rounds is not None:
+        raise DataError(
+            f"the estimator has early_stopping_rounds={estimator.early_stopping_rounds}, but a committee has no "
+            "eval_set. Set it to None."
+        )
+    if estimator.validation_fraction is not None:
+        raise DataError(
+            f"the estimator has validation_fraction={estimator.validation_fraction}, but a committee learns from all labels. "
+            "Set it to None."
+        )
 
 
 class CommitteeTrainer:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.active.committee import CommitteeTrainer
+from distboost.active.committee import CommitteeTrainer, check_committee
 from distboost.active.curve import LearningCurve
 from distboost.active.labelling import StoppingCriteria, run_labelling
 from distboost.active.ledger import Ledger
@@ -147,20 +147,7 @@ class QueryByCommittee:
         random_state: int = 0,
         verbose: int = 0,
     ):
-        if not isinstance(estimator, BoostingClassifier):
-            raise DataError(
-                f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as GAMBLEClassifier()."
-            )
-        if estimator.early_stopping_rounds is not None:
-            raise DataError(
-                f"the estimator has early_stopping_rounds={estimator.early_stopping_rounds}, but a committee has no "
-                "eval_set. Set it to None."
-            )
-        if estimator.validation_fraction is not None:
-            raise DataError(
-                f"the estimator has validation_fraction={estimator.validation_fraction}, but a committee learns from all labels. "
-                "Set it to None."
-            )
+        check_committee(estimator)
         self.estimator = estimator
         with storage_options(estimator.storage_options):
             self.pool = Pool(pool)

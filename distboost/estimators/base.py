@@ -13,11 +13,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from distboost.data.sources import is_lazy
-from distboost.errors import LimitError
 from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
 from distboost.estimators.fitting import fit_to
-from distboost.estimators.inspecting import to_dataframe
+from distboost.estimators.inspecting import importances, to_dataframe
 from distboost.estimators.keeping import file_content, header_of
 from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
@@ -27,9 +26,6 @@ from distboost.io.options import storage_options
 from distboost.model.checkpoint import open_checkpoint
 from distboost.model.learned import Learned
 from distboost.training.resumption import Resumption
-
-# The largest length of `feature_importances_`: a file may give any number of features.
-MOST_IMPORTANCES = 2**24
 
 
 class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
@@ -138,19 +134,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
         This raises LimitError for models of more than 2^24 features: a model file may give any number of them.
         """
-        ensemble = self._learned().ensemble
-        if self.n_features_in_ > MOST_IMPORTANCES:
-            raise LimitError(
-                f"the model has {self.n_features_in_} features, but the limit of feature_importances_ is {MOST_IMPORTANCES}. "
-                "Use 'distboost inspect' to see the most important ones."
-            )
-        importances: np.ndarray = np.zeros(self.n_features_in_)
-        features, gains = ensemble.gains()
-        importances[features] = gains
-        total = float(importances.sum())
-        if total > 0:
-            importances /= total
-        return importances
+        return importances(self._learned().ensemble, self.n_features_in_)
 
     def to_dataframe(self) -> Any:
         """Return the trees as a pandas DataFrame with a row for each node, its columns as in XGBoost's `trees_to_dataframe`.

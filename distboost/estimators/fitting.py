@@ -70,11 +70,7 @@ def fit_to(
         runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data), phases))
         estimator.runtime_ = str(runtime)
         staging = staging_of(estimator, data, [found.data for found in evaluations], runtime)
-        least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
-        profile = staging.profile(least)
-        if resumption is not None:
-            resumption.check_task(profile)
-            profile = resumption.adopted(profile)
+        profile = _profile(estimator, staging, resumption)
         algorithm = algorithm_of(estimator, len(profile.classes))
         algorithm.check()
         _check_learner(estimator, algorithm, profile)
@@ -111,17 +107,19 @@ def fit_to(
         if keeper is not None and learned.calibration is not None:
             keeper.write(learned)
         workers = tuple(runtime.worker_peaks())
-    earlier = 0 if resumption is None else resumption.earlier.n_rounds
-    estimator.training_record_ = TrainingRecord(
-        estimator.runtime_,
-        time.perf_counter() - began,
-        learned.n_rounds - earlier,
-        round_seconds,
-        peak_bytes(),
-        workers,
-        lost,
-    )
+    n_new = learned.n_rounds - (0 if resumption is None else resumption.earlier.n_rounds)
+    took = time.perf_counter() - began, n_new, round_seconds, peak_bytes(), workers, lost
+    estimator.training_record_ = TrainingRecord(estimator.runtime_, *took)
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
+
+
+def _profile(estimator: CommonParameters, staging: Staging, resumption: Resumption | None) -> Profile:
+    """Return the profile of the rows, with the bins of the earlier training if one is resumed."""
+    profile = staging.profile(staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes)))
+    if resumption is None:
+        return profile
+    resumption.check_task(profile)
+    return resumption.adopted(profile)
 
 
 def _check_learner(estimator: CommonParameters, algorithm: Algorithm, profile: Profile) -> None:

@@ -6,11 +6,29 @@ from typing import Any
 
 import numpy as np
 
-from distboost.errors import DataError
+from distboost.errors import DataError, LimitError
 from distboost.estimators.parameters import CommonParameters, algorithm_of
+from distboost.model.ensemble import Ensemble
 from distboost.model.learned import Learned
 from distboost.model.nodes import Nodes
 from distboost.model.trees import TreeEnsemble
+
+# The largest length of `feature_importances_`: a file may give any number of features.
+MOST_IMPORTANCES = 2**24
+
+
+def importances(ensemble: Ensemble, n_features: int) -> np.ndarray:
+    """Return the total gain of the splits on each feature as a fraction of the sum, (n_features,) float64."""
+    if n_features > MOST_IMPORTANCES:
+        raise LimitError(
+            f"the model has {n_features} features, but the limit of feature_importances_ is {MOST_IMPORTANCES}. "
+            "Use 'distboost inspect' to see the most important ones."
+        )
+    found: np.ndarray = np.zeros(n_features)
+    features, gains = ensemble.gains()
+    found[features] = gains
+    total = float(found.sum())
+    return found / total if total > 0 else found
 
 
 def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:

@@ -86,9 +86,8 @@ class Shard:
         self._scale = Scale(0.0, 0)
         self._weight_factor = 0.0
         self._n_sets = len(sets)
-        self.take(
-            ((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part)), advance=advance
-        )
+        items = ((Key(n, m), item) for n, part in enumerate(sets) for m, item in enumerate(part))
+        self.take(items, advance=advance)
 
     # What it holds.
 
@@ -312,15 +311,13 @@ class Shard:
         `passes` that count this work. Streamed blocks that are `left_out` are not visited.
         """
 
-        def wanted(blocks: dict[Key, Held]) -> list[tuple[Key, Held]]:
-            return [
-                item
-                for item in blocks.items()
-                if item[0].number in sets and (only is None or item[0] in only)
-            ]
+        def is_wanted(key: Key) -> bool:
+            return key.number in sets and (only is None or key in only)
 
-        resident = wanted(self.held.resident)
-        streamed = [item for item in wanted(self.held.streamed) if item[0] not in left_out]
+        resident = [item for item in self.held.resident.items() if is_wanted(item[0])]
+        streamed = [
+            item for item in self.held.streamed.items() if is_wanted(item[0]) and item[0] not in left_out
+        ]
         training = [block for key, block in resident if key.number == 0]
         whole_blocks = not streamed and not self.samples.are_drawn
         by_block = tally if tally is not None and whole_blocks and tally.takes_blocks(len(training)) else None
