@@ -8,7 +8,6 @@ import pty
 import re
 import shutil
 import signal
-import subprocess
 import threading
 import time
 from contextlib import suppress
@@ -87,9 +86,9 @@ def options(data, out, *more, model="names"):
     return ("--model", data / model, "--x", data / "x", "--out", out, *more)
 
 
-def process(*arguments, stdout=subprocess.PIPE, replaced="") -> Program:
+def process(*arguments, replaced="", **streams) -> Program:
     # A session of its own: signals for a whole terminal are not for us.
-    return Program(PROGRAM.replace("#replaced#", replaced), *arguments, stdout=stdout, new_session=True)
+    return Program(PROGRAM.replace("#replaced#", replaced), *arguments, new_session=True, **streams)
 
 
 def run(*arguments) -> str:
@@ -197,11 +196,12 @@ def terminal():
 
 def test_control_c_of_an_evaluation(data, terminal):
     arguments = ("--model", data / "names", "--x", data / "x", "--y", data / "y")
-    done = process("evaluate", *arguments, stdout=terminal.theirs, replaced=INTERRUPTED)
-    _, errors = done.communicate(timeout=DEADLINE)
-    assert done.returncode == 130, errors
-    assert terminal.shows(rb"0/40000")
-    assert not terminal.shows(rb"[234]0000/40000")
+    done = process("evaluate", *arguments, stderr=terminal.theirs, replaced=INTERRUPTED)
+    assert done.wait(DEADLINE) == 130
+    done.stdout.close()
+    wait_for_text(terminal, rb"Aborted!")
+    assert terminal.shows(rb"evaluate 0 rows of 40,000 rows")
+    assert not terminal.shows(rb"[234]0,000 rows of 40,000 rows")
 
 
 def test_a_killed_prediction_goes_on(killed, data, whole):
@@ -219,8 +219,8 @@ def test_how_far_it_is_is_shown(killed, data, terminal):
     done = process("predict", *options(data, killed), stdout=terminal.theirs, replaced=A_SECOND_PER_CHUNK)
     assert done.wait(DEADLINE) == 0
     done.stderr.close()
-    wait_for_text(terminal, rb"40000/40000.* rows")
-    assert terminal.shows(rb"[123]0000/40000")  # from what was kept
+    wait_for_text(terminal, rb"40,000 rows in .* s, .* rows/s")
+    assert terminal.shows(rb"[123]0,000 rows of 40,000 rows")  # from what was kept
 
 
 # Another command at the place of an unfinished prediction, or of a complete one.

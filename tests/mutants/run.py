@@ -129,6 +129,8 @@ class Mutants:
         """Runs pytest in a copy."""
         scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=copy))
         environment = {**os.environ, "PYTHONPATH": str(copy), "TMPDIR": str(scratch), "COLUMNS": "200"}
+        # Python would take a faulty file that is as long and as old as the right one for the same.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         environment.pop("NUMBA_CACHE_DIR", None)  # beside the sources, each copy has a cache of its own
         command = [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not soak", "--tb=line", *arguments
