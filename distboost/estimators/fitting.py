@@ -70,7 +70,8 @@ def fit_to(
         runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data), phases))
         estimator.runtime_ = str(runtime)
         staging = staging_of(estimator, data, [found.data for found in evaluations], runtime)
-        profile = _profile(estimator, staging, resumption)
+        least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
+        profile = _adopted(staging.profile(least), resumption)
         algorithm = algorithm_of(estimator, len(profile.classes))
         algorithm.check()
         _check_learner(estimator, algorithm, profile)
@@ -113,9 +114,8 @@ def fit_to(
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
 
-def _profile(estimator: CommonParameters, staging: Staging, resumption: Resumption | None) -> Profile:
+def _adopted(profile: Profile, resumption: Resumption | None) -> Profile:
     """Return the profile of the rows, with the bins of the earlier training if one is resumed."""
-    profile = staging.profile(staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes)))
     if resumption is None:
         return profile
     resumption.check_task(profile)
