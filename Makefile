@@ -16,7 +16,7 @@ demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about
 	$(RUN) -m examples.demo
 
 # Compiled modules are kept whatever the environment says: the many processes that tests start need not compile them again.
-test: $(VENV)/.with-test  ## run the tests: about 8 minutes on 2 cores
+test: $(VENV)/.with-test  ## run the tests: about 9 minutes on 2 cores
 	@$(RUN) -m tests.warm  # compiles what all processes need, once: the first tests need not wait for it
 	env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
