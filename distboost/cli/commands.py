@@ -16,12 +16,15 @@ from distboost.cli.options import (
     categorical_option,
     check_writable,
     cluster_options,
+    memory_limit_option,
     overwrite_option,
     parse_parameters,
     path_option,
     show_log,
+    with_memory_limit,
     with_parameters,
 )
+from distboost.cli.selection import cross_validate, search
 from distboost.cli.train import train
 from distboost.registry import ALGORITHMS
 
@@ -37,6 +40,8 @@ def main() -> None:
 
 main.add_command(active)
 main.add_command(cluster)
+main.add_command(cross_validate)
+main.add_command(search)
 main.add_command(train)
 
 
@@ -144,11 +149,7 @@ def evaluate(
 @click.option(
     "--random-state", type=int, default=0, show_default=True, help="Seed of the sample that sets bin edges."
 )
-@click.option(
-    "--memory-limit",
-    metavar="BYTES",
-    help="Memory that each process may use, libraries included, such as 2GB.",
-)
+@memory_limit_option
 @categorical_option
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
 @cluster_options
@@ -201,11 +202,7 @@ def bin_rows(
 @click.option(
     "--classes", type=click.IntRange(min=2), help="Number of classes, unless --x is a binned store."
 )
-@click.option(
-    "--memory-limit",
-    metavar="BYTES",
-    help="Memory that each process may use, libraries included, such as 2GB.",
-)
+@memory_limit_option
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Dask workers; without it, one process."
 )
@@ -249,14 +246,8 @@ def plan(
         raise click.UsageError(
             "Missing option '--classes': without labels, the number of classes is unknown."
         )
-    given = parse_parameters(parameters)
-    if memory_limit is not None and "memory_limit" in given:
-        raise click.UsageError(
-            "The memory limit is given twice: by --memory-limit and by --set memory_limit=..."
-        )
-    model = with_parameters(
-        estimator(algorithm)(), {**given, "memory_limit": memory_limit or given.get("memory_limit")}
-    )
+    given = with_memory_limit(parse_parameters(parameters), memory_limit)
+    model = with_parameters(estimator(algorithm)(), given)
     print_plan(plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted))
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -117,7 +117,7 @@ def _use_storage_options(ctx: click.Context, _: click.Parameter, texts: Any) -> 
         if text.lstrip().startswith("{"):
             found |= _json_object(text)
         elif equals and name:
-            found[name] = _value(value)
+            found[name] = parsed_value(value)
         else:
             raise click.BadParameter("one of them is neither of the form NAME=VALUE nor a JSON object.")
     if found:
@@ -275,11 +275,12 @@ def parse_parameters(texts: tuple[str, ...]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals:
             raise click.UsageError(f"--set {text!r} is not of the form name=value.")
-        found[name] = _value(value)
+        found[name] = parsed_value(value)
     return found
 
 
-def _value(text: str) -> Any:
+def parsed_value(text: str) -> Any:
+    """Return what a text stands for: JSON, else a Python literal, else the text itself."""
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)
@@ -290,12 +291,39 @@ def _value(text: str) -> Any:
 
 def with_parameters(estimator: Any, parameters: dict[str, Any]) -> Any:
     """Set parameters of an estimator; raise if one is unknown or invalid."""
-    known = [name for name in estimator.get_params(deep=False) if name not in NOT_ON_THE_COMMAND_LINE]
-    for name in parameters:
-        if name not in known:
-            raise click.ClickException(f"unknown parameter {name!r} in --set. Valid are: {', '.join(known)}.")
+    check_known(estimator, parameters, "--set")
     estimator.set_params(**parameters).validate()
     return estimator
+
+
+def check_known(estimator: Any, names: Iterable[str], option: str) -> None:
+    """Raise if one of the names that an option gives is no parameter of the estimator."""
+    known = [name for name in estimator.get_params(deep=False) if name not in NOT_ON_THE_COMMAND_LINE]
+    for name in names:
+        if name not in known:
+            raise click.ClickException(
+                f"unknown parameter {name!r} in {option}. Valid are: {', '.join(known)}."
+            )
+
+
+def memory_limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option --memory-limit, which `with_memory_limit` adds to the parameters of an estimator."""
+    return click.option(
+        "--memory-limit",
+        metavar="BYTES",
+        help="Memory that each process may use, libraries included, such as 2GB.",
+    )(command)
+
+
+def with_memory_limit(parameters: dict[str, Any], limit: str | None) -> dict[str, Any]:
+    """Return the parameters of --set with that of --memory-limit; raise if the limit is given twice."""
+    if limit is None:
+        return parameters
+    if "memory_limit" in parameters:
+        raise click.UsageError(
+            "The memory limit is given twice: by --memory-limit and by --set memory_limit=..."
+        )
+    return {**parameters, "memory_limit": limit}
 
 
 def overwrite_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,6 +20,12 @@ OPTIONS = {
     "max_bins": "--max-bins",
     "random_state": "--random-state",
     "keep_values": "--keep-values",
+    "groups": "--groups",
+    "metrics": "--metrics",
+    "space": "--space",
+    "scoring": "--scoring",
+    "n_iter": "--n-iter",
+    "halving": "--halving",
     "wait_for_workers": "--wait-workers",
     "n_workers": "--workers",
     "n_threads": "--threads",
@@ -52,6 +58,7 @@ _PHRASES: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"distboost\.bin\([^)]*\), or (?=distboost bin)": "",
     r"Connect a new one: Client\([^)]*\)": "Repeat the command",
     r"wait_for_workers, (?=--wait-workers)": "",
+    r"Set halving=None": "Leave --halving out",
     r": teach\(old\.labelled_, old\.labels_\)": "",
 }
 

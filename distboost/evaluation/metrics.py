@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
@@ -12,12 +11,11 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
-from distboost.data.labels import plain
 from distboost.errors import DataError
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.exact import real_numbers
 from distboost.evaluation.margins import histogram
-from distboost.evaluation.results import Results
+from distboost.evaluation.results import Results, as_json
 from distboost.evaluation.sums import (
     CALIBRATION_BINS,
     DECISIONS,
@@ -220,7 +218,7 @@ class Evaluation(Results):
 
     def to_json(self) -> str:
         """Return the metrics as JSON, with the classes; numbers that are not defined are null."""
-        return json.dumps(_plain({"classes": self.classes, **self}), allow_nan=False)
+        return as_json({"classes": self.classes, **self})
 
 
 def _text(value: Any) -> str:
@@ -232,15 +230,3 @@ def _text(value: Any) -> str:
     if isinstance(value, dict) and all(isinstance(one, float) for one in value.values()):
         return ", ".join(f"{key}: {_text(one)}" for key, one in value.items())
     return str(value) if isinstance(value, int) else ""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if hasattr(value, "toarray"):
-        value = value.toarray()
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist() if value.ndim > 1 else plain(value))
-    return None if isinstance(value, float) and not math.isfinite(value) else value

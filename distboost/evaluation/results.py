@@ -1,9 +1,15 @@
-"""Results by name, which print as a table."""
+"""Results by name, which print as a table, and results as JSON."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+import numpy as np
+
+from distboost.data.labels import plain
 
 
 class Results(Mapping[str, Any]):
@@ -29,3 +35,22 @@ class Results(Mapping[str, Any]):
     def _shown(self) -> dict[str, str]:
         """Return the values that the table has, as text."""
         return {name: str(value) for name, value in self.items()}
+
+
+def as_json(value: Any) -> str:
+    """Return arrays, numbers and texts as JSON; numbers that are not defined are null."""
+    return json.dumps(_plain(value), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if hasattr(value, "toarray"):
+        value = value.toarray()
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist() if value.ndim > 1 else plain(value))
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,14 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import chosen
+from distboost.evaluation.results import as_json
 from distboost.io.options import storage_options
 from distboost.model.learned import Learned
 from distboost.selection.ground import Grounds, check_estimator, opened
 from distboost.selection.judging import Scoring
 from distboost.selection.kept import KeptResults, Result, kept_results, key_of
 from distboost.selection.rungs import Rung, check_halving, rungs_of
-from distboost.selection.trial import tried
+from distboost.selection.trial import trials_shown, tried
 
 log = logging.getLogger("distboost")
 
@@ -44,6 +45,7 @@ def search(
     random_state: int = 0,
     refit: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    verbose: int = 0,
 ) -> SearchResult:
     """Find the parameters whose models are best on rows that they have not learned from.
 
@@ -75,6 +77,8 @@ def search(
     checkpoint : str, path or None, default=None
         Folder or URL for the results of finished trainings. A search that was interrupted, and called again with the same
         arguments, goes on after these. A search of other settings over the same rows and folds uses those that it has in common.
+    verbose : int, default=0
+        1: show a progress bar of the trainings.
 
     Returns
     -------
@@ -106,12 +110,14 @@ def search(
     if halving is not None:
         check_halving(models)
     given = Given(X, y, sample_weight)
+    n_trials = folds * sum(rung.n_settings for rung in rungs)
     with (
         storage_options(estimator.storage_options),
         kept_results(checkpoint) as kept,
+        trials_shown("search", n_trials, verbose) as done,
         opened(estimator, given, groups, folds, random_state) as grounds,
     ):
-        stages = _Stages(models, grounds, folds, wanted, kept)
+        stages = _Stages(settings, models, grounds, folds, wanted, kept, done)
         for rung in rungs:
             stages.climb(rung)
     results = _cv_results(settings, stages.results, stages.rungs, stages.rounds)
@@ -163,10 +169,28 @@ class SearchResult:
         order = np.argsort(found["rank_test_score"], kind="stable")[:10].tolist()
         rows = [
             f"{found['rank_test_score'][n]:>4}  {found['mean_test_score'][n]:.6g} ± {found['std_test_score'][n]:.2g}  "
-            + ", ".join(f"{name}={value!r}" for name, value in found["params"][n].items())
+            + named(found["params"][n])
             for n in order
         ]
         return "\n".join([f"rank  {self.scoring}", *rows])
+
+    def to_json(self) -> str:
+        """Return all but the estimator as JSON; numbers that are not defined are null.
+
+        The settings are in "params" of "cv_results", which has no "param_*".
+        """
+        found = {name: values for name, values in self.cv_results_.items() if not name.startswith("param_")}
+        return as_json(
+            {
+                "scoring": self.scoring,
+                "n_splits": self.n_splits_,
+                "best_index": self.best_index_,
+                "best_params": self.best_params_,
+                "best_score": self.best_score_,
+                "refit_time": self.refit_time_,
+                "cv_results": found,
+            }
+        )
 
 
 class _Stages:
@@ -182,16 +206,18 @@ class _Stages:
 
     def __init__(
         self,
+        settings: list[Setting],
         models: list[CommonParameters],
         grounds: Grounds,
         n_folds: int,
         scoring: Scoring,
         kept: KeptResults,
+        done: Callable[[str], None],
     ):
-        self._models, self._grounds, self._n_folds = models, grounds, n_folds
+        self._settings, self._models, self._grounds, self._n_folds = settings, models, grounds, n_folds
         for model in models:
             grounds.of(model)  # all rows are binned, and divided, before the first training
-        self._scoring, self._kept = scoring, kept
+        self._scoring, self._kept, self._done = scoring, kept, done
         self._left = list(range(len(models)))
         self._learned: dict[tuple[int, int], Learned] = {}  # by setting and fold, for those that may go on
         self.results: list[list[Result]] = [[] for _ in models]
@@ -205,9 +231,11 @@ class _Stages:
             model = self._models[number]
             self.rounds[number] = rung.rounds(model.n_estimators)
             self.rungs[number] += 1
-            self.results[number] = [
-                self._result(number, fold, self.rounds[number], goes_on) for fold in range(self._n_folds)
-            ]
+            self.results[number] = []
+            for fold in range(self._n_folds):
+                result = self._result(number, fold, self.rounds[number], goes_on)
+                self.results[number].append(result)
+                self._done(f"{named(self._settings[number])}; fold {fold}: {result.score:.6g}")
         self._learned = {key: learned for key, learned in self._learned.items() if key[0] in self._left}
 
     def _order(self, number: int) -> float:
@@ -230,6 +258,11 @@ class _Stages:
         log.info("search: setting %d, fold %d, %d rounds: %.6g", number, fold, rounds, score)
         self._kept.add(key, result, {"fold": fold, "parameters": deciding_parameters(model)})
         return result
+
+
+def named(setting: Setting) -> str:
+    """Return the parameters of a setting as text."""
+    return ", ".join(f"{name}={value!r}" for name, value in setting.items())
 
 
 def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:

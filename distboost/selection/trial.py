@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 
 from distboost.estimators.fitting import callbacks_of, schedule_of, staging_of
 from distboost.estimators.keeping import set_learned, snapshot
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression
 from distboost.estimators.second_training import calibrated_by_second_training
 from distboost.evaluation.sums import PROBABILITIES, RANKING
+from distboost.io.progress import bar
 from distboost.model.learned import Learned
 from distboost.selection.ground import Fold, Ground
 from distboost.selection.judging import judged
@@ -39,6 +41,18 @@ class Trial:
     fit_time: float
     score_time: float
     model: CommonParameters
+
+
+@contextmanager
+def trials_shown(title: str, total: int, verbose: int) -> Iterator[Callable[[str], None]]:
+    """Show how many of the trainings are done, if `verbose` is not 0. Yield a function to call after each, with its results."""
+    if not verbose:
+        yield lambda _: None
+        return
+    numbers = count(1)
+    with bar(title, total) as draw:
+        draw(0)
+        yield lambda beside: draw(next(numbers), beside)
 
 
 def tried(

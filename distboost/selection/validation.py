@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from distboost.estimators.validation import Given
-from distboost.evaluation.results import Results
+from distboost.evaluation.results import Results, as_json
 from distboost.selection.ground import check_estimator, opened
 from distboost.selection.judging import numbers_of
-from distboost.selection.trial import HELD_OUT, Trial, tried
+from distboost.selection.trial import HELD_OUT, Trial, trials_shown, tried
 
 log = logging.getLogger("distboost")
 
@@ -30,6 +30,7 @@ def cross_validate(
     random_state: int = 0,
     return_curves: bool = False,
     return_estimator: bool = False,
+    verbose: int = 0,
 ) -> CrossValidation:
     """Judge an estimator by rows that it has not learned from: each fold is left out of one training.
 
@@ -63,6 +64,8 @@ def cross_validate(
         Whether to evaluate the held-out rows after each round.
     return_estimator : bool, default=False
         Whether to return the fitted clones.
+    verbose : int, default=0
+        1: show a progress bar of the folds.
 
     Returns
     -------
@@ -97,11 +100,15 @@ def cross_validate(
     wanted = numbers_of(("accuracy", "log_loss") if metrics is None else metrics)
     given = Given(X, y, sample_weight)
     trials = []
-    with opened(estimator, given, groups, folds, random_state) as grounds:
+    with (
+        trials_shown("cross-validation", folds, verbose) as done,
+        opened(estimator, given, groups, folds, random_state) as grounds,
+    ):
         for number in range(folds):
             model = clone(estimator)
             trials.append(tried(model, grounds.of(model), number, wanted, return_curves))
             log.info("fold %d of %d: %s", number + 1, folds, trials[-1].metrics)
+            done(", ".join(f"{name} {value:.6g}" for name, value in trials[-1].metrics.items()))
     values: dict[str, Any] = {
         "fit_time": np.array([trial.fit_time for trial in trials]),
         "score_time": np.array([trial.score_time for trial in trials]),
@@ -129,6 +136,10 @@ def _curves(trials: list[Trial]) -> dict[str, np.ndarray]:
 
 class CrossValidation(Results):
     """The results of a cross-validation by name. As text it is a table of means and standard deviations over the folds."""
+
+    def to_json(self) -> str:
+        """Return the results as JSON, without estimators; numbers that are not defined are null."""
+        return as_json({name: values for name, values in self.items() if name != "estimator"})
 
     def _shown(self) -> dict[str, str]:
         return {
