@@ -145,7 +145,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
+        `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -377,7 +378,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
+        `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -594,7 +596,8 @@ class GAMBLEClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
+        `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -821,7 +824,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
+        `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1057,7 +1061,8 @@ class REBELClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
+        `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1287,7 +1292,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round. `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
+        `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------

@@ -324,6 +324,30 @@ def test_evaluate(data, model, tmp_path, monkeypatch):
     assert report.read_text() == page
 
 
+def test_a_report_with_the_log_of_the_training(data, tmp_path):
+    rows = ("--x", data / "x", "--y", data / "y")
+    log, path, page = tmp_path / "run.jsonl", tmp_path / "m", tmp_path / "report.html"
+    run(
+        "train",
+        "--algorithm",
+        "gd-mcboost",
+        *rows,
+        "--model",
+        path,
+        "--set",
+        "n_estimators=2",
+        "--events",
+        log,
+    )
+    run("evaluate", "--model", path, *rows, "--report", page, "--events", log)
+    assert "time of the phase scan" in page.read_text()
+    result = CliRunner().invoke(
+        main, ["evaluate", "--model", str(path), *map(str, rows), "--events", str(log)]
+    )
+    assert result.exit_code == 2
+    assert "--events is for the page of --report" in result.stderr
+
+
 def test_evaluation_as_json(data, model, tmp_path):
     options = ("evaluate", "--model", model, "--x", data / "x", "--y", data / "names", "--json")
     X, y = zarr.open_array(data / "x")[:], texts(zarr.open_array(data / "names"))

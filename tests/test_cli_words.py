@@ -29,7 +29,7 @@ PYTHON = re.compile(
     rf"|\b({'|'.join(CLASSES)})\b|\bfit\(|resume=|(?<![\w/.'\"\[(-])[Xy](?=[ :])"
 )
 # Python's own: no command reaches these messages, or they are about the user's Python code.
-NOT_REACHED = {"plot", "export", "reporting"}
+NOT_REACHED = {"plot", "export"}
 NEVER_SAID = ("Persist with allow_other_workers", "The scores, (n", "The numbers of the tree")
 
 

@@ -337,10 +337,9 @@ def test_storage_options_reach_every_url(arrays, bucket, blobs, options, saved, 
         local.storage_options = None
         found = distboost.evaluate(local, *arrays, storage_options=options)
         assert found["accuracy"] == fitted.score(*blobs)
-        page = f"{bucket}/report.html"
-        assert (
-            distboost.report(local, *arrays, page, storage_options=options)["accuracy"] == found["accuracy"]
-        )
+        page, events = f"{bucket}/report.html", f"{bucket}/events.jsonl"
+        report = distboost.report(local, *arrays, page, storage_options=options, events=events)
+        assert report["accuracy"] == found["accuracy"]
         assert local.calibrate(*blobs).storage_options is None
         trials = distboost.cross_validate(model().set_params(storage_options=options), *arrays, folds=2)
         assert trials["test_accuracy"].shape == (2,)

@@ -216,12 +216,13 @@ def test_the_log_begins_with_the_scan(rows, tmp_path):
         ("phase", "load", True),
     ]
     once += [("begin", None, None), ("round", None, None), ("round", None, None), ("end", None, None)]
+    once += [("fitted", None, None)]
     assert kinds == 2 * once
     scan = found[1]
     assert (scan["done"], scan["total"], scan["unit"]) == (RAW_BYTES, RAW_BYTES, "bytes")
     assert scan["rate"] > 0
     assert scan["error"] is None
-    for one in (found[:8], found[8:]):
+    for one in (found[:9], found[9:]):
         seconds = [event["seconds"] for event in one]
         assert seconds == sorted(seconds)
         assert seconds[0] < 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,14 @@ import zarr
 from scipy.sparse import csr_array
 
 import distboost
-from distboost import GDMCBoostClassifier
+from distboost import EventLog, GDMCBoostClassifier
 from distboost.errors import DataError, StoreError
 from distboost.evaluation.confusion import Confusion
+from distboost.io.units import megabytes
 from distboost.reporting import about, confusion, figures
 from distboost.reporting.charts import LEFT, RIGHT, Axis, x_places
 from distboost.reporting.numbers import decimal
+from distboost.training import event_record
 from tests.pages import Page
 
 HOSTILE = [
@@ -317,6 +320,93 @@ def test_lost_workers_are_shown(model, blobs, written, monkeypatch):
     facts = [text.strip() for text in Page(written(model, *blobs)[0]).texts if text.strip()]
     assert facts[facts.index("workers lost") + 1] == "2"
     assert facts[facts.index("peak memory of a worker") + 1] == "200 MB"
+
+
+# The log of the training
+
+
+@pytest.fixture(scope="module")
+def logged(blobs, tmp_path_factory):
+    """A model that was loaded, the one that was trained, and the log of the training, with that of another one before."""
+    folder = tmp_path_factory.mktemp("logged")
+    make = partial(GDMCBoostClassifier, n_estimators=2, callbacks=[EventLog(folder / "run.jsonl")])
+    make(max_depth=1).fit(*blobs)
+    trained = make(max_depth=2).fit(*blobs)
+    trained.save(folder / "m")
+    return distboost.load(folder / "m"), trained, folder / "run.jsonl"
+
+
+def test_the_training_of_a_loaded_model_comes_from_its_log(logged, blobs, written):
+    loaded, trained, log = logged
+    facts = [text.strip() for text in Page(written(loaded, *blobs, events=log)[0]).texts if text.strip()]
+    took, plan = trained.training_record_, trained.memory_plan_
+    for name, value in {
+        "trained": took.runtime,
+        "time of fit": f"{took.seconds:.3g} s",
+        "peak memory of this process": megabytes(took.peak_bytes),
+        "memory planned for the process": f"{megabytes(plan.n_bytes)}, no limit",
+    }.items():
+        assert facts[facts.index(name) + 1] == value
+    assert {"time of the phase scan", "time of the phase load"} <= set(facts)
+    assert "a model file does not hold them" not in " ".join(facts)
+
+
+def test_a_training_on_a_cluster_comes_from_its_log(blobs, clients, written, tmp_path):
+    model = GDMCBoostClassifier(
+        n_estimators=2, calibration=None, callbacks=[EventLog(tmp_path / "run.jsonl")]
+    )
+    model.client = clients[2]
+    model.fit(*blobs)
+    model.save(tmp_path / "m")
+    text, _ = written(distboost.load(tmp_path / "m"), *blobs, events=tmp_path / "run.jsonl")
+    facts = [one.strip() for one in Page(text).texts if one.strip()]
+    assert facts[facts.index("workers lost") + 1] == "0"
+    assert facts[facts.index("peak memory of a worker") + 1] == megabytes(
+        max(model.training_record_.worker_peak_bytes)
+    )
+    assert "memory planned for the process that called fit" in facts
+
+
+def test_a_killed_training_before_does_not_count(logged, blobs):
+    _, trained, log = logged
+    lines = log.read_text().splitlines(keepends=True)
+    killed = [line for line in lines if '"phase"' in line][:4] + [
+        line for line in lines if '"begin"' in line
+    ][:1]
+    place = log.with_name("killed.jsonl")
+    last = lines.index(next(line for line in lines if '"fitted"' in line)) + 1
+    place.write_text("".join(killed + lines[last:]))
+    assert event_record.logged(str(place), trained.digest()) == event_record.logged(
+        str(log), trained.digest()
+    )
+
+
+def test_logs_that_do_not_belong_to_the_model(logged, model, blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr("distboost.reporting.report.evaluated", None)  # found before any row is read
+    loaded, _, log = logged
+    page = tmp_path / "report.html"
+
+    def refused(events, match, judged=loaded):
+        with pytest.raises(DataError, match=match):
+            distboost.report(judged, *blobs, page, events=events)
+
+    refused(log, rf"is the log of another model, with SHA-256 .* or {loaded.digest()}; this one has", model)
+    refused(tmp_path / "none", "there is no log of events at")
+    lines = log.read_text().splitlines(keepends=True)
+    damaged = tmp_path / "damaged.jsonl"
+    for line in (
+        lines[1][:-9],
+        "7",
+        "{}",
+        '{"event": "fitted", "seconds": 1, "model": 3, "took": {}, "memory": {}}',
+        lines[-1].replace('"workers_lost": 0', '"workers_lost": "none"'),
+        lines[-1].replace('"worker_peak_bytes": []', '"worker_peak_bytes": ["x"]'),
+        lines[-1].replace('"event": "fitted"', '"event": 5'),
+    ):
+        damaged.write_text(lines[0] + line.rstrip() + "\n" + "".join(lines[2:]))
+        refused(damaged, r"line 2 of .*damaged.jsonl is no event of a training")
+    damaged.write_text("".join(line for line in lines if '"fitted"' not in line))
+    refused(damaged, "has no line of a model that was fitted")
 
 
 # The same bytes

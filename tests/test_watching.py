@@ -418,7 +418,7 @@ def test_the_log_has_a_line_for_each_event(parts, tmp_path):
     train, a, b = parts
     logged = make(n_estimators=3, callbacks=[EventLog(path)], eval_metric="log_loss")
     logged.fit(*train, eval_set={"a": a, "b": b})
-    begin, *rounds, end = events_of(path)
+    begin, *rounds, end, fitted = events_of(path)
     assert begin["n_rows"] == {"train": 900, "a": 200, "b": np.count_nonzero(b[2])}
     assert (begin["event"], begin["rounds_done"], begin["n_rounds"], begin["n_classes"]) == (
         "begin",
@@ -432,9 +432,12 @@ def test_the_log_has_a_line_for_each_event(parts, tmp_path):
         "log_loss"
     ].tolist()
     assert (end["event"], end["outcome"], end["rounds_done"], end["best_round"]) == ("end", "rounds", 3, 3)
+    assert (fitted["event"], fitted["model"]) == ("fitted", logged.digest())
+    assert fitted["took"]["seconds"] == logged.training_record_.seconds
     logged.set_params(n_estimators=4).fit(*train, eval_set={"a": a, "b": b}, resume=True)
-    more = events_of(path)[5:]
-    assert [event["event"] for event in more] == ["begin", "round", "end"]
+    more = events_of(path)[6:]
+    assert [event["event"] for event in more] == ["begin", "round", "end", "fitted"]
+    assert more[-1]["model"] == logged.digest()
     assert (more[0]["rounds_done"], more[1]["round"]) == (3, 4)
 
 
@@ -466,7 +469,7 @@ def test_the_log_in_an_object_store(parts):
         make(n_estimators=2, callbacks=[EventLog(place)]).fit(*parts[0])
     lines = fsspec.open(place).open().read().decode().splitlines()
     events = [json.loads(line)["event"] for line in lines]
-    assert [event for event in events if event != "phase"] == ["begin", "round", "round", "end"] * 2
+    assert [event for event in events if event != "phase"] == ["begin", "round", "round", "end", "fitted"] * 2
     assert events.index("phase") < events.index("begin")
 
 
@@ -509,6 +512,7 @@ def test_sets_and_events_on_the_command_line(parts, tmp_path):
         "round",
         "round",
         "end",
+        "fitted",
     ]
     for wrong in ("test", "=x,y", "test=x,", "a=1,2,3,4"):
         assert "not of the form NAME=X,Y" in run(*train, "--eval", wrong).output

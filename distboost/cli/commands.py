@@ -92,6 +92,11 @@ def predict(
 @path_option("--y", "True labels, (rows,).")
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
 @path_option("--report", "Self-contained HTML page to write, with all metrics and charts.", required=False)
+@path_option(
+    "--events",
+    "Log of the model's training, of 'distboost train --events': the report shows times and memory from it.",
+    required=False,
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all metrics of distboost.evaluate as JSON.")
 @overwrite_option
 @cluster_options
@@ -101,6 +106,7 @@ def evaluate(
     y: str,
     sample_weight: str | None,
     report: str | None,
+    events: str | None,
     as_json: bool,
     overwrite: bool,
     cluster: ClusterOptions,
@@ -116,12 +122,14 @@ def evaluate(
 
     if report is not None:
         check_writable(report, overwrite)
+    elif events is not None:
+        raise click.UsageError("--events is for the page of --report: give --report, too.")
     estimator = load(model)
     with connect(cluster) as client, on_stderr():
         estimator.client, verbose = client, 1
         if report is not None:
             title = f"{os.path.basename(model)} on {os.path.basename(x)}"
-            found = write(estimator, x, y, report, sample_weight, title=title, verbose=verbose)
+            found = write(estimator, x, y, report, sample_weight, title=title, events=events, verbose=verbose)
         elif as_json:
             found = judge(estimator, x, y, sample_weight, verbose=verbose)
         else:

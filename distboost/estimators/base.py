@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from abc import ABC
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
 from distboost.estimators.fitting import fit_to
 from distboost.estimators.inspecting import importances, to_dataframe
-from distboost.estimators.keeping import file_content, header_of
+from distboost.estimators.keeping import digest_of, header_of
 from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
 from distboost.estimators.validation import Given
@@ -167,7 +166,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def digest(self) -> str:
         """Return the SHA-256 of the file that `save` writes, in hexadecimal digits."""
         self._learned()
-        return hashlib.sha256(file_content(self)).hexdigest()
+        return digest_of(self)
 
     def _learned(self) -> Learned:
         """Return what was learned; raise NotFittedError if the estimator is not fitted."""

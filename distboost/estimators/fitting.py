@@ -18,7 +18,7 @@ from distboost.errors import DataError
 from distboost.estimators.ending import warn_of_end
 from distboost.estimators.held_out import NAME as VALIDATION
 from distboost.estimators.held_out import check_judged, held_out
-from distboost.estimators.keeping import check_keepable, header_of, set_learned, snapshot
+from distboost.estimators.keeping import check_keepable, digest_of, header_of, set_learned, snapshot
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
@@ -40,12 +40,12 @@ from distboost.runtime.peak import peak_bytes
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads
 from distboost.training.calibration import calibrated
-from distboost.training.events import listeners, phases_of
+from distboost.training.events import Fitted, listeners, phases_of, tell_fitted
 from distboost.training.loop import Callback, Schedule
 from distboost.training.memory_plan import parse_limit
 from distboost.training.metrics import metric_name, row_metrics
 from distboost.training.progress import progress_shown
-from distboost.training.record import TrainingRecord
+from distboost.training.record import PlannedMemory, TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.run import Keeper, run
 from distboost.training.staging import Staging
@@ -111,6 +111,10 @@ def fit_to(
     n_new = learned.n_rounds - (0 if resumption is None else resumption.earlier.n_rounds)
     took = time.perf_counter() - began, n_new, round_seconds, peak_bytes(), workers, lost
     estimator.training_record_ = TrainingRecord(estimator.runtime_, *took)
+    planned = PlannedMemory.of(estimator.memory_plan_)
+    tell_fitted(
+        estimator.callbacks or (), lambda: Fitted(digest_of(estimator), estimator.training_record_, planned)
+    )
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,11 @@ def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
     if learned.calibration is not None:
         header["calibration"] = learned.calibration.header()
     return header
+
+
+def digest_of(estimator: CommonParameters) -> str:
+    """Return the SHA-256 of the estimator's file, in hexadecimal digits."""
+    return hashlib.sha256(file_content(estimator)).hexdigest()
 
 
 def file_content(estimator: CommonParameters) -> bytes:

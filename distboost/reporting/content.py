@@ -11,16 +11,19 @@ import sklearn
 
 import distboost
 from distboost.evaluation.metrics import Evaluation
-from distboost.io.units import megabytes
+from distboost.io.units import duration, megabytes
 from distboost.reporting import about, confusion, figures
 from distboost.reporting.charts import Chart
 from distboost.reporting.numbers import amount, decimal, fraction, name
-from distboost.training.record import TrainingRecord
+from distboost.training.event_record import Logged
+from distboost.training.record import PlannedMemory, TrainingRecord
 
 MOST_CLASSES = 1000  # in the table of classes
 MOST_FEATURES = 20
 
-NOT_KEPT = "a model file does not hold them: write the report after fit"
+NOT_KEPT = (
+    "a model file does not hold them: write the report after fit, or give the log of the training (events)"
+)
 
 
 class Figure(NamedTuple):
@@ -92,8 +95,8 @@ class Content:
     amounts: str
 
     @classmethod
-    def of(cls, model: Any, found: Evaluation, title: str, place: str) -> Content:
-        """Collect what there is to say about a model and its evaluation on the rows of a place."""
+    def of(cls, model: Any, found: Evaluation, title: str, place: str, log: Logged | None = None) -> Content:
+        """Collect what there is to say about a model, its evaluation on the rows of a place, and its training by a log."""
         n_classes, n_rows = len(found.classes), found["n_rows"]
         features, n_used = _features(model)
         return cls(
@@ -102,7 +105,7 @@ class Content:
             figures=_figures(found),
             model=_model(model),
             parameters=_parameters(model),
-            training=_training(model),
+            training=_training(model, log),
             evaluation=_evaluation(found, place),
             curves=figures.learning_curves(model),
             probabilities=[figures.reliability(found), figures.confidences(found), figures.margins(found)],
@@ -158,33 +161,38 @@ def _parameters(model: Any) -> list[Fact]:
     ]
 
 
-def _training(model: Any) -> list[Fact]:
-    """What is known of the training: a model from a file does not know where it was trained."""
+def _training(model: Any, log: Logged | None) -> list[Fact]:
+    """What is known of the training: a model from a file does not know where it was trained, but the log does."""
     facts = []
     if model.learned_.data is not None:
         facts.append(Fact("digest of the training rows", model.learned_.data))
     for metric, lines in figures.histories(model).items():
         ends = ", ".join(f"{name(part)} {values[-1]:.6g}" for part, values in lines.items())
         facts.append(Fact(f"{metric} after the last round", ends))
-    record = getattr(model, "training_record_", None)
-    if record is None:
-        facts.append(Fact("time, memory, lost workers", NOT_KEPT))
-        return facts
-    facts += _record(record)
-    plan = getattr(model, "memory_plan_", None)
-    if plan is not None:
-        where = "each worker" if plan.leader else "the process"
-        limit = "no limit" if plan.limit is None else f"limit {megabytes(plan.limit)}"
-        facts.append(Fact(f"memory planned for {where}", f"{megabytes(plan.n_bytes)}, {limit}"))
-        if plan.leader:
-            facts.append(Fact("memory planned for the process that called fit", megabytes(plan.leader_bytes)))
-        rows = f"{plan.resident:,} in memory, {plan.streamed:,} streamed from disk"
-        facts.append(Fact(f"rows in {where}", rows))
-    return facts
+    if log is not None:
+        return [*facts, *_record(log.took), *_phases(log.phases), *_planned(log.memory)]
+    if hasattr(model, "training_record_"):
+        return [*facts, *_record(model.training_record_), *_planned(PlannedMemory.of(model.memory_plan_))]
+    return [*facts, Fact("time, memory, lost workers", NOT_KEPT)]
+
+
+def _planned(plan: PlannedMemory) -> list[Fact]:
+    where = "the process" if plan.leader_bytes is None else "each worker"
+    limit = "no limit" if plan.limit is None else f"limit {megabytes(plan.limit)}"
+    facts = [Fact(f"memory planned for {where}", f"{megabytes(plan.n_bytes)}, {limit}")]
+    if plan.leader_bytes is not None:
+        facts.append(Fact("memory planned for the process that called fit", megabytes(plan.leader_bytes)))
+    rows = f"{plan.resident:,} in memory, {plan.streamed:,} streamed from disk"
+    return [*facts, Fact(f"rows in {where}", rows)]
+
+
+def _phases(phases: dict[str, float]) -> list[Fact]:
+    """The time of each phase apart from the rounds."""
+    return [Fact(f"time of the phase {name(phase)}", duration(seconds)) for phase, seconds in phases.items()]
 
 
 def _record(record: TrainingRecord) -> list[Fact]:
-    """What the training took, if this session trained the model."""
+    """What the training took."""
     speed = (
         f"{record.n_rounds} rounds in {record.round_seconds:.3g} s, {record.rounds_per_second:.3g} per second"
     )

@@ -18,6 +18,7 @@ from distboost.io.text import visible
 from distboost.reporting import charts
 from distboost.reporting.content import Content
 from distboost.reporting.numbers import decimal
+from distboost.training.event_record import logged
 
 
 def report(
@@ -28,6 +29,7 @@ def report(
     sample_weight: Any = None,
     *,
     title: str | None = None,
+    events: str | os.PathLike[str] | None = None,
     verbose: int = 0,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Evaluation:
@@ -36,7 +38,8 @@ def report(
     The page shows what was trained and on what, the metrics, learning curves, how reliable probabilities are, the confusion
     matrix, each class, the most important features and the worst rows. It loads nothing from elsewhere, can be printed, and
     is dark where the reader's system is. The rows are read once, as by `evaluate`. Equal models and rows give equal files, but
-    for what the training took (`training_record_`), which only the page of a model trained in this session shows.
+    for what the training took (`training_record_`). A model file does not hold that: the page has it of a model that was
+    trained in this session, or from the log of the training, `events`.
 
     Parameters
     ----------
@@ -48,6 +51,9 @@ def report(
         The path or URL of the file. An existing file is replaced.
     title : str or None, default=None
         The title of the page; None: the class of the model.
+    events : str, path or None, default=None
+        The path or URL of the log that `distboost.EventLog`, or `distboost train --events`, wrote of the training of this model:
+        times, memory and lost workers are those of the log.
     verbose : int, default=0
         1: show a progress bar.
     storage_options : dict or None, default=None
@@ -61,7 +67,7 @@ def report(
     Raises
     ------
     distboost.errors.DataError
-        As from `evaluate`.
+        As from `evaluate`; or if `events` is the log of another model, or has a damaged line.
     distboost.errors.StoreError
         If the file cannot be written.
 
@@ -80,8 +86,9 @@ def report(
     model = opening_with(model, storage_options)
     with options.storage_options(model.storage_options):
         check_folder(place)
+        log = None if events is None else logged(os.fspath(events), model.digest())
     found = evaluated(model, Given(X, y, sample_weight), None, verbose)
-    content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X))
+    content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X), log)
     with options.storage_options(model.storage_options):
         publish(place, page(content).encode())
     return found

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from distboost.io.phases import Listener, Phase, Phases
 from distboost.io.publishing import check_replaceable, publish
 from distboost.io.storage import local_path
 from distboost.model.history import History, Progress
+from distboost.training.record import PlannedMemory, TrainingRecord
 
 PHASE_EVERY = 5.0  # seconds between two lines about a phase
 PUBLISHED_EVERY = 5.0  # seconds between two writes of a log in an object store, where nothing can be appended
@@ -66,6 +68,30 @@ class Ending(NamedTuple):
     error: str | None = None
 
 
+class Fitted(NamedTuple):
+    """The argument of a callback's method `fitted`, when `fit` is done: the model is calibrated.
+
+    Attributes
+    ----------
+    digest : str
+        That of the model, as `digest()` of the estimator and of its file.
+    took : TrainingRecord
+    memory : PlannedMemory
+    """
+
+    digest: str
+    took: TrainingRecord
+    memory: PlannedMemory
+
+
+def tell_fitted(callbacks: Iterable[Any], fitted: Callable[[], Fitted]) -> None:
+    """Call the method `fitted` of the callbacks that have one."""
+    listening = [callback.fitted for callback in callbacks if hasattr(callback, "fitted")]
+    found = fitted() if listening else None
+    for listener in listening:
+        listener(found)
+
+
 @contextmanager
 def told(callbacks: Sequence[Any], beginning: Beginning) -> Iterator[Callable[[History], None]]:
     """Tell the callbacks that have methods `begin` and `end` of the beginning and the end.
@@ -105,10 +131,11 @@ class EventLog:
     r"""A callback that writes what happens in a training to a file of JSON lines.
 
     There are lines about each phase before the rounds (when it begins, every 5 seconds and when it ends), one when the rounds
-    begin, one for each round and one at the end, also if an error ends it. The file has only
-    complete lines at any time. If it exists, lines are added to it: those of a training that resumes follow the earlier ones, and
-    its first rounds are those after its checkpoint. In an object store, which cannot append, the file is written again every 5
-    seconds and at the end. Numbers that are not finite are null.
+    begin, one for each round, one at their end, also if an error ends them, and one about what `fit` took, with the digest of
+    the model: `distboost.report(..., events=...)` shows it. The file has only complete lines at any time. If it exists, lines
+    are added to it: those of a training that resumes follow the earlier ones, and its first rounds are those after its
+    checkpoint. In an object store, which cannot append, the file is written again every 5 seconds and at the end. Numbers
+    that are not finite are null.
 
     Parameters
     ----------
@@ -127,9 +154,11 @@ class EventLog:
     >>> with open(path) as lines:
     ...     events = [json.loads(line) for line in lines]
     >>> [event["event"] for event in events]
-    ['phase', 'phase', ...'begin', 'round', 'round', 'end']
-    >>> sorted(events[-2]["evaluations"]["other"])
+    ['phase', 'phase', ...'begin', 'round', 'round', 'end', 'fitted']
+    >>> sorted(events[-3]["evaluations"]["other"])
     ['error', 'loss']
+    >>> events[-1]["model"] == model.digest(), events[-1]["took"]["n_rounds"]
+    (True, 2)
     """
 
     def __init__(self, url: str | os.PathLike[str]):
@@ -197,6 +226,11 @@ class EventLog:
         """Write the line about the end of a training."""
         self._write("end", ending._asdict(), at_once=True)
         self._is_open = False
+
+    def fitted(self, fitted: Fitted) -> None:
+        """Write the line about what `fit` took."""
+        content = {"model": fitted.digest, "took": asdict(fitted.took), "memory": asdict(fitted.memory)}
+        self._write("fitted", content, at_once=True)
 
     def _write(self, event: str, content: dict[str, Any], at_once: bool = False) -> None:
         now = time.perf_counter()

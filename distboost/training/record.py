@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from distboost.training.memory_plan import MemoryPlan
+
 
 @dataclass(frozen=True)
 class TrainingRecord:
@@ -39,3 +41,32 @@ class TrainingRecord:
     def rounds_per_second(self) -> float:
         """The rounds per second of `round_seconds`."""
         return self.n_rounds / max(self.round_seconds, 1e-9)
+
+
+@dataclass(frozen=True)
+class PlannedMemory:
+    """The numbers of a memory plan.
+
+    Attributes
+    ----------
+    n_bytes : int
+        An upper bound of the memory of the process with the most rows.
+    limit : int or None
+        Bytes that it may take.
+    resident, streamed : int
+        Its rows that stay in memory, and those that stream from disk.
+    leader_bytes : int or None
+        An upper bound of the memory of the process that called `fit`, if others hold the rows.
+    """
+
+    n_bytes: int
+    limit: int | None
+    resident: int
+    streamed: int
+    leader_bytes: int | None = None
+
+    @classmethod
+    def of(cls, plan: MemoryPlan) -> PlannedMemory:
+        """Return the numbers of a plan."""
+        leader = plan.leader_bytes if plan.leader else None
+        return cls(plan.n_bytes, plan.limit, plan.resident, plan.streamed, leader)
