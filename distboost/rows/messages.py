@@ -32,17 +32,16 @@ class Splits(NamedTuple):
     @classmethod
     def empty(cls) -> Splits:
         """Return no splits."""
-        z = np.zeros(0, np.int64)
-        return cls(z, z, z, z.astype(bool), z, z)
+        return NO_SPLITS
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, int, int, bool, int, int]]) -> Splits:
         """Return the splits; each row has the fields of one."""
-        if not rows:
-            return cls.empty()
-        columns = [np.array(column) for column in zip(*rows, strict=True)]
-        node, feature, bin, missing_left, left, right = columns
+        node, feature, bin, missing_left, left, right = np.array(rows, np.int64).reshape(-1, 6).T.copy()
         return cls(node, feature, bin, missing_left.astype(bool), left, right)
+
+
+NO_SPLITS = Splits.of([])
 
 
 @dataclass(frozen=True)

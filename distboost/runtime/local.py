@@ -101,11 +101,12 @@ class LocalRows(CoordinatedRows):
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
         totals, found, sizes = NO_TOTALS, [], []
         for some in self.tree.expansions(expansion, may_drop=not self.shard.held.streamed):
-            asked = replace(question, build=np.array(some.build, np.int64))
-            totals = self.shard.histogram(asked, self.tree.begin(some))
+            if len(some.siblings) < len(expansion.siblings):
+                splits = Splits.empty() if found else question.splits
+                question = replace(question, splits=splits, build=np.array(some.build, np.int64))
+            totals = self.shard.histogram(question, self.tree.begin(some))
             found.append(self.tree.expanded())
             sizes.append(len(some.siblings))
-            question = replace(question, root=None, splits=Splits.empty())
         return totals, siblings_in_order(found, sizes)
 
     def _begin_tree(self, question: HistogramQuestion) -> np.ndarray:

@@ -91,7 +91,10 @@ class LocalTree:
         root = expansion.root
         if root is not None:
             self._divide(root)
-            features = [part.own[np.isin(part.own, root.features)] for part in self.parts]
+            whole = len(root.features) == len(self._n_bins)
+            features = [
+                part.own if whole else part.own[np.isin(part.own, root.features)] for part in self.parts
+            ]
             self._growing = [part for part, some in zip(self.parts, features, strict=True) if len(some)]
             self._features = [some for some in features if len(some)]
         for part, some in zip(self._growing, self._features, strict=True):

@@ -337,7 +337,7 @@ class Shard:
         else:
             of_batches = self.threads.map(visit, batches(resident, self.threads.n))
             answers = [answer for some in of_batches for answer in some]
-        for block in training:
+        for block in training if kinds else ():
             self.passes.update(_visited(kinds, block))
         if tally is not None and tally is not by_block:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))

@@ -135,17 +135,15 @@ class Tally:
 
     def add_all(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks, which are all there are, and finish all parts."""
-        if not self._has_few_parts:
-            self._add_parts(blocks)
-            return
         spans = self._spans(blocks)
         n_entries = self.n_rows * sum(len(part.features) for part in self._parts)
-        self._add_shares(blocks, spans, 1 if n_entries <= FEW_ENTRIES else self._threads.n)
-        self.finish()
+        if self._has_few_parts and n_entries > FEW_ENTRIES:
+            self._add_shares(blocks, spans, self._threads.n)
+            self.finish()
+        else:
+            self._add_parts(blocks, spans)
 
-    def _add_parts(self, blocks: list[Block]) -> None:
-        spans = self._spans(blocks)
-
+    def _add_parts(self, blocks: list[Block], spans: list[np.ndarray]) -> None:
         def add_part(part: Part) -> None:
             slots = part.begin()
             for group in by_visit(part.features, slots):
