@@ -99,7 +99,9 @@ class LocalRows(CoordinatedRows):
         self.tree = LocalTree(layout.n_bins, layout.categorical, layout.n_classes, shard.threads)
 
     def _expand(self, question: HistogramQuestion, expansion: Expansion) -> tuple[np.ndarray, Expanded]:
-        totals, found, sizes = NO_TOTALS, [], []
+        totals = NO_TOTALS
+        found: list[Expanded] = []
+        sizes: list[int] = []
         for some in self.tree.expansions(expansion, may_drop=not self.shard.held.streamed):
             if len(some.siblings) < len(expansion.siblings):
                 splits = Splits.empty() if found else question.splits
