@@ -42,20 +42,6 @@ def test_each_container_gives_the_names_and_the_same_model(table, model, blobs, 
     assert found.digest() == model.digest()
 
 
-def test_each_container_survives_binning_two_workers_and_the_file(table, model, blobs, clients, tmp_path):
-    X, y = blobs
-    store = distboost.bin(table(X, NAMES, tmp_path), y, f"{tmp_path}/bins", client=clients[2])
-    found = clone(model)
-    found.client = clients[2]
-    found.fit(store).save(tmp_path / "model")
-    loaded = distboost.load(tmp_path / "model")
-    assert loaded.digest() == model.digest()
-    (tmp_path / "again").mkdir()
-    shuffled = table(X[:, SHUFFLED], [NAMES[i] for i in SHUFFLED], tmp_path / "again")
-    with pytest.raises(DataError, match=ORDER):
-        loaded.predict(shuffled)
-
-
 def test_each_container_trains_on_two_workers(table, model, blobs, clients, tmp_path):
     X, y = blobs
     found = clone(model)
