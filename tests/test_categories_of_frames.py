@@ -12,7 +12,8 @@ import zarr
 from click.testing import CliRunner
 
 import distboost
-from distboost import GDMCBoostClassifier
+from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost.active import QueryByCommittee, resume
 from distboost.cli import main
 from distboost.errors import DataError
 
@@ -186,3 +187,41 @@ def test_arrays_on_disk_have_no_labels(columns, tmp_path):
     done = CliRunner().invoke(main, [*map(str, arguments)])
     assert done.exit_code == 1
     assert "has labels in the model" in done.output
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_committee_asks_for_the_same_rows_of_labels_as_of_codes(library, warm_start, columns):
+    table, y = columns
+
+    def asking(pool, **parameters):
+        estimator = GAMBLEClassifier(n_estimators=3, calibration=None, **parameters)
+        learner = QueryByCommittee(estimator, pool, n_initial=30, warm_start=warm_start)
+        for _ in range(3):
+            rows = learner.query()
+            learner.teach(rows, y[rows])
+        return learner
+
+    X, frame = codes_of(table), FRAMES[library](table)
+    expected, found = asking(X, categorical_features=[0, 2]), asking(frame)
+    assert found.ledger.rows == expected.ledger.rows
+    np.testing.assert_array_equal(found.estimator_.scores(frame), expected.estimator_.scores(X))
+
+
+def test_a_log_of_a_pool_with_labels_goes_on(columns, tmp_path):
+    """Columns of text have labels, too, if they are named."""
+    table, y = columns
+    estimator = GAMBLEClassifier(n_estimators=2, calibration=None, categorical_features=["colour", "size"])
+    learner = QueryByCommittee(estimator, pd.DataFrame(table), n_initial=30, log=tmp_path / "log")
+    rows = learner.query()
+    learner.teach(rows, y[rows])
+    asked = learner.query()
+    again = resume(tmp_path / "log", pd.DataFrame(table))
+    assert again.asked_.tolist() == asked.tolist()
+    assert set(again.estimator_.learned_.ensemble.categories) == {0, 2}
+
+
+def test_labels_in_a_pool_of_dask_are_an_error(columns):
+    table, _ = columns
+    with pytest.raises(DataError, match=r"the column 'colour' of the pool has labels.*compute\(\)"):
+        QueryByCommittee(GAMBLEClassifier(), of_dask(table))

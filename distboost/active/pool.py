@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from distboost.data.checks import as_numbers, infinite_value
+from distboost.data.encoding import encoded
 from distboost.data.frames import as_frame, is_frame
 from distboost.data.names import Named, names_of
 from distboost.data.parts import load
@@ -29,14 +30,18 @@ class Pool:
     Parameters
     ----------
     X : anything that `fit` takes, of shape (n_rows, n_features)
+    categorical_features : as of an estimator
+        The columns of a data frame that have labels, beside those of a categorical dtype.
 
     Attributes
     ----------
     names : ndarray of shape (n_features,), object, or None
         The names of the features.
+    labels : mapping of int to tuple
+        The labels of such columns. The rows that are scored have codes in their place, those that are taken the labels.
     """
 
-    def __init__(self, X: Any):
+    def __init__(self, X: Any, categorical_features: Any = "from_dtype"):
         if is_lazy(X) and BinnedStore.is_at(X):
             raise DataError(
                 f"the pool {X!r} is a binned store, which has labels but no values. Give the array that was binned."
@@ -44,6 +49,12 @@ class Pool:
         X = opened(X, "pool")
         self.names = names_of(X, "pool")
         self._frame = as_frame(X, "pool") if is_frame(X) else None
+        X, self.labels = encoded(X, "pool", categorical_features)
+        if self.labels and self._frame is None:
+            raise DataError(
+                f"the column {X.columns[min(self.labels)]!r} of the pool has labels, and the pool is a data frame of Dask, whose "
+                "rows are taken without labels. Give pool.compute(), or codes in place of labels."
+            )
         self.source = as_features(X, "pool")
         if len(self.source.shape) != 2 or 0 in self.source.shape:
             raise DataError(

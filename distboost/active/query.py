@@ -150,7 +150,7 @@ class QueryByCommittee:
         check_committee(estimator)
         self.estimator = estimator
         with storage_options(estimator.storage_options):
-            self.pool = Pool(pool)
+            self.pool = Pool(pool, estimator.categorical_features)
         warn_about(self.pool.source, estimator.missing_chunks, 3)
         self.n_initial = _whole("n_initial", n_initial)
         self.batch_size = _whole("batch_size", batch_size)

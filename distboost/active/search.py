@@ -11,6 +11,7 @@ from distboost.active.pool import Pool
 from distboost.active.score_cache import CachedScores, ScoreCache
 from distboost.active.scoring import BlockQuery, best_of_block, rows_between
 from distboost.active.selection import RankedRows
+from distboost.active.strategies import Committee
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.phases import SILENT, Phases
 from distboost.runtime.base import Runtime
@@ -50,11 +51,23 @@ class PoolSearch:
             Who is told how many rows of the pool have been searched.
         """
         wanted = min(query.n_best, self._pool.n_rows - len(excluded))
+        query = query._replace(committee=self._by_codes(query.committee))
         while True:
             found = self._best_of_all(query, excluded, phases)
             if len(found.rows) >= wanted or query.fraction == 1:
                 return found
             query = query._replace(fraction=min(2 * query.fraction, 1.0))
+
+    def _by_codes(self, committee: Committee) -> Committee:
+        """Return a committee that has the pool's codes of labels in place of its own."""
+        labels, place = self._pool.labels, self._pool.place
+        if not labels:
+            return committee
+        ensemble = committee.ensemble.copy()
+        ensemble.categories = {
+            d: known.coded_by(labels.get(d), d, place) for d, known in ensemble.categories.items()
+        }
+        return committee._replace(ensemble=ensemble)
 
     def _best_of_all(self, query: BlockQuery, excluded: np.ndarray, phases: Phases) -> RankedRows:
         pool = self._pool

@@ -143,6 +143,12 @@ def code_values(x, values, bins, out):
     # OUT: out (n,) float64
     n_values = values.shape[0]
     for i in range(x.shape[0]):
+        out[i] = np.nan
+        # Categories are often consecutive numbers: then this is the place.
+        guess = x[i] - values[0] if n_values else np.nan
+        if 0 <= guess < n_values and values[np.int64(guess)] == x[i]:
+            out[i] = bins[np.int64(guess)]
+            continue
         low, high = 0, n_values
         while low < high:
             middle = (low + high) >> 1
@@ -150,4 +156,5 @@ def code_values(x, values, bins, out):
                 low = middle + 1
             else:
                 high = middle
-        out[i] = np.float64(bins[low]) if low < n_values and values[low] == x[i] else np.nan
+        if low < n_values and values[low] == x[i]:
+            out[i] = bins[low]

@@ -2,9 +2,16 @@
 
 import numpy as np
 
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.categories import in_set
-from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES, add_scores, choose_rows
+from distboost.kernels.row_lanes import (
+    COLUMN,
+    ROW_LANES,
+    SCORE_LANES,
+    add_scores,
+    choose_members,
+    choose_rows,
+)
 
 # The values and scores of this many rows stay in the cache while all trees are applied to them.
 TILE_ROWS = 512
@@ -43,19 +50,37 @@ def rank_rows(X, columns, features, thresholds, offsets, missing, x, low, ranks)
                 ranks[g * features.shape[0] + c, j] = low[j] - offsets[c] if x[j] == x[j] else missing
 
 
+@inlined
+def look_up(ranks, first_rank, sets, first, end, members):
+    """Set members[s - first, j] to the splits of set column s at which the category of row j goes left, s = first .. end - 1."""
+    # Unsigned numbers: others would be compared with 0 each time.
+    for s in range(np.uintp(first), np.uintp(end)):
+        row = np.uintp(first_rank) + sets.ranked[s]
+        for j in range(np.uintp(ROW_LANES)):
+            bin = np.uintp(ranks[row, j]) & np.uintp(255)
+            members[s - np.uintp(first), j] = sets.tables[s, bin]
+
+
 @kernel
-def add_ranked_trees(ranks, n_columns, nodes, starts, values, first, last, chosen, leaf, scores):
+def add_ranked_trees(
+    ranks, n_columns, nodes, starts, values, first, last, sets, members, chosen, leaf, scores
+):
     """Add to scores[i] the value of the leaf that row i falls into, for each of the trees first .. last - 1, in this order.
 
     No row descends a tree. Instead, each node chooses for all rows, from the last node to the root, between the leaves that its
     children have chosen. These are more comparisons, but one vector instruction makes many of them, and none depends on where the
     row was sent before. So a tree of at most 256 leaves, whose numbers fit in a byte, takes a fraction of the time.
+
+    A vector instruction cannot look up the set of a split of categories. But one look-up tells at which of 8 splits a row's
+    category goes left, so that each split has only one bit to test.
     """
     # IN: ranks (groups * n_columns, ROW_LANES) unsigned: see `rank_rows`; nodes (nodes, 4) uint32: see `choose_rows`, with LEFT
     #     and RIGHT rows of `chosen`: the leaves of the tree, then after `most` leaves its nodes; starts (trees + 1, 2) int64: the
-    #     first node and the first leaf of each tree; values (leaves, width) float64, width: a multiple of SCORE_LANES
-    # OUT: scores (n, width) float64. chosen (2 most, ROW_LANES), of which the first `most` rows hold the numbers of leaves, and
-    #      leaf (RANKED_TREES, RANKED_ROWS) uint32 are working memory
+    #     first node and the first leaf of each tree; values (leaves, width) float64, width: a multiple of SCORE_LANES;
+    #     sets: None, or the `SetColumns` of all trees. The COLUMN n_columns + s is column s of the tree's sets, BOUND one bit
+    # OUT: scores (n, width) float64. chosen (2 most, ROW_LANES), of which the first `most` rows hold the numbers of leaves,
+    #      leaf (RANKED_TREES, RANKED_ROWS) uint32 and members (set columns of a tree, ROW_LANES), None without sets, are working
+    #      memory
     most = chosen.shape[0] >> 1
     for start in range(0, scores.shape[0], RANKED_ROWS):
         n = min(RANKED_ROWS, scores.shape[0] - start)
@@ -66,8 +91,14 @@ def add_ranked_trees(ranks, n_columns, nodes, starts, values, first, last, chose
                 top = most if end > root else 0
                 for i in range(0, n, ROW_LANES):
                     first_rank = (start + i) // ROW_LANES * n_columns
+                    if sets is not None:
+                        first_set, end_set = sets.starts[begin + t], sets.starts[begin + t + 1]
+                        look_up(ranks, first_rank, sets, first_set, end_set, members)
                     for node in range(end - 1, root - 1, -1):
-                        choose_rows(chosen, most + node - root, ranks, first_rank, nodes, node)
+                        if sets is not None and nodes[node, COLUMN] >= n_columns:
+                            choose_members(chosen, most + node - root, members, -n_columns, nodes, node)
+                        else:
+                            choose_rows(chosen, most + node - root, ranks, first_rank, nodes, node)
                     for j in range(ROW_LANES):
                         leaf[t, i + j] = first_leaf + chosen[top, j]
             for i in range(n):

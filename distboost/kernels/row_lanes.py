@@ -32,49 +32,71 @@ def _spread(builder, number, vector):
     return builder.shuffle_vector(first, nothing, zeros)
 
 
-def _choose_rows(typingctx, chosen, to, ranks, first, nodes, node):
-    """Set chosen[to] to chosen[RIGHT] where the ranks of the node's column are above its bound, and to chosen[LEFT] elsewhere.
+def _choose(is_right):
+    """Return an intrinsic function(chosen, to, rows, first, nodes, node) that takes the decision of a node for ROW_LANES rows.
 
-    The node is nodes[node]: (COLUMN, BOUND, LEFT, RIGHT); its ranks are ranks[first + COLUMN]. If the lowest bit of BOUND is set,
-    1 is added to ranks, and the largest becomes 0. The bound itself is BOUND >> 1.
+    It sets chosen[to] to chosen[RIGHT] for the rows that go right, and to chosen[LEFT] for the others. The node is nodes[node]:
+    (COLUMN, BOUND, LEFT, RIGHT). What is known of the rows is rows[first + COLUMN], and is_right(builder, known, bound) tells
+    which go right: known is a vector, and bound a number.
 
-    nodes (m, 4) is uint32; chosen (c, ROW_LANES) and ranks (r, ROW_LANES) are of the same unsigned type. All are C-contiguous.
+    nodes (m, 4) is uint32; chosen (c, ROW_LANES) and rows (r, ROW_LANES) are of the same unsigned type. All are C-contiguous.
     """
-    index = types.uintp
-    signature = types.void(chosen, index, ranks, index, nodes, index)
 
-    def codegen(context, builder, signature, args):
-        chosen_value, to_value, ranks_value, first_value, nodes_value, node_value = args
-        n_bytes = signature.args[2].dtype.bitwidth // 8
-        lane = ir.IntType(8 * n_bytes)
-        vector = ir.VectorType(lane, ROW_LANES)
-        zero = ir.Constant(first_value.type, 0)
+    def choose(typingctx, chosen, to, rows, first, nodes, node):
+        index = types.uintp
+        signature = types.void(chosen, index, rows, index, nodes, index)
 
-        def number(name):
-            place = ir.Constant(first_value.type, name)
-            return builder.load(_at(context, builder, signature.args[4], nodes_value, node_value, place))
+        def codegen(context, builder, signature, args):
+            chosen_value, to_value, rows_value, first_value, nodes_value, node_value = args
+            n_bytes = signature.args[2].dtype.bitwidth // 8
+            vector = ir.VectorType(ir.IntType(8 * n_bytes), ROW_LANES)
+            zero = ir.Constant(first_value.type, 0)
 
-        def lanes(position, array, row):
-            address = _at(context, builder, signature.args[position], array, row, zero)
-            return builder.bitcast(address, vector.as_pointer())
+            def number(name):
+                place = ir.Constant(first_value.type, name)
+                return builder.load(_at(context, builder, signature.args[4], nodes_value, node_value, place))
 
-        def read(position, array, row):
-            return builder.load(lanes(position, array, row), align=n_bytes)
+            def lanes(position, array, row):
+                address = _at(context, builder, signature.args[position], array, row, zero)
+                return builder.bitcast(address, vector.as_pointer())
 
-        column, bound, left, right = (number(name) for name in (COLUMN, BOUND, LEFT, RIGHT))
-        rank = read(2, ranks_value, builder.add(first_value, builder.zext(column, first_value.type)))
-        shift = builder.and_(builder.trunc(bound, lane), ir.Constant(lane, 1))
-        limit = builder.trunc(builder.lshr(bound, ir.Constant(bound.type, 1)), lane)
-        shifted = builder.add(rank, _spread(builder, shift, vector))
-        is_right = builder.icmp_unsigned(">", shifted, _spread(builder, limit, vector))
-        sides = [read(0, chosen_value, builder.zext(side, first_value.type)) for side in (right, left)]
-        builder.store(builder.select(is_right, *sides), lanes(0, chosen_value, to_value), align=n_bytes)
-        return context.get_dummy_value()
+            def read(position, array, row):
+                return builder.load(lanes(position, array, row), align=n_bytes)
 
-    return signature, codegen
+            column, bound, left, right = (number(name) for name in (COLUMN, BOUND, LEFT, RIGHT))
+            known = read(2, rows_value, builder.add(first_value, builder.zext(column, first_value.type)))
+            goes_right = is_right(builder, known, bound)
+            sides = [read(0, chosen_value, builder.zext(side, first_value.type)) for side in (right, left)]
+            chosen_sides = builder.select(goes_right, *sides)
+            builder.store(chosen_sides, lanes(0, chosen_value, to_value), align=n_bytes)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return intrinsic(choose)
 
 
-choose_rows: Any = intrinsic(_choose_rows)
+def _is_above(builder, ranks, bound):
+    """Return where ranks are above BOUND >> 1.
+
+    If the lowest bit of BOUND is set, 1 is added to ranks, and the largest becomes 0.
+    """
+    lane, vector = ranks.type.element, ranks.type
+    shift = builder.and_(builder.trunc(bound, lane), ir.Constant(lane, 1))
+    limit = builder.trunc(builder.lshr(bound, ir.Constant(bound.type, 1)), lane)
+    shifted = builder.add(ranks, _spread(builder, shift, vector))
+    return builder.icmp_unsigned(">", shifted, _spread(builder, limit, vector))
+
+
+def _lacks_bit(builder, members, bit):
+    """Return where members do not have the bit BOUND."""
+    lane, vector = members.type.element, members.type
+    found = builder.and_(members, _spread(builder, builder.trunc(bit, lane), vector))
+    return builder.icmp_unsigned("==", found, ir.Constant(vector, [0] * vector.count))
+
+
+choose_rows: Any = _choose(_is_above)  # rows: ranks
+choose_members: Any = _choose(_lacks_bit)  # rows: at which splits each row goes left
 
 
 def _add_scores(typingctx, scores, row, column, values, leaf, lane, n_trees):

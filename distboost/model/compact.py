@@ -10,13 +10,70 @@ from distboost.kernels import predict
 from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES
 
 MOST_LEAVES = 256  # of a tree: above, it is faster to descend
+# "Thresholds" of a feature with categories, whose values are bins: the rank of a bin is its number.
+_BETWEEN_BINS = np.arange(254) + 0.5
 _LINE = 64  # bytes of a cache line: a vector that lies in two lines takes twice the time
+
+
+class SetColumns(NamedTuple):
+    """The splits of categories of some trees. A column holds a few splits of one tree on one feature, one bit each.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_trees + 1,), int64
+        The first column of each tree.
+    ranked : ndarray of shape (n_columns,), uint64
+        The column of ranks that each refers to.
+    tables : ndarray of shape (n_columns, 256), uint8 or uint16
+        The splits at which each rank goes left. The rank of a category is its bin; that of missing values ends with 255.
+    """
+
+    starts: np.ndarray
+    ranked: np.ndarray
+    tables: np.ndarray
+
+    @classmethod
+    def of(
+        cls, arrays: dict[str, np.ndarray], column: np.ndarray, lane: np.dtype
+    ) -> tuple[SetColumns, np.ndarray, np.ndarray]:
+        """Lay out the splits of categories among these nodes, whose ranks are in these columns.
+
+        Return also the number of each split's column in its tree, and its bit.
+        """
+        n_bits, n_trees = 8 * lane.itemsize, len(arrays["roots"]) - 1
+        is_set = arrays["category_set"] >= 0
+        tree = np.repeat(np.arange(n_trees), np.diff(arrays["roots"]))[is_set]
+        order, tree, column = _sorted(tree, column[is_set])
+        place = _place_in_run(tree, column) % n_bits
+        begins, number = np.flatnonzero(place == 0), np.cumsum(place == 0) - 1
+        bit = (1 << place).astype(lane)
+        bins = arrays["categories"][order].astype("<u8").view(np.uint8)
+        is_left = np.unpackbits(bins, axis=1, bitorder="little")
+        starts = np.searchsorted(tree[begins], np.arange(n_trees + 1))
+        of_split = np.empty((2, len(order)), np.int64)
+        of_split[:, order] = number - starts[tree], bit
+        tables = np.bitwise_or.reduceat(is_left * bit[:, None], begins)
+        return cls(starts, column[begins].astype(np.uintp), tables), *of_split
+
+
+def _sorted(*keys: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the order of entries by the first key, then by the next, and the sorted keys. Equal entries keep their order."""
+    order = np.lexsort(keys[::-1])
+    return order, *(key[order] for key in keys)
+
+
+def _place_in_run(*keys: np.ndarray) -> np.ndarray:
+    """Return the place of each entry among the neighbours that have the same keys, counted from 0."""
+    begins = np.ones(len(keys[0]), bool)
+    begins[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    number = np.arange(len(begins))
+    return number - np.maximum.accumulate(np.where(begins, number, 0))
 
 
 class CompactTrees(NamedTuple):
     """The trees of an ensemble, with thresholds as ranks: their numbers among all thresholds on the same feature.
 
-    A column is a feature that trees split on.
+    A column is a feature that trees split on. The ranks of a feature with categories are their bins.
 
     Attributes
     ----------
@@ -29,6 +86,8 @@ class CompactTrees(NamedTuple):
         See `kernels.predict.add_ranked_trees`.
     leaves : ndarray of shape (most_leaves,), uint8 or uint16
         The numbers of the leaves of the largest tree. Ranks have the same type.
+    sets : SetColumns or None
+        None if no tree splits categories.
     """
 
     features: np.ndarray
@@ -39,19 +98,20 @@ class CompactTrees(NamedTuple):
     starts: np.ndarray
     values: np.ndarray
     leaves: np.ndarray
+    sets: SetColumns | None
 
     @classmethod
     def of(cls, arrays: dict[str, np.ndarray]) -> CompactTrees | None:
-        """Lay out the trees of these arrays (`TreeEnsemble.arrays`).
-
-        None if a tree or a feature has too many numbers, or if trees split categories.
-        """
-        if np.isnan(arrays["threshold"]).any():
-            return None
+        """Lay out the trees of these arrays (`TreeEnsemble.arrays`). None if a tree or a feature has too many numbers."""
         most = int(np.diff(arrays["value_offsets"]).max(initial=1))
         features, column = np.unique(arrays["feature"], return_inverse=True)
-        order = np.lexsort((arrays["threshold"], column))
-        column_of, threshold = column[order], arrays["threshold"][order]
+        is_set = np.isnan(arrays["threshold"])
+        with_sets = np.unique(column[is_set])
+        n_numbers = len(column) - np.count_nonzero(is_set)
+        order, column_of, threshold = _sorted(
+            np.concatenate([column[~is_set], np.repeat(with_sets, len(_BETWEEN_BINS))]),
+            np.concatenate([arrays["threshold"][~is_set], np.tile(_BETWEEN_BINS, len(with_sets))]),
+        )
         is_new = np.ones(len(order), bool)
         is_new[1:] = (column_of[1:] != column_of[:-1]) | (threshold[1:] != threshold[:-1])
         count = np.bincount(column_of[is_new], minlength=len(features))
@@ -68,7 +128,14 @@ class CompactTrees(NamedTuple):
         offsets = np.concatenate([[0], np.cumsum(2 ** np.frexp(count)[1] - 1)])
         thresholds = np.full(offsets[-1], np.inf)
         thresholds[offsets[column_of] + rank[order]] = threshold
+        leaves = np.arange(most, dtype=np.min_scalar_type(missing))
         shift = arrays["missing_left"].astype(np.int64)
+        bound = np.empty(len(column), np.int64)
+        bound[~is_set] = (rank[:n_numbers] + shift[~is_set]) << 1 | shift[~is_set]
+        sets = None
+        if len(with_sets):
+            sets, place, bit = SetColumns.of(arrays, column, leaves.dtype)
+            column[is_set], bound[is_set] = len(features) + place, bit
         sides = [np.where(side < 0, ~side, most + side) for side in (arrays["left"], arrays["right"])]
         values = arrays["values"]
         padded = _aligned((len(values), -(-values.shape[1] // SCORE_LANES) * SCORE_LANES), values.dtype)
@@ -78,34 +145,62 @@ class CompactTrees(NamedTuple):
             thresholds,
             offsets.astype(np.uint64),
             missing,
-            np.column_stack([column, (rank + shift) << 1 | shift, *sides]).astype(np.uint32),
+            np.column_stack([column, bound, *sides]).astype(np.uint32),
             np.column_stack([arrays["roots"], arrays["value_offsets"]]),
             padded,
-            np.arange(most, dtype=np.min_scalar_type(missing)),
+            leaves,
+            sets,
         )
 
     def ranked(self, X: np.ndarray, first: int, last: int) -> np.ndarray:
         """Return the ranks of rows X (n, D), read-only float32 or float64, that the trees first .. last - 1 need."""
-        n_groups = -(-len(X) // ROW_LANES)
-        ranks = _aligned((n_groups * len(self.features), ROW_LANES), self.leaves.dtype)
+        n_groups, n_columns = -(-len(X) // ROW_LANES), len(self.features)
+        ranks = _aligned((n_groups * n_columns, ROW_LANES), self.leaves.dtype)
         root, end = self.starts[[first, last], 0]
-        columns = np.unique(self.nodes[root:end, 0]).astype(np.uint64)
+        columns = np.unique(self.nodes[root:end, 0])
+        if self.sets is not None:
+            of_sets = self.sets.ranked[slice(*self.sets.starts[[first, last]])]
+            columns = np.union1d(columns[columns < n_columns], of_sets)
         lanes = np.zeros(ROW_LANES), np.zeros(ROW_LANES, np.uint64)
         predict.rank_rows(
-            X, columns, self.features, self.thresholds, self.offsets, self.missing, *lanes, ranks
+            X,
+            columns.astype(np.uint64),
+            self.features,
+            self.thresholds,
+            self.offsets,
+            self.missing,
+            *lanes,
+            ranks,
         )
         return ranks
 
     def add(self, ranks: np.ndarray, first: int, last: int, F: np.ndarray) -> None:
         """Add the trees first .. last - 1 to the scores F (n, n_scores) of ranked rows."""
         n_scores, width = F.shape[1], self.values.shape[1]
-        chosen = _aligned((2 * len(self.leaves), ROW_LANES), self.leaves.dtype)
+        lane = self.leaves.dtype
+        chosen = _aligned((2 * len(self.leaves), ROW_LANES), lane)
         chosen[: len(self.leaves)] = self.leaves[:, None]
         leaf = np.empty((predict.RANKED_TREES, predict.RANKED_ROWS), np.uint32)
         scores = _aligned((len(F), width), F.dtype)
         scores[:, :n_scores] = F
+        if self.sets is None:
+            sets = members = None
+        else:
+            sets = self.sets
+            members = _aligned((int(np.diff(sets.starts[first : last + 1]).max(initial=0)), ROW_LANES), lane)
         predict.add_ranked_trees(
-            ranks, len(self.features), self.nodes, self.starts, self.values, first, last, chosen, leaf, scores
+            ranks,
+            len(self.features),
+            self.nodes,
+            self.starts,
+            self.values,
+            first,
+            last,
+            sets,
+            members,
+            chosen,
+            leaf,
+            scores,
         )
         F[:] = scores[:, :n_scores]
 

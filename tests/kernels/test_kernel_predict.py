@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from distboost import GDMCBoostClassifier
+from distboost.data.categories import Categories
 from distboost.kernels import predict
 from distboost.kernels.row_lanes import ROW_LANES
 from distboost.model.compact import CompactTrees
@@ -17,8 +18,11 @@ LEAVES = [1, 2, 7, 64, 256, 1, 30] * 6  # of the trees: more than are applied to
 N_FEATURES = 5
 
 
-def ensemble(rng, thresholds, n_scores=3, n_leaves=LEAVES, per_round=1):
-    """Trees of these numbers of leaves that split random leaves. Some thresholds are infinite."""
+def ensemble(rng, thresholds, n_scores=3, n_leaves=LEAVES, per_round=1, n_bins=None):
+    """Trees of these numbers of leaves that split random leaves. Some thresholds are infinite.
+
+    n_bins: those of the features that have categories.
+    """
     arrays = {name: [] for name in ("feature", "threshold", "missing_left", "left", "right")}
     for leaves in n_leaves:
         left, right, open_ends = [], [], [None]
@@ -45,7 +49,26 @@ def ensemble(rng, thresholds, n_scores=3, n_leaves=LEAVES, per_round=1):
     arrays["values"] = rng.normal(size=(sum(n_leaves), n_scores))
     made = TreeEnsemble(N_FEATURES, n_scores, 1)._joined()
     typed = {name: np.array(arrays[name], made[name].dtype) for name in arrays}
-    return TreeEnsemble.from_arrays(typed, N_FEATURES, n_scores, per_round, has_covers=False)
+    categories = {}
+    for d, n_of_feature in (n_bins or {}).items():
+        bins = rng.permutation(n_of_feature).astype(np.uint8)
+        categories[d] = Categories(3.0 * np.arange(n_of_feature) - 50, bins)
+    if categories:
+        typed |= random_sets(rng, typed, {d: found.n_bins for d, found in categories.items()})
+    return TreeEnsemble.from_arrays(typed, N_FEATURES, n_scores, per_round, False, categories)
+
+
+def random_sets(rng, arrays, n_bins):
+    """The arrays of splits of categories, in place of thresholds on these features."""
+    is_set = np.isin(arrays["feature"], list(n_bins))
+    n = np.array([n_bins[d] for d in arrays["feature"][is_set].tolist()])[:, None]
+    bits = rng.random((len(n), 256)) < 0.5
+    bits = np.where(np.arange(256) < n, bits, arrays["missing_left"][is_set][:, None])
+    return {
+        "threshold": np.where(is_set, np.nan, arrays["threshold"]),
+        "category_set": np.where(is_set, np.cumsum(is_set) - 1, -1).astype(np.int32),
+        "categories": np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64),
+    }
 
 
 def rows(rng, n, thresholds, dtype):
@@ -56,11 +79,13 @@ def rows(rng, n, thresholds, dtype):
 
 def descended(trees, X, first=0, last=None):
     """The scores by the kernel for trees of any size, which has a naive twin of its own."""
-    a, F = {**trees.arrays(), **NO_CATEGORIES}, np.zeros((len(X), trees.n_scores))
+    a, F = {**NO_CATEGORIES, **trees.arrays()}, np.zeros((len(X), trees.n_scores))
     names = ("feature", "threshold", "missing_left", "left", "right", *NO_CATEGORIES)
     nodes = (a[name] for name in names)
     last = len(trees) if last is None else last
-    predict.add_trees(kernel_rows(X), *nodes, a["roots"], a["values"], a["value_offsets"], first, last, F)
+    predict.add_trees(
+        kernel_rows(trees.coded(X)), *nodes, a["roots"], a["values"], a["value_offsets"], first, last, F
+    )
     return F
 
 
@@ -74,6 +99,28 @@ def test_prediction_by_ranks(n, dtype, n_scores, n_thresholds):
     trees = ensemble(rng, thresholds, n_scores)
     X = rows(rng, n, thresholds, dtype)
     assert CompactTrees.of(trees.arrays()).leaves.dtype == (np.uint8 if n_thresholds < 255 else np.uint16)
+    with Threads(2) as threads:
+        np.testing.assert_array_equal(trees.scores(X, threads), descended(trees, X))
+        np.testing.assert_array_equal(trees.scores(X, threads, 3, None, 5), descended(trees, X, 3, 5))
+
+
+def rows_of_categories(rng, n, trees, thresholds):
+    """Rows with categories that are known, unknown or missing, and numbers as above."""
+    X = rows(rng, n, thresholds, "f8")
+    for d, known in trees.categories.items():
+        X[:, d] = rng.choice([*known.values, *known.values, 0.5, -1e9, np.nan], n)
+    return X
+
+
+@pytest.mark.parametrize("n_thresholds", [20, 600])
+@pytest.mark.parametrize("n_bins", [{0: 1}, {1: 255, 2: 7}, {0: 40, 1: 254, 2: 3, 3: 64}])
+@pytest.mark.parametrize("n", [5000, 3])
+def test_splits_of_categories_by_ranks(n, n_bins, n_thresholds):
+    rng = np.random.default_rng(n + n_thresholds)
+    thresholds = np.linspace(-1, 1, n_thresholds)
+    trees = ensemble(rng, thresholds, n_bins=n_bins)
+    assert trees._compact is not None
+    X = rows_of_categories(rng, n, trees, thresholds)
     with Threads(2) as threads:
         np.testing.assert_array_equal(trees.scores(X, threads), descended(trees, X))
         np.testing.assert_array_equal(trees.scores(X, threads, 3, None, 5), descended(trees, X, 3, 5))
@@ -109,12 +156,13 @@ def test_large_trees_are_descended():
     np.testing.assert_array_equal(trees.scores(X, Threads(1)), descended(trees, X))
 
 
+@pytest.mark.parametrize("n_bins", [None, {0: 9, 2: 30}], ids=["numbers", "categories"])
 @pytest.mark.parametrize("n_leaves", [LEAVES[:9], [300, 2, 5]], ids=["ranked", "descended"])
-def test_stages(n_leaves):
+def test_stages(n_leaves, n_bins):
     rng = np.random.default_rng(0)
     thresholds = np.linspace(-1, 1, 9)
-    X = rows(rng, 5000, thresholds, "f8")
-    trees = ensemble(rng, thresholds, n_leaves=n_leaves, per_round=3)
+    trees = ensemble(rng, thresholds, n_leaves=n_leaves, per_round=3, n_bins=n_bins)
+    X = rows_of_categories(rng, 5000, trees, thresholds)
     with Threads(2) as threads:
         for round, F in enumerate(trees.staged(X, threads)):
             np.testing.assert_array_equal(F, descended(trees, X, 0, 3 * (round + 1)))
