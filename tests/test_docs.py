@@ -60,9 +60,11 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-# The port of the dashboard may be in use; then Dask drops a socket.
+# The port of the dashboard may be in use; then Dask drops a socket. shap calls matplotlib as its next version forbids.
 @pytest.mark.filterwarnings(
-    "ignore:Port .* is already in use", r"ignore:unclosed <socket.*0\.0\.0\.0:ResourceWarning"
+    "ignore:Port .* is already in use",
+    r"ignore:unclosed <socket.*0\.0\.0\.0:ResourceWarning",
+    "ignore::PendingDeprecationWarning",
 )
 @pytest.mark.timeout(600)  # some pages start clusters and many commands
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=name)
