@@ -4,48 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-import psutil
 from dask.utils import parse_bytes
 from distributed import Client
 from distributed.system import MEMORY_LIMIT
 
+from distboost.cluster.processes import Process, running, wait_for
 from distboost.cluster.security import tls_security
 from distboost.errors import ClusterError
 
 REQUIRE_ENCRYPTION = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true"}
 
-# Seconds.
-START_DEADLINE = 60.0
-STOP_DEADLINE = 10.0
-INTERVAL = 0.1  # between two looks
-
-
-class Process(NamedTuple):
-    """A `dask` command that runs, and the file that it logs to."""
-
-    running: subprocess.Popen[bytes]
-    log: Path
-
-    def check(self) -> None:
-        """Raise ClusterError if it has ended."""
-        code = self.running.poll()
-        if code is not None:
-            raise ClusterError(f"{self.log.stem} ended with code {code}. {self.last_words()}")
-
-    def last_words(self) -> str:
-        """Return the end of its log, for messages."""
-        lines = self.log.read_text(errors="replace").splitlines()[-10:]
-        return "\n".join(["The end of its log:", *lines])
+START_DEADLINE = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -133,7 +109,7 @@ def local_cluster(
         worker += ["--local-directory", str(folder), "--death-timeout", "60"]
         processes = [
             stack.enter_context(
-                _process([*command, *encryption, "--scheduler-file", str(file)], environment, folder / label)
+                _dask([*command, *encryption, "--scheduler-file", str(file)], environment, folder / label)
             )
             for label, command in [("scheduler", scheduler)]
             + [(f"worker-{i}", worker) for i in range(n_workers)]
@@ -150,59 +126,30 @@ def _encryption(tls: Path) -> list[str]:
     return ["--protocol", "tls", "--tls-ca-file", client.tls_ca_file, *certificates]
 
 
-@contextmanager
-def _process(arguments: list[str], environment: dict[str, str], path: Path) -> Iterator[Process]:
-    """Run a `dask` command, which logs to a file beside `path`; end it with the processes it started."""
+def _dask(arguments: list[str], environment: dict[str, str], path: Path) -> AbstractContextManager[Process]:
+    """Run a `dask` command, which logs to a file beside `path`."""
     command = [sys.executable, "-m", "dask", *arguments, "--host", "127.0.0.1", "--no-dashboard"]
-    log = path.with_suffix(".log")
-    with log.open("wb") as output:
-        # Its own session: Ctrl-C is for us, and we end what we started.
-        running = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, **environment},
-        )
-    try:
-        yield Process(running, log)
-    finally:
-        _end(running)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the process to end, then end whatever of it is left."""
-    family = []
-    with suppress(psutil.NoSuchProcess):
-        family = psutil.Process(process.pid).children(recursive=True)
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_DEADLINE)
-    for member in family:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()  # psutil knows a process by its pid and start time: never another one's
-    process.kill()
-    process.wait(STOP_DEADLINE)
+    return running(command, path.with_suffix(".log"), {**os.environ, **environment})
 
 
 def _address(file: Path, processes: list[Process]) -> str:
     """Return the address in the file of the scheduler, once it is there."""
-    deadline = time.monotonic() + START_DEADLINE
-    while time.monotonic() < deadline:
-        for process in processes:
-            process.check()
+
+    def look() -> str | None:
         with suppress(OSError, ValueError, KeyError):  # not there, or half written
             return str(json.loads(file.read_text())["address"])
-        time.sleep(INTERVAL)
-    raise ClusterError(
-        f"the scheduler did not start within {START_DEADLINE:.0f} s. {processes[0].last_words()}"
+        return None
+
+    return wait_for(
+        look,
+        processes,
+        START_DEADLINE,
+        lambda: f"the scheduler did not start within {START_DEADLINE:.0f} s. {processes[0].last_words()}",
     )
 
 
 def _wait_for_workers(address: str, n_workers: int, processes: list[Process], tls: Path | None) -> None:
     security = None if tls is None else tls_security(tls)
-    deadline = time.monotonic() + START_DEADLINE
     try:
         client = Client(address, timeout=START_DEADLINE, set_as_default=False, security=security)
     except OSError as error:
@@ -210,12 +157,12 @@ def _wait_for_workers(address: str, n_workers: int, processes: list[Process], tl
             f"the scheduler that was started at {address} does not answer: {error}. {processes[0].last_words()}"
         ) from error
     with client:
-        while len(client.scheduler_info(n_workers=-1)["workers"]) < n_workers:
-            for process in processes:
-                process.check()
-            if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"{n_workers} workers did not start within {START_DEADLINE:.0f} s. Start fewer, or give them more memory. "
-                    f"{processes[-1].last_words()}"
-                )
-            time.sleep(INTERVAL)
+        wait_for(
+            lambda: len(client.scheduler_info(n_workers=-1)["workers"]) >= n_workers or None,
+            processes,
+            START_DEADLINE,
+            lambda: (
+                f"{n_workers} workers did not start within {START_DEADLINE:.0f} s. Start fewer, or give them more memory. "
+                f"{processes[-1].last_words()}"
+            ),
+        )

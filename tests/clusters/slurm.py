@@ -9,14 +9,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import psutil
+from distboost.cluster.processes import Process, running, wait_for
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 DEADLINE = 60.0  # seconds until the node is up
-STOP_DEADLINE = 20.0
+STOP_DEADLINE = 20.0  # until it is killed
 
 CONFIGURATION = """
 ClusterName=one
@@ -80,48 +80,29 @@ def slurm(folder: Path, cpus: int = 4, memory: int = 12_000) -> Iterator[dict[st
         ["slurmctld", "-D", "-i", "-f", str(configuration)],
         ["slurmd", "-D", "-f", str(configuration)],
     )
-    started: list[subprocess.Popen] = []
-    try:
+    with ExitStack() as stack:
+        daemons = []
         for command in commands:
-            with (folder / f"{command[0]}.log").open("wb") as log:
-                started.append(
-                    subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
-                    )
-                )
+            log = folder / f"{command[0]}.log"
+            daemons.append(stack.enter_context(running(command, log, environment, STOP_DEADLINE)))
             time.sleep(1.0)
-        _wait_for_node(environment, started, folder)
-        yield environment
-    finally:
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(["scancel", "--user=root"], env=environment, timeout=STOP_DEADLINE, check=False)
-            time.sleep(2.0)
-        for process in reversed(started):
-            _end(process)
+        wait_for(lambda: _is_up(environment), daemons, DEADLINE, lambda: _not_up(daemons), interval=0.5)
+        try:
+            yield environment
+        finally:
+            with suppress(subprocess.TimeoutExpired):
+                cancel = ["scancel", "--user=root"]
+                subprocess.run(cancel, env=environment, timeout=STOP_DEADLINE, check=False)
+                time.sleep(2.0)
 
 
-def _end(process: subprocess.Popen) -> None:
-    family = []
-    with suppress(psutil.NoSuchProcess):
-        family = psutil.Process(process.pid).children(recursive=True)
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_DEADLINE)
-    for member in family:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()
-    process.kill()
-    process.wait()
+def _is_up(environment: dict[str, str]) -> bool | None:
+    return "idle" in said("sinfo", "--noheader", "--format=%T", environment=environment) or None
 
 
-def _wait_for_node(environment: dict[str, str], started: list[subprocess.Popen], folder: Path) -> None:
-    until = time.monotonic() + DEADLINE
-    while "idle" not in said("sinfo", "--noheader", "--format=%T", environment=environment):
-        ended = [process.args[0] for process in started if process.poll() is not None]
-        if ended or time.monotonic() > until:
-            logs = "\n".join(f"{log}:\n{log.read_text()[-1500:]}" for log in sorted(folder.glob("*.log")))
-            raise RuntimeError(f"ended: {ended}; the node is not up.\n{logs}")
-        time.sleep(0.5)
+def _not_up(daemons: list[Process]) -> str:
+    logs = [f"{daemon.log.stem}. {daemon.last_words()}" for daemon in daemons]
+    return "\n".join([f"the node is not up after {DEADLINE:.0f} s.", *logs])
 
 
 def said(*command: str, environment: dict[str, str], **how: object) -> str:
