@@ -44,6 +44,10 @@ def stored(rows, tmp_path):
     return places
 
 
+def is_compilation(name: str) -> bool:
+    return name.startswith("compile")
+
+
 class Told:
     """A callback that keeps the phases that it is told of."""
 
@@ -59,7 +63,7 @@ class Told:
     @property
     def names(self) -> list[str]:
         """Their names, each once for all reports in a row; without compilation, which depends on the cache."""
-        return [name for name, _ in groupby(phase.name for phase in self.phases if phase.name != "compile")]
+        return [name for name, _ in groupby(phase.name for phase in self.phases if not is_compilation(phase.name))]
 
     def of(self, name: str) -> list[Phase]:
         return [phase for phase in self.phases if phase.name == name]
@@ -207,7 +211,7 @@ def test_the_log_begins_with_the_scan(rows, tmp_path):
     log = EventLog(tmp_path / "run.jsonl")
     for _ in range(2):  # the second training adds its lines
         model(log).fit(*rows)
-    found = [event for event in logged(tmp_path / "run.jsonl") if event.get("phase") != "compile"]
+    found = [event for event in logged(tmp_path / "run.jsonl") if not is_compilation(event.get("phase", ""))]
     kinds = [(event["event"], event.get("phase"), event.get("ended")) for event in found]
     once = [
         ("phase", "scan", False),

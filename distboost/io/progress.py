@@ -32,7 +32,10 @@ WIDE, NARROW = 70, 40  # columns of a terminal: with the bar and the remaining t
 Draw = Callable[..., None]
 
 # Phases that nobody counts: all that is shown of them is that they begin.
-_ANNOUNCED = {"compile": "compiling kernels (once per installation)"}
+_ANNOUNCED = {
+    "compile": "compiling kernels (once per installation)",
+    "compile on workers": "workers compile kernels (once per installation)",
+}
 
 _to_stderr = ContextVar("_to_stderr", default=False)
 

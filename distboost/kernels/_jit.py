@@ -25,6 +25,7 @@ _told = threading.Event()
 LONGEST_WAIT = 60.0  # seconds that a process waits for another to compile a kernel
 
 _watching: list[Callable[[], None]] = []
+_missed, _missing = 0, threading.Lock()
 
 # No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
 _options: Any = {"nogil": True, "error_model": "numpy"}
@@ -97,6 +98,7 @@ def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[An
         path = dispatcher._cache.path(sig, dispatcher.targetctx)
         if path.exists():
             return compile_kernel(sig)
+        _count_missed()
         for tell in [*_watching]:
             tell()
         # Numba's own lock comes first: a thread that compiles a caller holds that one when it comes to this kernel.
@@ -104,6 +106,17 @@ def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[An
             return compile_kernel(sig)  # loads the code if another process has compiled it in the meantime
 
     return compile_or_load
+
+
+def _count_missed() -> None:
+    global _missed
+    with _missing:
+        _missed += 1
+
+
+def n_missed() -> int:
+    """Return how many kernels this process has needed so far that were not in the cache."""
+    return _missed
 
 
 @contextmanager

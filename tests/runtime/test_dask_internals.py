@@ -75,6 +75,21 @@ def test_the_scheduler_describes_its_workers(client):
     assert info["status"] == "running", "the monitor does not know whether a worker is leaving"
 
 
+def test_the_scheduler_describes_the_metrics_of_its_workers(client):
+    """Among them those that a running worker was given."""
+
+    def install(dask_worker):
+        dask_worker.metrics = {**dask_worker.metrics, "canary": lambda worker: 7}
+
+    client.run(install)
+
+    def is_described() -> bool:
+        [info] = client.sync(client.scheduler.identity, n_workers=-1)["workers"].values()
+        return info["metrics"].get("canary") == 7
+
+    until(is_described, "Worker.metrics in heartbeats: nobody hears that workers compile kernels")
+
+
 def test_the_scheduler_tells_which_tasks_cannot_run(client):
     """A task that no worker may run has the state no-worker, and those that need it are waiting."""
 

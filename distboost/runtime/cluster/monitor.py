@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from distboost.errors import ClusterError
+from distboost.io.phases import SILENT, Phases
+from distboost.runtime.cluster.compilation import CompilationWatch
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 
@@ -53,6 +55,8 @@ class WorkerMonitor:
     ----------
     link : Link
         A worker is given up when it has not answered within the link's timeout.
+    phases : Phases, optional
+        Who is told that workers compile kernels.
 
     Attributes
     ----------
@@ -63,8 +67,9 @@ class WorkerMonitor:
         minutes: tasks submitted in a new generation need new keys, so that they do not wait for those.
     """
 
-    def __init__(self, link: Link):
+    def __init__(self, link: Link, phases: Phases = SILENT):
         self.link, self.timeout = link, link.timeout
+        self._compilation = CompilationWatch(phases)
         self.generation_began, self.generation = -1.0, ""
         self._tasks_checked = time.monotonic()
         self._workers: dict[str, dict[str, Any]] = {}
@@ -112,6 +117,7 @@ class WorkerMonitor:
         if self._seconds_without_workers > WORKERS_DEADLINE:
             raise self._no_workers()
         self._check_scheduler()
+        self._compilation.tell()
 
     def _check_scheduler(self) -> None:
         self.link.check()
@@ -248,6 +254,7 @@ class WorkerMonitor:
             self._unanswered += 1
         else:
             self._unanswered = 0
+            self._compilation.look(self._workers)
 
     async def _ping(self, worker: str) -> None:
         began = time.monotonic()

@@ -59,7 +59,7 @@ class ClusterRuntime(ClusterTasks):
         phases: Phases = SILENT,
     ):
         link = Link(client, worker_timeout)
-        monitor = WorkerMonitor(link)
+        monitor = WorkerMonitor(link, phases)
         self._markers: Markers | None = None
         try:
             if holder is not None:

@@ -21,6 +21,7 @@ from distributed.utils import sync
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
 from distboost.runtime.block import Key
+from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
 from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered
@@ -219,6 +220,7 @@ def located_error(error: BaseException, stage: str, worker: str) -> DistboostErr
 
 def run_task(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task; name the worker in the error if it cannot read or write a store."""
+    report_compilation(get_worker())
     try:
         return function(*arguments)
     except StoreError as error:
