@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +13,7 @@ import pytest
 from distboost import registry
 from docs import site_pages
 from docs.site_pages import GENERATED
+from tests.programs import Program
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent != GENERATED)]
@@ -26,6 +25,11 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
 
 
+# Commands are run by forked processes: importing takes longer than most of them. The shell only tells their arguments.
+TELL = r"""distboost() { printf '%s\0' "$@"; printf '\n'; }""" + "\n"
+COMMAND = "from distboost.cli import main; main()"
+
+
 class Example(NamedTuple):
     """A block of a page, in the language "python", "bash" or "sh"."""
 
@@ -34,14 +38,23 @@ class Example(NamedTuple):
     code: str
 
     def run(self, page: Path) -> None:
-        """In this folder. A command of distboost is that of this environment."""
+        """In this folder."""
         if self.language == "python":
             program = compile("\n" * self.n_before + self.code, str(page), "exec", dont_inherit=True)
             exec(program, {"__name__": "__main__"})
         else:
-            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-            environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-            subprocess.run(["bash", "-euc", self.code], check=True, env=environment, timeout=500)
+            for command in commands(self.code):
+                program = Program(COMMAND, *command, stdout=subprocess.DEVNULL)
+                _, complaints = program.communicate(timeout=500)
+                assert program.returncode == 0, complaints
+
+
+def commands(code: str) -> list[list[str]]:
+    """The arguments of each `distboost` in a block that has no other commands."""
+    block = subprocess.run(
+        ["bash", "-euc", TELL + code], check=True, stdout=subprocess.PIPE, text=True, timeout=20
+    )
+    return [line.split("\0")[:-1] for line in block.stdout.splitlines()]
 
 
 def examples(page: Path) -> list[Example]:
