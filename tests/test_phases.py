@@ -63,7 +63,9 @@ class Told:
     @property
     def names(self) -> list[str]:
         """Their names, each once for all reports in a row; without compilation, which depends on the cache."""
-        return [name for name, _ in groupby(phase.name for phase in self.phases if not is_compilation(phase.name))]
+        return [
+            name for name, _ in groupby(phase.name for phase in self.phases if not is_compilation(phase.name))
+        ]
 
     def of(self, name: str) -> list[Phase]:
         return [phase for phase in self.phases if phase.name == name]
