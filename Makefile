@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm recipes object-stores browser docs mutants exports bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm recipes object-stores release browser docs mutants exports bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -39,6 +39,10 @@ recipes: $(VENV)/.with-test $(VENV)/.with-recipes  ## validate the recipes for K
 object-stores: $(VENV)/.with-test $(VENV)/.with-emulators  ## train from emulators of Google's and Azure's object stores
 	npm install --no-fund --no-audit --silent --prefix build/azurite azurite
 	$(RUN) -m pytest -m emulators tests/test_emulators.py
+
+# Wheel and source archive, each in an environment of its own, outside of this folder.
+release: $(VENV)/.with-test $(VENV)/.with-release  ## build the package, install it elsewhere and try it (5 minutes)
+	$(RUN) -m pytest -m release tests/test_release.py
 
 # The site, in build/site: warnings are errors, and so are local links that lead nowhere.
 docs: $(VENV)/.with-docs  ## build the site in build/site

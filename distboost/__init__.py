@@ -5,7 +5,7 @@ from typing import Any
 
 from distboost import registry
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The places of the public names. They are imported on first use: importing Dask, Numba and scikit-learn takes seconds, which
 # `distboost --help` does not need.

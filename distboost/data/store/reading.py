@@ -100,5 +100,5 @@ def _read_intact(blocks: StoredBlocks, name: str, block: int, path: Path) -> np.
     content = empty((span.stop - span.start, *array.shape[1:]), array.dtype)
     with open(path, "rb", buffering=0) as file:
         whole = Stamp.of(file.fileno()) == _intact[path]
-        n = file.readinto(content.reshape(-1).view(np.uint8)) if whole else 0  # type: ignore[arg-type]
+        n = file.readinto(content.reshape(-1).view(np.uint8).data) if whole else 0
     return content if n == content.nbytes else None

@@ -122,7 +122,7 @@ class Scratch:
 
 
 def _bytes(array: np.ndarray) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _no_space(directory: str, needed: int) -> StoreError:
