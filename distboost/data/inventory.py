@@ -10,6 +10,7 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,8 +84,9 @@ def _entries(array: zarr.Array[Any]) -> dict[str, Entry]:
     if isinstance(store, LocalStore):
         return dict(_local_entries(os.path.join(store.root, path), ""))
     prefix = f"{path}/" if path else ""
-    if isinstance(store, ZipStore):
-        with zipfile.ZipFile(store.path) as file:
+    archive = _archive(store)
+    if archive is not None:
+        with zipfile.ZipFile(archive) as file:
             members = [member for member in file.infolist() if member.filename.startswith(prefix)]
         return {m.filename.removeprefix(prefix): Entry(m.file_size, str(m.CRC)) for m in members}
     if isinstance(store, FsspecStore):
@@ -161,9 +163,15 @@ def _absolute(store: Store) -> Store:
         return store if inner is store._store else store._with_store(inner)
     if isinstance(store, LocalStore) and not store.root.is_absolute():
         return LocalStore(store.root.absolute(), read_only=store.read_only)
-    if isinstance(store, ZipStore) and not store.path.is_absolute():
-        return ZipStore(store.path.absolute(), mode="r")
+    archive = _archive(store)
+    if archive is not None and not archive.is_absolute():
+        return ZipStore(archive.absolute(), mode="r")
     return store
+
+
+def _archive(store: Store) -> Path | None:
+    """Return the path of a ZIP archive. One that zarr 3.4 reads from an open file has none."""
+    return store.path if isinstance(store, ZipStore) else None
 
 
 def held_to(array: zarr.Array[Any], first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array[Any]:

@@ -19,6 +19,8 @@ from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
+from distboost.kernels._folders import Kept, folders
+
 log = logging.getLogger("distboost")
 _told = threading.Event()
 
@@ -53,13 +55,13 @@ def kernel(function: Any, *sources: Any) -> Any:
         The compiled function.
     """
     dispatcher: Any = compiled(function)
-    folders = [Path(inspect.getfile(source)).parent for source in sources]
-    if not all(Path(inspect.getfile(source)).is_file() for source in sources):
+    files = [Path(inspect.getfile(source)) for source in sources]
+    if not all(file.is_file() for file in files):
         return dispatcher
     try:
-        dispatcher._cache = KernelCache(function, folders)
+        dispatcher._cache = KernelCache(function, [file.parent for file in files])
         dispatcher.compile = _once(dispatcher.compile, dispatcher)
-    except (RuntimeError, OSError) as error:  # no writable folder
+    except (RuntimeError, OSError) as error:  # Numba has no place for this function
         _tell(error)
     return dispatcher
 
@@ -67,11 +69,13 @@ def kernel(function: Any, *sources: Any) -> Any:
 class KernelCache(FunctionCache):
     """Numba's cache of one function. Code that cannot be read is compiled again; code that cannot be written is not cached."""
 
-    def __init__(self, function: Any, folders: Sequence[Path] = ()):
+    _impl_class = Kept
+
+    def __init__(self, function: Any, sources: Sequence[Path] = ()):
         super().__init__(function)
-        folders = Path(inspect.getfile(function)).parent, *folders
-        stamp = self._impl.locator.get_source_stamp(), *map(_sources, folders)
-        self._cache_file = self._files = _Files(self._cache_path, self._impl.filename_base, stamp)
+        stamp = [_sources(folder) for folder in (Path(inspect.getfile(function)).parent, *sources)]
+        places = folders(function, self._cache_path)
+        self._cache_file = self._files = _Files(places, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -86,23 +90,23 @@ class KernelCache(FunctionCache):
         except Exception as error:  # noqa: BLE001 (a kernel works without its cache)
             _tell(error)
 
-    def path(self, sig: Any, target_context: Any) -> Path:
-        """Return the file of the machine code for these argument types."""
-        return self._files.path(self._index_key(sig, target_context.codegen()))
+    def paths(self, sig: Any, target_context: Any) -> list[Path]:
+        """Return the files that may have the machine code for these argument types. The first is where it is written."""
+        return self._files.paths(self._index_key(sig, target_context.codegen()))
 
 
 def _once(compile_kernel: Callable[[Any], Any], dispatcher: Any) -> Callable[[Any], Any]:
     """Put a lock around a kernel's `compile`: of the processes that start together on a machine, only one compiles it."""
 
     def compile_or_load(sig: Any) -> Any:
-        path = dispatcher._cache.path(sig, dispatcher.targetctx)
-        if path.exists():
+        paths = dispatcher._cache.paths(sig, dispatcher.targetctx)
+        if any(path.exists() for path in paths):
             return compile_kernel(sig)
         _count_missed()
         for tell in [*_watching]:
             tell()
         # Numba's own lock comes first: a thread that compiles a caller holds that one when it comes to this kernel.
-        with global_compiler_lock, _locked(path.with_suffix(".lock")):
+        with global_compiler_lock, _locked(paths[0].with_suffix(".lock")):
             return compile_kernel(sig)  # loads the code if another process has compiled it in the meantime
 
     return compile_or_load
@@ -168,17 +172,17 @@ class _Files(IndexDataCacheFile):
     the files of the functions that it calls.
     """
 
-    def __init__(self, folder: str, name: str, stamp: Any):
-        super().__init__(folder, name, stamp)
-        self._folder, self._name = Path(folder), f"{name}.{_digest(self._version, stamp)}"
+    def __init__(self, folders: Sequence[Path], name: str, stamp: Any):
+        super().__init__(str(folders[0]), name, stamp)
+        self._folders, self._folder = folders, folders[0]
+        self._name = f"{name}.{_digest(self._version, stamp)}"
         self._any = f"{name}.*.nbc"
 
     def load(self, key: Any) -> Any:
-        path = self.path(key)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        path = next((path for path in self.paths(key) if path.exists()), None)
+        if path is None:
             return None
+        content = path.read_bytes()
         checksum, data = content[:32], content[32:]
         if hashlib.sha256(data).digest() != checksum:
             raise OSError(f"{path} is damaged")
@@ -187,7 +191,7 @@ class _Files(IndexDataCacheFile):
 
     def save(self, key: Any, code: Any) -> None:
         data = self._dump((key, code))
-        with self._open_for_write(str(self.path(key))) as file:
+        with self._open_for_write(str(self.paths(key)[0])) as file:
             file.write(hashlib.sha256(data).digest() + data)
         for path in self._folder.glob(self._any):
             if not path.name.startswith(self._name):  # its code was compiled from other sources
@@ -197,8 +201,9 @@ class _Files(IndexDataCacheFile):
         for path in self._folder.glob(self._any):
             path.unlink(missing_ok=True)
 
-    def path(self, key: Any) -> Path:
-        return self._folder / f"{self._name}-{_digest(key)}.nbc"
+    def paths(self, key: Any) -> list[Path]:
+        """Return the files that may have the code. It is written to the first."""
+        return [folder / f"{self._name}-{_digest(key)}.nbc" for folder in self._folders]
 
 
 def _digest(*known: Any) -> str:

@@ -12,27 +12,15 @@ from pathlib import Path
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-import distboost
 from distboost import kernels
 from distboost.data.edges import load_merge
 from distboost.kernels import _jit, gains
 from distboost.kernels._jit import KernelCache
 from distboost.kernels.split_search import best_splits_by
 from distboost.splits.tree_histograms import load_search
+from tests.kernels.kernel_programs import CALL, COUNT, PACKAGE, TOLD, TWO_TYPES, WEIGHTS
 from tests.programs import Program
 
-PACKAGE = Path(distboost.__file__).parent
-TOLD = "compiled kernels cannot be read or kept"
-
-# What ends the programs below: how many kernels were loaded, and how many compiled.
-_COUNT = """
-import gc, json
-from numba.core.dispatcher import Dispatcher
-kernels = [k for k in gc.get_objects() if isinstance(k, Dispatcher) and k.py_func.__module__.startswith("distboost")]
-found["loaded"] = sum(sum(k.stats.cache_hits.values()) for k in kernels)
-found["compiled"] = sum(len(k.overloads) for k in kernels) - found["loaded"]
-print(json.dumps(found))
-"""
 # What begins them: the environment counts for modules and for Numba as in a new process.
 _AS_NEW = """
 import os, sys
@@ -49,21 +37,8 @@ X = np.random.default_rng(0).normal(size=(200, 4))
 model = AdaBoostMMClassifier(n_estimators=2, n_jobs=1).fit(X, np.arange(200) % 4)
 model.save(sys.argv[1])
 found = {{"model": hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest(), "right": load(sys.argv[1]).score(X, X[:, 0] > 0)}}
-{_COUNT}
+{COUNT}
 """
-WEIGHTS = f"""
-import numpy as np
-from distboost.kernels.response import response_weights
-out = np.zeros(1, np.int64)
-zero = np.zeros(1, np.int32)
-response_weights(np.zeros((1, 2)), zero, np.ones(1), zero, 1.0, 0.0, 1.0, out)
-found = {{"weight": int(out[0])}}
-{_COUNT}
-"""
-_CALL = next(line for line in WEIGHTS.splitlines() if line.startswith("response_weights("))
-TWO_TYPES = WEIGHTS.replace(
-    _CALL, f"{_CALL}\n{_CALL.replace('(1, 2)', '(1, 2), np.float32')}"
-)  # two kernels to keep
 
 
 def begun(
@@ -108,23 +83,6 @@ def test_a_second_process_compiles_nothing(program, tmp_path):
     ]
 
 
-def test_an_installation_and_a_home_that_nobody_can_write_to(with_mounts, tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    commands = [
-        f"mount --bind {PACKAGE} {PACKAGE}",
-        f"mount -o remount,bind,ro {PACKAGE}",
-        f"mount -t tmpfs -o ro tmpfs {home}",
-        "unset NUMBA_CACHE_DIR XDG_CACHE_HOME",
-    ]
-    done = with_mounts(commands, TWO_TYPES, HOME=str(home), PYTHONPATH=str(PACKAGE.parent))
-    found = json.loads(done.stdout)
-    assert found["weight"] == 1
-    assert found["loaded"] == 0 < found["compiled"]
-    assert done.stderr.count(TOLD) == 1
-    assert "Set NUMBA_CACHE_DIR" in done.stderr
-
-
 def test_a_full_disk(kept, with_mounts, tmp_path):
     """There is room for one kernel of two."""
     cache = tmp_path / "cache"
@@ -143,7 +101,7 @@ def test_a_full_disk(kept, with_mounts, tmp_path):
 
 def test_processes_that_start_together_compile_once(tmp_path):
     """One compiles; the others wait for its code, as the workers of a machine do."""
-    program = WEIGHTS.replace(_CALL, f"print(flush=True)\ninput()\n{_CALL}")
+    program = WEIGHTS.replace(CALL, f"print(flush=True)\ninput()\n{CALL}")
     processes = [begun(program, tmp_path, stdin=subprocess.PIPE) for _ in range(3)]
     for process in processes:
         process.stdout.readline()  # it has imported what it needs
