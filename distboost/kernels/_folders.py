@@ -13,7 +13,7 @@ import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import config
 from numba.core.caching import CompileResultCacheImpl, _CacheLocator, _SourceFileBackedLocatorMixin
@@ -22,7 +22,7 @@ log = logging.getLogger("distboost")
 _told = threading.Event()
 
 
-class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):  # type: ignore[misc]
+class _Locator(_SourceFileBackedLocatorMixin, _CacheLocator):
     def __init__(self, function: Any, file: str):
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
 
@@ -59,10 +59,14 @@ class ReadOnlyLocator(_Locator):
         pass
 
 
-class Kept(CompileResultCacheImpl):  # type: ignore[misc]
+class Kept(CompileResultCacheImpl):
     """Numba's choice of a folder for a function's machine code, with two more at the end."""
 
-    _locator_classes = (*CompileResultCacheImpl._locator_classes, TemporaryLocator, ReadOnlyLocator)
+    _locator_classes: ClassVar[list[Any]] = [
+        *CompileResultCacheImpl._locator_classes,
+        TemporaryLocator,
+        ReadOnlyLocator,
+    ]
 
 
 def folders(function: Any, chosen: str) -> list[Path]:
