@@ -13,7 +13,7 @@ import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from numba import config
 from numba.core.caching import CompileResultCacheImpl, _CacheLocator, _SourceFileBackedLocatorMixin
@@ -62,21 +62,16 @@ class ReadOnlyLocator(_Locator):
 class Kept(CompileResultCacheImpl):
     """Numba's choice of a folder for a function's machine code, with two more at the end."""
 
-    _locator_classes: ClassVar[list[Any]] = [
-        *CompileResultCacheImpl._locator_classes,
-        TemporaryLocator,
-        ReadOnlyLocator,
-    ]
+    _locator_classes: Any = [*CompileResultCacheImpl._locator_classes, TemporaryLocator, ReadOnlyLocator]  # noqa: RUF012
 
 
 def folders(function: Any, chosen: str) -> list[Path]:
     """Return the chosen folder, and those that Numba would have preferred if they were writable."""
     file = Path(inspect.getfile(function))
     preferred = [str(file.parent / "__pycache__")]
-    if config.CACHE_DIR:
-        preferred.insert(
-            0, os.path.join(config.CACHE_DIR, _CacheLocator.get_suitable_cache_subpath(str(file)))
-        )
+    given = vars(config)["CACHE_DIR"]
+    if given:
+        preferred.insert(0, os.path.join(given, _CacheLocator.get_suitable_cache_subpath(str(file))))
     read_only = preferred[: preferred.index(chosen)] if chosen in preferred else preferred
     return [Path(folder) for folder in (chosen, *read_only)]
 
