@@ -45,12 +45,19 @@ def random_model(seed: int) -> tuple[Any, np.ndarray]:
     if seed % 3 == 0:
         X = np.round(X, 1)
     X *= 10.0 ** rng.integers(-3, 4, n_features)
+    categorical = _with_categories(X, seed) if seed % 4 == 1 else []
     X[rng.random(X.shape) < 0.1 * (seed % 2)] = np.nan
     more = {} if name in STUMPS else {"max_depth": int(rng.integers(1, 9))}
     labels = [y, np.array([f"class {k}" for k in range(n_classes)])[y]][seed // 2 % 2]
     calibration = ["temperature", None, "vector"][seed % 3] if "strategy" not in parameters else None
     model = estimator(name)(
-        n_estimators=int(rng.integers(1, 16)), n_jobs=1, calibration=calibration, **parameters, **more
+        n_estimators=int(rng.integers(1, 16)),
+        n_jobs=1,
+        calibration=calibration,
+        max_bins=[255, 20][seed // 4 % 2],
+        categorical_features=categorical,
+        **parameters,
+        **more,
     )
     weights = rng.random(n_rows) if seed % 4 == 0 else None
     model.fit(X, labels, weights)
@@ -58,8 +65,22 @@ def random_model(seed: int) -> tuple[Any, np.ndarray]:
     return (model, rows_for(model, X, rng)) if model.best_iteration_ else random_model(seed + 1000)
 
 
+def _with_categories(X: np.ndarray, seed: int) -> list[int]:
+    """Replace some columns by categories: intervals of their values, numbered in random order. Return their numbers."""
+    rng = np.random.default_rng([seed, 1])
+    chosen = [d for d in range(X.shape[1]) if rng.random() < 0.5] or [0]
+    for d in chosen:
+        n = int(rng.integers(2, 41))
+        interval = np.searchsorted(np.quantile(X[:, d], np.linspace(0, 1, n + 1)[1:-1]), X[:, d])
+        X[:, d] = rng.permutation(3 * n)[interval] - n
+    return chosen
+
+
 def rows_for(model: Any, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The training rows, and for each split one with a value at the threshold, one below and one above."""
+    """The training rows, and for each split one with a value at the threshold, one below and one above.
+
+    Those of splits of categories have the category 0 and two that are unknown.
+    """
     arrays = model.learned_.ensemble.arrays()
     at = rng.choice(X, 3 * len(arrays["feature"]))
     thresholds = np.where(np.isfinite(arrays["threshold"]), arrays["threshold"], 0.0)

@@ -1,6 +1,6 @@
 """Random models in every format, compared with distboost: `python -m tests.exports.matrix [first] [last]`.
 
-The numbers are those of the models, 0 to 199 by default. Needs the extra "export".
+A quarter of them split categories. The numbers are those of the models, 0 to 199 by default. Needs the extra "export".
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ CHECKS: dict[str, Callable[[Any, np.ndarray], None]] = {
 def main(first: int = 0, last: int = 200) -> int:
     """Return the number of models that differ."""
     warnings.simplefilter("ignore", TrainingEndedWarning)
-    begun, failed, depths, classes = time.monotonic(), 0, set(), set()
+    begun, failed, n_with_categories, depths, classes = time.monotonic(), 0, 0, set(), set()
     for seed in range(first, last):
         model, X = random_model(seed)
         depths.add(getattr(model, "max_depth", 1))
         classes.add(len(model.classes_))
+        n_with_categories += bool(model.learned_.ensemble.categories)
         for name, check in CHECKS.items():
             try:
                 check(model, X)
             except AssertionError as error:
                 failed += 1
                 print(f"model {seed}, {model!r}, {name}: {error}", flush=True)
+    seconds = time.monotonic() - begun
     print(
-        f"models {first} to {last - 1}, {min(classes)} to {max(classes)} classes, depths {min(depths)} to {max(depths)}: "
-        f"{failed} of {len(CHECKS) * (last - first)} comparisons differ, {time.monotonic() - begun:.0f} s"
+        f"models {first} to {last - 1}, {n_with_categories} with categories, {min(classes)} to {max(classes)} classes, depths "
+        f"{min(depths)} to {max(depths)}: {failed} of {len(CHECKS) * (last - first)} comparisons differ, {seconds:.0f} s"
     )
     return failed
 
