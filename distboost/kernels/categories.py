@@ -5,7 +5,8 @@ import numpy as np
 from distboost.kernels._jit import compiled, inlined, kernel
 
 SET_WORDS = 4  # of 64 bits: a set has one bit for each bin
-MIN_ROWS = 10  # categories with fewer rows in a node are unknown there
+# Categories with fewer rows in a node are unknown there. The means of others are shrunk by as many rows of the node.
+MIN_ROWS = 10
 ITERATIONS = 8  # of the power method
 
 
@@ -40,7 +41,8 @@ def order_bins(sums, first, stop, n_sums, count_channel, weight_channel, least, 
     """Order the categories of a node by the projection of their mean statistic on its leading direction; return their number n.
 
     table[:n] are the sums of the bins `order`, and table[n] those of the missing values and of the bins with too few rows, which
-    are unknown in this node. Ties go to the lower bin.
+    are unknown in this node. Ties go to the lower bin. The means, and the sums of the statistic in table[:n], are shrunk: see
+    `shrink`.
     """
     # IN: sums (total bins, channels) int64: the feature's bins first .. stop - 1, then the missing values; n_sums sums of the
     #     statistic, the number of rows and their weight, which is below `least` if it is that of too few rows
@@ -50,26 +52,70 @@ def order_bins(sums, first, stop, n_sums, count_channel, weight_channel, least, 
         if sums[j, count_channel] >= MIN_ROWS or sums[j, weight_channel] >= least:
             order[n] = j - first
             n += 1
+    pool = np.zeros(n_sums)
     if n_sums > 0:
+        shrink(sums, first, n_sums, weight_channel, least, deviations, order, n, pool)
         project(sums, first, n_sums, weight_channel, deviations, order, n)
         sort_by(deviations, n_sums + 1, order, n)
     for c in range(sums.shape[1]):
         table[n, c] = 0
         for j in range(first, stop + 1):
             table[n, c] += sums[j, c]
+        known = 0
         for i in range(n):
             table[i, c] = sums[first + order[i], c]
-            table[n, c] -= table[i, c]
+            known += table[i, c]
+        table[n, c] -= known
+        if c < n_sums:
+            # The last category has what is left, so that rounding changes no total.
+            for i in range(n):
+                weight = np.float64(sums[first + order[i], weight_channel])
+                own = np.int64(np.floor(shrunk(np.float64(table[i, c]), weight, least, pool[c])))
+                table[i, c] = own if i < n - 1 else known
+                known -= table[i, c]
     return n
+
+
+@inlined
+def shrunk(total, weight, prior, mean):
+    """Return the sum of a category's statistic after it has exchanged weight * prior / (weight + prior) with the pool."""
+    return (total + prior * mean) * (weight / (weight + prior))
+
+
+@compiled
+def shrink(sums, first, n_sums, weight_channel, prior, deviations, order, n, pool):
+    """Set deviations[i] to the mean of bin order[i], shrunk towards the mean of all bins, `pool`.
+
+    A mean of few rows is mostly chance, and the order makes the most of chance. So each category of weight w gives the share
+    prior / (w + prior) of its sums, which is less than the prior's weight, to a pool, and takes the same weight back. In NumPy,
+    with sums S (n, n_sums) and weights w (n,): ``given = prior / (w + prior); mean = given @ S / (given @ w);
+    S = (1 - given)[:, None] * S + np.outer(given * w, mean)``. The total remains, and no sum of weights becomes negative.
+    """
+    lent = 0.0
+    for i in range(n):
+        weight = np.float64(sums[first + order[i], weight_channel])
+        given = prior / (weight + prior)
+        lent += given * weight
+        for c in range(n_sums):
+            pool[c] += given * np.float64(sums[first + order[i], c])
+    for c in range(n_sums):
+        pool[c] /= max(lent, 1.0)
+    for i in range(n):
+        weight = np.float64(sums[first + order[i], weight_channel])
+        for c in range(n_sums):
+            total = np.float64(sums[first + order[i], c])
+            # The weight of light rows may be rounded to 0.
+            deviations[i, c] = shrunk(total, weight, prior, pool[c]) / max(weight, 1.0)
 
 
 @compiled
 def project(sums, first, n_sums, weight_channel, deviations, order, n):
-    """Set deviations[i, n_sums + 1] to the projection of bin order[i]'s mean on the leading direction of all means.
+    """Set deviations[i, n_sums + 1] to the projection of the mean deviations[i] on the leading direction of all means.
 
-    In NumPy, with means M (n, n_sums) and shares p (n,) of the weight: ``D = M - p @ M``, and the projection is D v for the
-    leading eigenvector v of ``(D * p[:, None]).T @ D``. The power method begins with the heaviest deviation, so that v has the
-    same sign on all machines. The projection of a single sum is its deviation.
+    The first entries become deviations from the mean of all rows. In NumPy, with means M (n, n_sums) and shares p (n,) of the
+    weight: ``D = M - p @ M``, and the projection is D v for the leading eigenvector v of ``(D * p[:, None]).T @ D``. The power
+    method begins with the heaviest deviation, so that v has the same sign on all machines. The projection of a single sum is its
+    deviation.
     """
     share, along = n_sums, n_sums + 1
     total = 0.0
@@ -83,9 +129,7 @@ def project(sums, first, n_sums, weight_channel, deviations, order, n):
             mean += np.float64(sums[first + order[i], c])
         mean /= total
         for i in range(n):
-            j = first + order[i]
-            # The weight of light rows may be rounded to 0.
-            deviations[i, c] = np.float64(sums[j, c]) / max(np.float64(sums[j, weight_channel]), 1.0) - mean
+            deviations[i, c] -= mean
     heaviest = 0.0
     for i in range(n):
         deviations[i, share] = np.float64(sums[first + order[i], weight_channel]) / total

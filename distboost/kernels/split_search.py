@@ -207,8 +207,10 @@ def _best_splits(
                     left_sums[m] = 0
                     for j in range(low, high + 1):
                         if j <= cut or (j == high and missing_left[m]):
+                            # The sums of categories in `table` are shrunk.
+                            is_known = categorical[d] and j < high
                             for c in range(left_sums.shape[1]):
-                                left_sums[m, c] += table[j, c]
+                                left_sums[m, c] += sums[first + order[j], c] if is_known else table[j, c]
                     split_bin[m] = cut - low
                     if sets.shape[1]:
                         sets[m] = 0
