@@ -11,12 +11,14 @@ import subprocess
 import sys
 import termios
 from itertools import pairwise
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from distboost import GAMBLEClassifier
-from distboost.io import progress
+from distboost.io import bars, progress
+from tests.faults.crews import until
 
 TRAIN = """
 import numpy as np
@@ -69,7 +71,7 @@ def test_a_terminal_keeps_the_numbers(width):
     assert f"stoppedearlyafterround{best[2]}:round{best[1]}isthebest" in flat
     assert f"{best[2]}/50rounds,loss{best[3]},error{best[4]},validerror" in flat
     assert "…" not in shown
-    assert ("GAMBLEClassifier" in shown) == (width >= progress.NARROW)
+    assert ("GAMBLEClassifier" in shown) == (width >= bars.NARROW)
 
 
 def on_terminal(width: int, command: list[str]) -> str:
@@ -119,3 +121,58 @@ def test_no_number_is_said_twice(capsys):
         draw(1)
         draw(2, note="done early")
     assert capsys.readouterr().out.splitlines() == ["predict: 1/2", "predict: done early"]
+
+
+# Notebooks.
+
+
+@pytest.fixture
+def cell(monkeypatch):
+    """The outputs of a notebook's cell, each with all its states."""
+    outputs: list[list[dict]] = []
+
+    class Handle:
+        def __init__(self, states):
+            self._states = states
+
+        def update(self, output, *, raw):
+            assert raw
+            self._states.append(output)
+
+    def display(output, *, raw, display_id):
+        assert raw
+        assert display_id
+        outputs.append([output])
+        return Handle(outputs[-1])
+
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    return outputs
+
+
+def test_the_output_of_a_cell_ends_with_the_last_state(cell, capsys):
+    with progress.bar("predict", 3) as draw:
+        draw(2, "rows <1>")
+        draw(3, "rows <1>", note="done [early]")
+    [states] = cell
+    note, bar, numbers = states[-1]["text/plain"].splitlines()
+    assert (note, bar[:8], numbers) == ("done [early]", "predict ", "3/3 rows <1>")
+    assert "done [early]\npredict " in states[-1]["text/html"]
+    assert "rows &lt;1&gt;" in states[-1]["text/html"]
+    assert capsys.readouterr().out == ""
+
+
+def test_the_output_of_a_cell_is_replaced_while_work_is_done(cell, monkeypatch):
+    monkeypatch.setattr(bars, "REFRESH_INTERVAL", 0.01)
+    with progress.phases_shown(1) as phases, phases.begin("scan", 2, "rows") as advance:
+        advance(1)
+        until(lambda: cell and "scan 1 rows of 2 rows" in cell[0][-1]["text/plain"], "an output")
+    [states] = cell
+    assert states[-1] == {"text/plain": "", "text/html": ""}  # the phase was short
+
+
+def test_a_cell_without_progress_has_no_output(cell):
+    with progress.phases_shown(1):
+        pass
+    assert cell == []

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from importlib.util import find_spec
 from typing import Any, Protocol
 
-from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.console import Console
+from rich.progress import TaskID
 
+from distboost.io.bars import Bars, NotebookBars
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.io.units import amount, duration
 
 LINE_INTERVAL = 5.0  # seconds between two lines
-SHORT = 1.0  # seconds: a terminal says nothing about phases that took less
-WIDE, NARROW = 70, 40  # columns of a terminal: with the bar and the remaining time; without the title
+SHORT = 1.0  # seconds: bars say nothing about phases that took less
 
 Draw = Callable[..., None]
 
@@ -56,8 +46,8 @@ class Display(Protocol):
     def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
         """Return a function that updates the progress: draw(completed, text behind the numbers, total, note).
 
-        A terminal shows a bar, with the numbers below it. Other outputs get a line if `interval` seconds have passed since the
-        last one, and a line at the end. A `note` is a line of its own, on both.
+        A terminal or a notebook shows a bar, with the numbers below it. Other outputs get a line if `interval` seconds have
+        passed since the last one, and a line at the end. A `note` is a line of its own, on all.
         """
 
     def phase(self, phase: Phase) -> None:
@@ -68,12 +58,12 @@ class Display(Protocol):
 def display(title: str, least: float = 0.0) -> Iterator[Display]:
     """Open the display of a call. The title precedes what it shows; "" if there is none.
 
-    Nothing is said about the end of phases that took less than `least` seconds (or `SHORT`, on a terminal).
+    Nothing is said about the end of phases that took less than `least` seconds (or `SHORT`, where there are bars).
     """
-    console = Console(stderr=_to_stderr.get())
-    if _shows_bars(console):
-        with _Bars(console=console) as drawn:
-            yield _OnTerminal(title, drawn, max(least, SHORT))
+    bars = _bars()
+    if bars is not None:
+        with bars:
+            yield _AsBars(title, bars, max(least, SHORT))
     else:
         shown = _InLines(title, least)
         yield shown
@@ -97,35 +87,19 @@ def phases_shown(verbose: int, title: str = "") -> Iterator[Phases]:
         yield Phases(shown.phase)
 
 
-def _shows_bars(console: Console) -> bool:
-    """Whether bars can be drawn: not by FORCE_COLOR, by which rich takes a pipe for a terminal."""
+def _bars() -> Bars | None:
+    """Return bars, where they can be drawn: not by FORCE_COLOR, by which rich takes a pipe for a terminal."""
+    console = Console(stderr=_to_stderr.get())
     if console.is_jupyter:
-        return find_spec("ipywidgets") is not None
-    return console.is_terminal and not console.is_dumb_terminal and console.file.isatty()
+        return NotebookBars()
+    drawn = console.is_terminal and not console.is_dumb_terminal and console.file.isatty()
+    return Bars(console=console) if drawn else None
 
 
-class _Bars(Progress):
-    """Bars with their numbers below them, which wrap: nothing of these is cut off, however narrow the terminal is."""
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        for task in self.tasks:
-            self.columns = _columns(self.console.width)
-            yield self.make_tasks_table([task])
-            yield Text(task.fields["numbers"], overflow="fold")
-
-
-def _columns(width: int) -> tuple[ProgressColumn, ...]:
-    """Return what there is room for above the numbers."""
-    title = (TextColumn("{task.description}", markup=False),) if width >= NARROW else ()
-    if width >= WIDE:
-        return (*title, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return (*title, TimeElapsedColumn())
-
-
-class _OnTerminal:
+class _AsBars:
     """Bars, one below the other. That of a phase goes with its end."""
 
-    def __init__(self, title: str, drawn: Progress, least: float):
+    def __init__(self, title: str, drawn: Bars, least: float):
         self._title, self._drawn, self._least = title, drawn, least
         self._phases: dict[str, TaskID] = {}
 
@@ -136,27 +110,24 @@ class _OnTerminal:
             numbers = _numbers(completed, total, beside)
             self._drawn.update(task, completed=completed, total=total, numbers=numbers)
             if note:
-                self._print(note)
+                self._drawn.say(note)
 
         return draw
 
     def phase(self, phase: Phase) -> None:
         if phase.name in _ANNOUNCED:
-            self._print(_ANNOUNCED[phase.name])
+            self._drawn.say(_ANNOUNCED[phase.name])
         elif phase.ended:
             if phase.name in self._phases:
                 self._drawn.remove_task(self._phases.pop(phase.name))
             if phase.error is None and phase.seconds >= self._least:
-                self._print(said(phase))
+                self._drawn.say(said(phase))
         else:
             if phase.name not in self._phases:
                 name = f"{self._title}: {phase.name}" if self._title else phase.name
                 self._phases[phase.name] = self._drawn.add_task(name, total=phase.total, numbers="")
             task = self._phases[phase.name]
             self._drawn.update(task, completed=phase.done, total=phase.total, numbers=said(phase))
-
-    def _print(self, note: str) -> None:
-        self._drawn.console.print(note, markup=False, highlight=False, soft_wrap=True)
 
 
 class _InLines:
