@@ -7,15 +7,17 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
+from itertools import pairwise
 
 import psutil
 import pytest
 from click.testing import CliRunner
-from distributed import Client
+from distributed import LocalCluster
 
 from distboost.cli import main
 from distboost.cluster import local
-from distboost.cluster.processes import wait_for
+from distboost.cluster.processes import running, wait_for
 from distboost.errors import ClusterError
 
 DEADLINE = 60.0
@@ -97,24 +99,14 @@ def test_a_worker_that_cannot_start(tmp_path, monkeypatch):
     assert "worker-0 ended with code 3. The end of its log: broken for the test" in error
 
 
-def test_workers_that_do_not_come_in_time(monkeypatch):
-    monkeypatch.setattr(local, "_wait_for_workers", _impatient(local._wait_for_workers))
+def test_workers_that_do_not_come_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "wait_for", lambda look, workers, _, late: wait_for(look, workers, 0.5, late))
     with (
-        pytest.raises(ClusterError, match=r"2 workers did not start within 60 s\. Start fewer"),
-        local.local_cluster(1),
+        LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as scheduler,
+        running(["sh", "-c", "echo not yet; exec sleep 60"], tmp_path / "worker-0.log", os.environ) as worker,
+        pytest.raises(ClusterError, match=r"2 workers did not start within 60 s\. Start fewer.*\nnot yet"),
     ):
-        pass
-
-
-def _impatient(wait):
-    """As `local._wait_for_workers`, for one worker more, with half a second to start."""
-
-    def more(address, n_workers, processes, tls):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(local, "wait_for", lambda look, found, _, late: wait_for(look, found, 0.5, late))
-            wait(address, n_workers + 1, processes, tls)
-
-    return more
+        local._wait_for_workers(scheduler.scheduler_address, 2, [worker], None)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +126,19 @@ def test_bad_options(arguments, said):
     assert said in refused(*arguments)
 
 
-def test_memory_is_divided_among_more_workers_than_cores(monkeypatch):
+def test_memory_and_cores_are_divided_among_the_workers(monkeypatch):
+    """What the commands are told; the test of what is printed asks workers that run."""
+    commands = []
+    monkeypatch.setattr(local, "running", lambda command, *_: nullcontext(commands.append(command)))
+    monkeypatch.setattr(local, "_address", lambda *_: "tcp://127.0.0.1:1")
+    monkeypatch.setattr(local, "_wait_for_workers", lambda *_: None)
     monkeypatch.setattr(local, "MEMORY_LIMIT", 3 * 2**30)
-    with local.local_cluster(3) as cluster, Client(cluster.address, set_as_default=False) as client:
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        assert [each["memory_limit"] for each in workers] == 3 * [2**30]
-        assert cluster.memory_limit == 2**30
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with local.local_cluster(3) as cluster:
+        assert (cluster.memory_limit, cluster.n_threads) == (2**30, 1)
+    _, *workers = commands
+    options = [dict(pairwise(command)) for command in workers]
+    assert [(each["--memory-limit"], each["--nthreads"]) for each in options] == 3 * [(str(2**30), "1")]
 
 
 def test_certificates_without_their_package(tmp_path, monkeypatch):

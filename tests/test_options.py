@@ -17,7 +17,8 @@ from distboost.estimators import fitting
 from distboost.estimators.factory import estimator
 from distboost.runtime.cluster import owners
 from distboost.training import memory_plan
-from tests.runtime.simulated import SimulatedRuntime, Trouble
+from tests.runtime.simulated import SimulatedRuntime
+from tests.runtime.simulated_machines import Trouble
 
 COMMON = {"n_estimators": 5, "max_depth": 4, "max_bins": 32, "random_state": 5}
 OPTIONS = {

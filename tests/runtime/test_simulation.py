@@ -21,7 +21,8 @@ from distboost.estimators import fitting
 from distboost.runtime.cluster import owners, questions
 from distboost.runtime.cluster.crew import MOST_RECENT_LOSSES
 from distboost.runtime.local import LocalRuntime
-from tests.runtime.simulated import MOST_MACHINES, SimulatedRuntime, Trouble
+from tests.runtime.simulated import SimulatedRuntime
+from tests.runtime.simulated_machines import MOST_MACHINES, Trouble
 
 REPLAYED = "SCHEDULE"  # environment variable: the seed of the only schedule to run
 STORY = 40  # events told of a schedule that fails

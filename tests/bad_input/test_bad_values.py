@@ -1,0 +1,80 @@
+"""Values and weights that are no finite numbers."""
+
+import numpy as np
+import pytest
+
+from distboost.errors import DataError
+from tests.bad_input.forms import N, to_dask
+
+
+@pytest.mark.parametrize(("value", "row"), [(np.inf, 137), (-np.inf, 0)])
+def test_infinite_value(model, data, stored, value, row):
+    X, y = data
+    X[row, 2] = X[201, 0] = value
+    with pytest.raises(
+        DataError, match=rf"X.* infinite value .*row {row}, column 2: {value}.*finite values, or NaN"
+    ):
+        model.fit(stored(X, "x"), stored(y, "y"))
+
+
+def test_complex_values(model, data, stored):
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        model.fit(stored(data[0] + 1j, "x"), stored(data[1], "y"))
+
+
+def test_text_values(model, data):
+    X = data[0].astype(str)
+    X[60, 1] = "red"
+    with pytest.raises(ValueError, match=r"could not convert string to float.*red"):
+        model.fit(X, data[1])
+
+
+def test_text_values_in_dask(model, data):
+    X = data[0].astype(str)
+    X[60, 1] = "red"
+    with pytest.raises(DataError, match=r"X of type <U\d+ cannot be read as numbers: .*red.*Encode it first"):
+        model.fit(to_dask(X, None), data[1])
+
+
+# Weights.
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
+def test_bad_weight(model, data, stored, value):
+    X, y = data
+    w = np.ones(N)
+    w[137] = value
+    with pytest.raises(
+        ValueError,
+        match=rf"sample_weight.* is {value} in row 137\. Give finite weights of at least 0|[Ss]ample.?weight.*(NaN|infinity)",
+    ):
+        model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(w, "w"))
+
+
+def test_all_weights_zero(model, data, stored):
+    X, y = data
+    with pytest.raises(
+        ValueError,
+        match=r"every row of sample_weight.* has weight 0\. Give some rows|[Ss]ample.?weight.*zero",
+    ):
+        model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(np.zeros(N), "w"))
+
+
+def test_class_weight_of_an_unknown_class(model, data):
+    with pytest.raises(
+        DataError, match=r"class_weight names 'b', which is not among the classes \[0, 1, 2\]"
+    ):
+        model.set_params(class_weight={0: 1, "b": 2}).fit(*data)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_bad_class_weight(model, data, weight):
+    with pytest.raises(DataError, match=rf"class_weight is .*{weight}.*Give finite weights of at least 0"):
+        model.set_params(class_weight={1: weight}).fit(*data)
+
+
+def test_class_weights_all_zero(model, data):
+    with pytest.raises(
+        DataError, match=r"every row has weight 0 after class_weight.*Give some class a weight above 0"
+    ):
+        model.set_params(class_weight={0: 0, 1: 0, 2: 0}).fit(*data)
