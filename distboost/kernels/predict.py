@@ -11,6 +11,7 @@ from distboost.kernels.row_lanes import (
     add_scores,
     choose_members,
     choose_rows,
+    divide_words,
 )
 
 # The values and scores of this many rows stay in the cache while all trees are applied to them.
@@ -18,6 +19,8 @@ TILE_ROWS = 512
 # The leaves of a few trees stay in the cache while the rows of a tile are applied to them, and a row's scores in registers while
 # the values of these trees are added.
 RANKED_ROWS, RANKED_TREES = 256, 16
+# The categories of a row are looked up for some trees together. A round alone, as stages need it, looks up too much.
+SET_TREES = 8
 
 
 @kernel
@@ -51,19 +54,21 @@ def rank_rows(X, columns, features, thresholds, offsets, missing, x, low, ranks)
 
 
 @inlined
-def look_up(ranks, first_rank, sets, first, end, members):
-    """Set members[s - first, j] to the splits of set column s at which the category of row j goes left, s = first .. end - 1."""
+def look_up(ranks, first_rank, sets, block, words, members, first):
+    """Set rows of `members` from `first` on to the splits of a block of trees at which the categories of some rows go left."""
     # Unsigned numbers: others would be compared with 0 each time.
-    for s in range(np.uintp(first), np.uintp(end)):
+    begin, end = np.uintp(sets.starts[block]), np.uintp(sets.starts[block + 1])
+    per_column = np.uintp(4 // members.itemsize)
+    for s in range(begin, end):
         row = np.uintp(first_rank) + sets.ranked[s]
         for j in range(np.uintp(ROW_LANES)):
-            bin = np.uintp(ranks[row, j]) & np.uintp(255)
-            members[s - np.uintp(first), j] = sets.tables[s, bin]
+            words[0, j] = sets.tables[s, np.uintp(ranks[row, j]) & np.uintp(255)]
+        divide_words(words, members, np.uintp(first) + per_column * (s - begin))
 
 
 @kernel
 def add_ranked_trees(
-    ranks, n_columns, nodes, starts, values, first, last, sets, members, chosen, leaf, scores
+    ranks, n_columns, nodes, starts, values, first, last, sets, members, words, chosen, leaf, scores
 ):
     """Add to scores[i] the value of the leaf that row i falls into, for each of the trees first .. last - 1, in this order.
 
@@ -71,16 +76,17 @@ def add_ranked_trees(
     children have chosen. These are more comparisons, but one vector instruction makes many of them, and none depends on where the
     row was sent before. So a tree of at most 256 leaves, whose numbers fit in a byte, takes a fraction of the time.
 
-    A vector instruction cannot look up the set of a split of categories. But one look-up tells at which of 8 splits a row's
+    A vector instruction cannot look up the set of a split of categories. But one look-up tells at which of 32 splits a row's
     category goes left, so that each split has only one bit to test.
     """
     # IN: ranks (groups * n_columns, ROW_LANES) unsigned: see `rank_rows`; nodes (nodes, 4) uint32: see `choose_rows`, with LEFT
     #     and RIGHT rows of `chosen`: the leaves of the tree, then after `most` leaves its nodes; starts (trees + 1, 2) int64: the
     #     first node and the first leaf of each tree; values (leaves, width) float64, width: a multiple of SCORE_LANES;
-    #     sets: None, or the `SetColumns` of all trees. The COLUMN n_columns + s is column s of the tree's sets, BOUND one bit
-    # OUT: scores (n, width) float64. chosen (2 most, ROW_LANES), of which the first `most` rows hold the numbers of leaves,
-    #      leaf (RANKED_TREES, RANKED_ROWS) uint32 and members (set columns of a tree, ROW_LANES), None without sets, are working
-    #      memory
+    #     sets: None, or the `SetColumns` of all trees. Of a split of categories, COLUMN - n_columns is the place of its bit BOUND
+    #     among the lanes of its block's columns
+    # OUT: scores (n, width) float64. chosen (2 most, ROW_LANES), of which the first `most` rows hold the numbers of leaves, and
+    #      leaf (RANKED_TREES, RANKED_ROWS) uint32 are working memory; so are, if there are sets, members (lanes of a block for
+    #      RANKED_ROWS rows, ROW_LANES) and words (1, ROW_LANES) uint32
     most = chosen.shape[0] >> 1
     for start in range(0, scores.shape[0], RANKED_ROWS):
         n = min(RANKED_ROWS, scores.shape[0] - start)
@@ -92,11 +98,14 @@ def add_ranked_trees(
                 for i in range(0, n, ROW_LANES):
                     first_rank = (start + i) // ROW_LANES * n_columns
                     if sets is not None:
-                        first_set, end_set = sets.starts[begin + t], sets.starts[begin + t + 1]
-                        look_up(ranks, first_rank, sets, first_set, end_set, members)
+                        first_member = i // ROW_LANES * (sets.most * (4 // members.itemsize))
+                        if t == 0 or (begin + t) % SET_TREES == 0:
+                            block = (begin + t) // SET_TREES
+                            look_up(ranks, first_rank, sets, block, words, members, first_member)
                     for node in range(end - 1, root - 1, -1):
                         if sets is not None and nodes[node, COLUMN] >= n_columns:
-                            choose_members(chosen, most + node - root, members, -n_columns, nodes, node)
+                            lanes = first_member - n_columns
+                            choose_members(chosen, most + node - root, members, lanes, nodes, node)
                         else:
                             choose_rows(chosen, most + node - root, ranks, first_rank, nodes, node)
                     for j in range(ROW_LANES):

@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 
 ROW_LANES = 64  # rows that take a decision of a tree together
 SCORE_LANES = 8
+SET_BITS = 32  # splits of categories that one look-up decides
 
 COLUMN, BOUND, LEFT, RIGHT = range(4)  # the numbers of a node's record
 
@@ -97,6 +98,37 @@ def _lacks_bit(builder, members, bit):
 
 choose_rows: Any = _choose(_is_above)  # rows: ranks
 choose_members: Any = _choose(_lacks_bit)  # rows: at which splits each row goes left
+
+
+def _divide_words(typingctx, words, members, first):
+    """Set members[first + i] to the bits i * b .. (i + 1) * b - 1 of words[0], where b are the bits of a lane of members.
+
+    words (1, ROW_LANES) is uint32, members (m, ROW_LANES) of a smaller unsigned type. Both are C-contiguous.
+    """
+    index = types.uintp
+    signature = types.void(words, members, index)
+
+    def codegen(context, builder, signature, args):
+        words_value, members_value, first_value = args
+        n_bits = signature.args[1].dtype.bitwidth
+        word = ir.VectorType(ir.IntType(SET_BITS), ROW_LANES)
+        lane = ir.VectorType(ir.IntType(n_bits), ROW_LANES)
+        zero = ir.Constant(first_value.type, 0)
+        source = _at(context, builder, signature.args[0], words_value, zero, zero)
+        found = builder.load(builder.bitcast(source, word.as_pointer()), align=4)
+        for i in range(SET_BITS // n_bits):
+            row = builder.add(first_value, ir.Constant(first_value.type, i))
+            target = _at(context, builder, signature.args[1], members_value, row, zero)
+            bits = builder.lshr(found, ir.Constant(word, [i * n_bits] * ROW_LANES))
+            builder.store(
+                builder.trunc(bits, lane), builder.bitcast(target, lane.as_pointer()), align=n_bits // 8
+            )
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+divide_words: Any = intrinsic(_divide_words)
 
 
 def _add_scores(typingctx, scores, row, column, values, leaf, lane, n_trees):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import predict
-from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES
+from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES, SET_BITS
 
 MOST_LEAVES = 256  # of a tree: above, it is faster to descend
 # "Thresholds" of a feature with categories, whose values are bins: the rank of a bin is its number.
@@ -16,44 +16,45 @@ _LINE = 64  # bytes of a cache line: a vector that lies in two lines takes twice
 
 
 class SetColumns(NamedTuple):
-    """The splits of categories of some trees. A column holds a few splits of one tree on one feature, one bit each.
+    """The splits of categories of some trees. A column holds up to 32 splits of neighbouring trees on one feature, one bit each.
 
     Attributes
     ----------
-    starts : ndarray of shape (n_trees + 1,), int64
-        The first column of each tree.
+    starts : ndarray of shape (n_blocks + 1,), int64
+        The first column of each block of `kernels.predict.SET_TREES` trees.
+    most : int
+        Columns of the block that has the most.
     ranked : ndarray of shape (n_columns,), uint64
         The column of ranks that each refers to.
-    tables : ndarray of shape (n_columns, 256), uint8 or uint16
+    tables : ndarray of shape (n_columns, 256), uint32
         The splits at which each rank goes left. The rank of a category is its bin; that of missing values ends with 255.
     """
 
     starts: np.ndarray
+    most: int
     ranked: np.ndarray
     tables: np.ndarray
 
     @classmethod
-    def of(
-        cls, arrays: dict[str, np.ndarray], column: np.ndarray, lane: np.dtype
-    ) -> tuple[SetColumns, np.ndarray, np.ndarray]:
+    def of(cls, arrays: dict[str, np.ndarray], column: np.ndarray) -> tuple[SetColumns, np.ndarray]:
         """Lay out the splits of categories among these nodes, whose ranks are in these columns.
 
-        Return also the number of each split's column in its tree, and its bit.
+        Return also the number of each split's bit, counted from the first column of its block.
         """
-        n_bits, n_trees = 8 * lane.itemsize, len(arrays["roots"]) - 1
+        n_trees = len(arrays["roots"]) - 1
         is_set = arrays["category_set"] >= 0
-        tree = np.repeat(np.arange(n_trees), np.diff(arrays["roots"]))[is_set]
-        order, tree, column = _sorted(tree, column[is_set])
-        place = _place_in_run(tree, column) % n_bits
+        block = np.repeat(np.arange(n_trees), np.diff(arrays["roots"]))[is_set] // predict.SET_TREES
+        order, block, column = _sorted(block, column[is_set])
+        place = _place_in_run(block, column) % SET_BITS
         begins, number = np.flatnonzero(place == 0), np.cumsum(place == 0) - 1
-        bit = (1 << place).astype(lane)
         bins = arrays["categories"][order].astype("<u8").view(np.uint8)
-        is_left = np.unpackbits(bins, axis=1, bitorder="little")
-        starts = np.searchsorted(tree[begins], np.arange(n_trees + 1))
-        of_split = np.empty((2, len(order)), np.int64)
-        of_split[:, order] = number - starts[tree], bit
-        tables = np.bitwise_or.reduceat(is_left * bit[:, None], begins)
-        return cls(starts, column[begins].astype(np.uintp), tables), *of_split
+        is_left = np.unpackbits(bins, axis=1, bitorder="little").astype(np.uint32)
+        starts = np.searchsorted(block[begins], np.arange(-(-n_trees // predict.SET_TREES) + 1))
+        bits = np.empty(len(order), np.int64)
+        bits[order] = SET_BITS * (number - starts[block]) + place
+        tables = np.bitwise_or.reduceat(is_left << place[:, None].astype(np.uint32), begins)
+        most = int(np.diff(starts).max())
+        return cls(starts, most, column[begins].astype(np.uintp), tables), bits
 
 
 def _sorted(*keys: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -134,8 +135,9 @@ class CompactTrees(NamedTuple):
         bound[~is_set] = (rank[:n_numbers] + shift[~is_set]) << 1 | shift[~is_set]
         sets = None
         if len(with_sets):
-            sets, place, bit = SetColumns.of(arrays, column, leaves.dtype)
-            column[is_set], bound[is_set] = len(features) + place, bit
+            lane = 8 * leaves.itemsize
+            sets, bits = SetColumns.of(arrays, column)
+            column[is_set], bound[is_set] = len(features) + bits // lane, 1 << bits % lane
         sides = [np.where(side < 0, ~side, most + side) for side in (arrays["left"], arrays["right"])]
         values = arrays["values"]
         padded = _aligned((len(values), -(-values.shape[1] // SCORE_LANES) * SCORE_LANES), values.dtype)
@@ -159,7 +161,8 @@ class CompactTrees(NamedTuple):
         root, end = self.starts[[first, last], 0]
         columns = np.unique(self.nodes[root:end, 0])
         if self.sets is not None:
-            of_sets = self.sets.ranked[slice(*self.sets.starts[[first, last]])]
+            blocks = [first // predict.SET_TREES, -(-last // predict.SET_TREES)]
+            of_sets = self.sets.ranked[slice(*self.sets.starts[blocks])]
             columns = np.union1d(columns[columns < n_columns], of_sets)
         lanes = np.zeros(ROW_LANES), np.zeros(ROW_LANES, np.uint64)
         predict.rank_rows(
@@ -183,11 +186,10 @@ class CompactTrees(NamedTuple):
         leaf = np.empty((predict.RANKED_TREES, predict.RANKED_ROWS), np.uint32)
         scores = _aligned((len(F), width), F.dtype)
         scores[:, :n_scores] = F
-        if self.sets is None:
-            sets = members = None
-        else:
-            sets = self.sets
-            members = _aligned((int(np.diff(sets.starts[first : last + 1]).max(initial=0)), ROW_LANES), lane)
+        members = words = None
+        if self.sets is not None:
+            rows = self.sets.most * (SET_BITS // (8 * lane.itemsize)) * (predict.RANKED_ROWS // ROW_LANES)
+            members, words = _aligned((rows, ROW_LANES), lane), _aligned((1, ROW_LANES), np.dtype(np.uint32))
         predict.add_ranked_trees(
             ranks,
             len(self.features),
@@ -196,8 +198,9 @@ class CompactTrees(NamedTuple):
             self.values,
             first,
             last,
-            sets,
+            self.sets,
             members,
+            words,
             chosen,
             leaf,
             scores,
