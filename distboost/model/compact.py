@@ -48,11 +48,14 @@ class SetColumns(NamedTuple):
         place = _place_in_run(block, column) % SET_BITS
         begins, number = np.flatnonzero(place == 0), np.cumsum(place == 0) - 1
         bins = arrays["categories"][order].astype("<u8").view(np.uint8)
-        is_left = np.unpackbits(bins, axis=1, bitorder="little").astype(np.uint32)
+        tables = np.zeros((len(begins), 256), np.uint32)
+        for bit in range(SET_BITS):
+            at = place == bit
+            is_left = np.unpackbits(bins[at], axis=1, bitorder="little")
+            tables[number[at]] |= is_left.astype(np.uint32) << np.uint32(bit)
         starts = np.searchsorted(block[begins], np.arange(-(-n_trees // predict.SET_TREES) + 1))
         bits = np.empty(len(order), np.int64)
         bits[order] = SET_BITS * (number - starts[block]) + place
-        tables = np.bitwise_or.reduceat(is_left << place[:, None].astype(np.uint32), begins)
         most = int(np.diff(starts).max())
         return cls(starts, most, column[begins].astype(np.uintp), tables), bits
 
