@@ -61,6 +61,17 @@ class Contents:
         several = first[:-1] & ~first[1:]
         return float(several.sum() / first.sum())
 
+    def selected(self, chosen: np.ndarray | slice) -> Contents:
+        """Return the entries of a mask, (n,) bool, or of a slice."""
+        return Contents(
+            self.hashes[chosen],
+            self.labels[chosen],
+            self.bins[chosen],
+            self.n_rows[chosen],
+            self.units[chosen],
+            None if self.values is None else self.values[chosen],
+        )
+
     def merged(self, other: Contents, most: int) -> Contents:
         """Return the `most` contents of the smallest hashes of both."""
         joined = Contents(
@@ -132,3 +143,12 @@ def representatives(
         columns[d] = np.full(known.n_bins + 1, np.nan)
         columns[d][known.bins[::-1]] = known.values[::-1]  # the first category of each bin
     return np.stack([column[bins[:, d]] for d, column in enumerate(columns)], axis=1)
+
+
+def values_of(
+    contents: Contents, edges: Sequence[np.ndarray], categories: Mapping[int, Categories]
+) -> np.ndarray:
+    """Return a row of each entry, (n, D) float64: its raw values, or others with the same bins."""
+    if contents.values is not None:
+        return contents.values
+    return representatives(contents.bins, edges, categories)

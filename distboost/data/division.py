@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from distboost.data.blocks import AnyRows, BinnedRows, BinnedSet
+from distboost.data.contents import Contents
 from distboost.data.work import TaskRunner
 from distboost.kernels.digest import uniforms_of
 
@@ -46,6 +47,31 @@ class ByContent:
         return side
 
 
+@dataclass(frozen=True)
+class ContentFold:
+    """Sides by a hash of a row's bins: one of equal shares of the contents is to judge by, the others are to learn from.
+
+    Attributes
+    ----------
+    number, n_folds : int
+        Which share, of how many.
+    only_learn : tuple of int
+        Classes all of whose rows are learned from.
+    """
+
+    number: int
+    n_folds: int
+    only_learn: tuple[int, ...] = ()
+
+    def __call__(self, rows: AnyRows | Contents) -> np.ndarray:
+        folds = (uniforms_of(rows.bins) * self.n_folds).astype(np.int64)
+        judged = (folds == self.number) & ~np.isin(rows.labels, self.only_learn)
+        return np.where(judged, JUDGE, LEARN)
+
+
+AnyContentSide = TypeVar("AnyContentSide", ByContent, ContentFold)
+
+
 class Divided(NamedTuple):
     """The two sides of a set, and the rows of weight above 0 that they have of each class, (n_classes,) int64."""
 
@@ -75,15 +101,17 @@ def divided(part: BinnedSet, sides: Sequence[Side], n_classes: int, work: TaskRu
     )
 
 
-def by_content(part: BinnedSet, learn: float, judge: float, n_classes: int, work: TaskRunner) -> Divided:
-    """Divide a set by content, into these shares of the rows. A class all of whose rows would be left out is learned from."""
-    side, n_blocks = ByContent(learn, judge), len(part.calls)
+def by_content(
+    part: BinnedSet, side: AnyContentSide, n_classes: int, work: TaskRunner
+) -> tuple[Divided, AnyContentSide]:
+    """Divide a set by content. A class all of whose rows would be left out is learned from: the side that is returned says so."""
+    n_blocks = len(part.calls)
     parts = divided(part, [side] * n_blocks, n_classes, work)
     unseen = np.flatnonzero(parts.n_learn == 0)
     if not len(unseen):
-        return parts
+        return parts, side
     side = replace(side, only_learn=tuple(unseen.tolist()))
-    return divided(part, [side] * n_blocks, n_classes, work)
+    return divided(part, [side] * n_blocks, n_classes, work), side
 
 
 def _part(part: BinnedSet, sides: Sequence[Side], wanted: int, sizes: np.ndarray) -> BinnedSet:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from distboost.data.blocks import BinnedSet
-from distboost.data.division import by_content
+from distboost.data.division import ByContent, by_content
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
@@ -28,7 +28,7 @@ def check_judged(estimator: CommonParameters, has_eval_set: bool) -> None:
 
 def held_out(training: BinnedSet, fraction: float, n_classes: int, work: TaskRunner) -> list[BinnedSet]:
     """Return the rows to learn from, and those to judge by."""
-    parts = by_content(training, 1 - fraction, fraction, n_classes, work)
+    parts, _ = by_content(training, ByContent(1 - fraction, fraction), n_classes, work)
     if not parts.n_judge.any():
         raise DataError(
             f"validation_fraction={fraction} leaves out none of {parts.n_rows} rows: there are too few, or too few that "

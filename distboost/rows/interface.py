@@ -148,8 +148,8 @@ class Rows(ABC):
         """Return the reduction's sums, maxima and best row."""
 
     @abstractmethod
-    def evaluated(self, reduction: Reduction) -> Reduced:
-        """Return a reduction over the last set of evaluation rows; it has no leaves."""
+    def evaluated(self, reduction: Reduction, number: int = -1) -> Reduced:
+        """Return a reduction over a set of rows: 0 are the training rows, -1 the last evaluation rows. It has no leaves."""
 
     @property
     @abstractmethod

@@ -254,11 +254,9 @@ class CoordinatedRows(Rows):
         answer = self._sums(SumsQuestion(self._take_root(), self._take_queue(), leaves, reduction, scale))
         return scale.real(answer.sums), answer.maxima, answer.best
 
-    def evaluated(self, reduction: Reduction) -> Reduced:
-        question = SumsQuestion(
-            None, Splits.empty(), NO_NODES, reduction, Scale(0.0, 0), len(self.counts) - 1
-        )
-        return self._sums(question)
+    def evaluated(self, reduction: Reduction, number: int = -1) -> Reduced:
+        at = range(len(self.counts))[number]
+        return self._sums(SumsQuestion(None, Splits.empty(), NO_NODES, reduction, Scale(0.0, 0), at))
 
     @property
     def shifts(self) -> np.ndarray:

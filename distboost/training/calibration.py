@@ -1,9 +1,11 @@
 """The calibration of a training: by its evaluation rows, by rows that a second training leaves out, or by its own.
 
 The second training learns from some of the rows, chosen by a hash of their content, and the temperature is fitted on others. With
-fewer rows, scores grow faster. But the *relative* temperature hardly depends on the number of rows: T divided by the mean
-distance of a row's scores from its largest. So T is the relative temperature times that distance in the whole ensemble. The
-scales and shifts of the classes (`evaluation.vector`) remain: they are relative to T.
+fewer rows, scores grow faster. But the *relative* temperature hardly depends on the number of rows: T divided by the spread, the
+mean distance of a row's scores from its largest. So T is the relative temperature times the spread of the whole ensemble. Scores
+of rows that an ensemble has learned from are further apart than others, and the whole ensemble has learned from all rows. So the
+spread is that of rows learned from, in both. The scales and shifts of the classes (`evaluation.vector`) remain: they are relative
+to T.
 
 Equal rows are left out together, so the second training is judged by rows of which it has seen none. Where rows repeat, the
 model has seen most rows that it will predict, and its own rows tell part of the temperature (`Repetition`).
@@ -14,13 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.data.axes import spans
-from distboost.data.contents import Contents, representatives
+from distboost.data.contents import Contents, values_of
 from distboost.data.profile import Profile
 from distboost.evaluation.calibrate import ScoreSums, fit_calibration
 from distboost.evaluation.temperature import HIGHEST, LOWEST, TemperatureSums, fit_temperature, moments
@@ -37,6 +40,8 @@ from distboost.threads import Threads
 # From so many rows on, a second training has fewer rows and rounds.
 MANY_ROWS = 100_000
 FEW_ROWS = 10_000
+CROSS_FITTED = 1_000  # rows: below, several trainings leave out different rows
+FOLDS = 5
 FEWEST_ROUNDS = 10
 MOST_JUDGED = 4_000  # contents, of many rows
 FEWEST_JUDGED = 12  # contents; with fewer, rows that repeat often are not left out
@@ -49,6 +54,8 @@ LEAST_MIXED = 0.01  # of the contents have several labels, if repeated rows tell
 MOST_CONTENTS = 2_000
 MOST_LOGITS = 2**22  # of the contents with all of their labels
 
+LEARNED, LEFT_OUT = 0, -1  # the sets of a second training
+
 PIECE_NUMBERS = 2**15  # scores of the rows that are judged together
 
 # Each doubling of the rounds changes the logarithm of the relative temperature by this factor of the last change.
@@ -56,21 +63,32 @@ DECAY = 0.75
 
 
 class Extent(NamedTuple):
-    """The extent of a second training: shares of the rows to learn from and to leave out, and the number of rounds."""
+    """The extent of a second training: shares of the rows to learn from and to leave out, and the number of rounds.
+
+    Of few rows, there are several trainings that leave out different rows (`cross_fitting`).
+    """
 
     learn: float
     judge: float
     n_rounds: int
+    n_trainings: int = 1
 
     @classmethod
-    def of(cls, weight: float, n_rounds: int, multiplicity: float = 1.0) -> Extent:
+    def of(cls, weight: float, n_rounds: int, multiplicity: float = 1.0, divisible: bool = True) -> Extent:
         """Return the extent for rows of this total weight, and an ensemble of so many rounds.
 
+        `divisible` says whether there may be several trainings.
+
         >>> Extent.of(1000, 100), Extent.of(20_000, 100)
-        (Extent(learn=0.8, judge=0.2, n_rounds=100), Extent(learn=0.9, judge=0.1, n_rounds=100))
-        >>> Extent.of(10**6, 100), Extent.of(10**6, 100, multiplicity=5)
-        (Extent(learn=0.3, judge=0.004, n_rounds=17), Extent(learn=0.3, judge=0.02, n_rounds=17))
+        (Extent(learn=0.8, judge=0.2, n_rounds=100, n_trainings=1), Extent(learn=0.9, judge=0.1, n_rounds=100, n_trainings=1))
+        >>> Extent.of(10**6, 100), Extent.of(10**6, 100, multiplicity=5).judge
+        (Extent(learn=0.3, judge=0.004, n_rounds=17, n_trainings=1), 0.02)
+        >>> Extent.of(500, 100), Extent.of(500, 10)
+        (Extent(learn=0.8, judge=0.2, n_rounds=20, n_trainings=5), Extent(learn=0.8, judge=0.2, n_rounds=10, n_trainings=1))
         """
+        if weight < CROSS_FITTED:
+            n_trainings = min(max(n_rounds // FEWEST_ROUNDS, 1), FOLDS) if divisible else 1
+            return cls(1 - 1 / FOLDS, 1 / FOLDS, n_rounds // n_trainings, n_trainings)
         if weight < MANY_ROWS:
             left_out = 0.2 if weight < FEW_ROWS else 0.1
             return cls(1 - left_out, left_out, n_rounds)
@@ -169,21 +187,29 @@ def extrapolated(
 ) -> Calibration:
     """Return the calibration of the `whole` ensemble, from one that has learned from a `part` of the rows and left out others.
 
-    These are the evaluation rows, and the scores are those of the part. It may have fewer rounds, too. Then its relative
-    temperature after half of them says how it would change.
+    The training rows are those that it has learned from, and the evaluation rows those left out. The scores are those of the
+    part. It may have fewer rounds, too. Then its relative temperature after half of them says how it would change.
     """
     half = part.copy(len(part) // 2)
     now, earlier, later = (_Judged.of(algorithm, rows, e, profile) for e in (None, half, whole))
-    found, spread, last_spread = now.calibration(method), now.spread(), later.spread()
+    found, spread, last_spread = now.calibration(method), now.spread(LEARNED), later.spread(LEFT_OUT)
     if not min(spread, last_spread) > 0:  # the scores of one of them are all equal
         return found
     relative = found.temperature / spread
-    half_spread = earlier.spread() if len(part) < len(whole) else 0.0
+    half_spread = earlier.spread(LEARNED) if len(part) < len(whole) else 0.0
     if half_spread > 0:
         change = relative / (earlier.temperature() / half_spread)
-        doublings = math.log2(len(whole) / len(part))
-        relative *= change ** (DECAY * (1 - DECAY**doublings) / (1 - DECAY))
+        relative *= growth(change, math.log2(len(whole) / len(part)))
     return replace(found, temperature=min(max(relative * last_spread, LOWEST), HIGHEST))
+
+
+def growth(change: float, doublings: float) -> float:
+    """Return the factor by which the relative temperature changes in so many doublings of the rounds, from that of the last one.
+
+    >>> round(growth(0.5, 1), 3), growth(0.5, 0)
+    (0.595, 1.0)
+    """
+    return float(change ** (DECAY * (1 - DECAY**doublings) / (1 - DECAY)))
 
 
 def of_contents(
@@ -196,11 +222,7 @@ def of_contents(
 ) -> Calibration:
     """Return the calibration by a method of an ensemble by a sample of the rows that it has learned from."""
     first = contents.is_first
-    X = (
-        representatives(contents.bins[first], profile.edges, profile.categories)
-        if contents.values is None
-        else contents.values[first]
-    )
+    X = values_of(contents.selected(first), profile.edges, profile.categories)
     F = algorithm.decoded(ensemble.scores(X, threads))
     entries, weights = np.cumsum(first) - 1, contents.weights
 
@@ -260,12 +282,12 @@ class _Judged(NamedTuple):
         """Return the temperature of the ensemble."""
         return fit_temperature(self._sums)[0]
 
-    def spread(self) -> float:
-        """Return the mean distance of a row's scores from its largest."""
-        return moments(self._sums).spread
+    def spread(self, number: int) -> float:
+        """Return the mean distance of a row's scores from its largest, in a set of rows."""
+        return moments(partial(self._sums, number=number)).spread
 
-    def _sums(self, wanted: ScoreSums) -> np.ndarray:
-        return self.rows.evaluated(replace(self.reduction, wanted=wanted)).sums
+    def _sums(self, wanted: ScoreSums, number: int = LEFT_OUT) -> np.ndarray:
+        return self.rows.evaluated(replace(self.reduction, wanted=wanted), number).sums
 
 
 def _decoder(algorithm: Algorithm) -> Callable[[np.ndarray], np.ndarray]:
