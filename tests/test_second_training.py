@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import zarr
@@ -42,6 +44,7 @@ def noisy(blobs):
 @pytest.fixture
 def many(monkeypatch):
     """All rows count as many: fewer rows, and fewer rounds, are enough."""
+    monkeypatch.setattr(calibration, "CROSS_FITTED", 0)
     monkeypatch.setattr(calibration, "MANY_ROWS", 100)
 
 
@@ -122,8 +125,9 @@ def test_the_kept_rounds_are_calibrated_by_the_evaluation_rows(estimator, noisy)
         lambda: make(subsample=0.6),
         lambda: make(calibration="vector"),
         lambda: MultiBoostClassifier(n_estimators=2),
+        lambda: make(n_estimators=30, subsample=0.7, calibration="vector"),
     ],
-    ids=["plain", "subsample", "vector", "corrective"],
+    ids=["plain", "subsample", "vector", "corrective", "several"],
 )
 @pytest.mark.parametrize("shares", ["few", "many"])
 def test_one_calibration_on_any_runtime(estimator, shares, noisy, clients, tmp_path, request, monkeypatch):
@@ -189,14 +193,15 @@ def test_a_checkpoint_in_the_middle_has_none(noisy, tmp_path):
     assert again.digest() == make().fit(*noisy[:2]).digest()
 
 
-@pytest.mark.parametrize("shares", ["few", "many"])
-def test_a_row_of_weight_two_is_two_rows(shares, noisy, request):
+@pytest.mark.parametrize(("shares", "n_rounds"), [("few", 10), ("few", 30), ("many", 10)])
+def test_a_row_of_weight_two_is_two_rows(shares, n_rounds, noisy, request):
     if shares == "many":
         request.getfixturevalue("many")
     X, y = noisy[:2]
     w = np.random.default_rng(0).integers(0, 8, len(y))
-    weighted = make(calibration="vector").fit(X, y, sample_weight=w)
-    repeated = make(calibration="vector").fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    estimator = partial(make, n_estimators=n_rounds, calibration="vector")
+    weighted = estimator().fit(X, y, sample_weight=w)
+    repeated = estimator().fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     assert weighted.calibration_ == repeated.calibration_
 
 
@@ -301,10 +306,59 @@ def test_representatives_have_their_bins():
 # Few rows
 
 
-def test_all_classes_are_learned():
+@pytest.mark.parametrize("flipped", [0.0, 0.2])
+def test_rows_that_were_learned_are_further_apart(flipped):
+    """The spread is that of rows learned from in both trainings: else T would be far too large where labels are wrong."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 6000)
+    X = rng.normal(size=(6000, 15)) + np.eye(4, 15)[y]
+    y = np.where(rng.random(6000) < flipped, rng.integers(0, 4, 6000), y)
+    model = make(n_estimators=60, max_depth=6).fit(X[:1200], y[:1200])
+    loss = log_loss(y[1200:], model.predict_proba(X[1200:]))
+    model.calibrate(X[1200:], y[1200:])
+    assert loss < 1.01 * log_loss(y[1200:], model.predict_proba(X[1200:]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_few_rows_each_is_left_out_once(seed):
+    """A fifth of 100 rows would be too few."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 3000)
+    X = rng.normal(size=(3000, 4)) + 2 * np.eye(3, 4)[y]
+    model = make(n_estimators=50).fit(X[:100], y[:100])
+    loss = log_loss(y[100:], model.predict_proba(X[100:]))
+    model.calibrate(X[100:], y[100:])
+    assert loss < 1.05 * log_loss(y[100:], model.predict_proba(X[100:]))
+
+
+def test_trainings_of_few_rows_share_the_rounds_of_one(noisy, monkeypatch):
+    trained = []
+
+    def counted(algorithm, rows, profile, schedule, *more):
+        trained.append((schedule.n_rounds, rows.counts[0].n_rows))
+        return run(algorithm, rows, profile, schedule, *more)
+
+    monkeypatch.setattr(second_training, "run", counted)
+    make(n_estimators=30).fit(*noisy[:2])
+    rounds, n_rows = zip(*trained, strict=True)
+    assert rounds == (10, 10, 10)
+    assert all(100 < n < 150 for n in n_rows)  # of 160
+    trained.clear()
+    make(n_estimators=50).fit(*noisy[:2])
+    rounds, n_rows = zip(*trained, strict=True)
+    assert rounds == (10,) * 5
+    assert sum(160 - n for n in n_rows) == 160  # each is left out once
+    trained.clear()
+    monkeypatch.setattr(calibration, "MOST_CONTENTS", 50)  # not all rows are in the sample
+    make(n_estimators=30).fit(*noisy[:2])
+    assert [rounds for rounds, _ in trained] == [30]
+
+
+@pytest.mark.parametrize("n_rounds", [2, 20])
+def test_all_classes_are_learned(n_rounds):
     X, y = np.arange(30.0)[:, None], np.arange(30) % 10
     y[0] = 77  # one row
-    model = make(n_estimators=2).fit(X, y)
+    model = make(n_estimators=n_rounds).fit(X, y)
     assert model.calibration_ is not None
     assert np.isfinite(model.predict_proba(X)).all()
 
