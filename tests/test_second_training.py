@@ -125,7 +125,7 @@ def test_the_kept_rounds_are_calibrated_by_the_evaluation_rows(estimator, noisy)
         lambda: make(subsample=0.6),
         lambda: make(calibration="vector"),
         lambda: MultiBoostClassifier(n_estimators=2),
-        lambda: make(n_estimators=30, subsample=0.7, calibration="vector"),
+        lambda: make(n_estimators=20, subsample=0.7, calibration="vector"),
     ],
     ids=["plain", "subsample", "vector", "corrective", "several"],
 )
