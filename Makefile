@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm recipes object-stores release browser docs mutants exports bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm recipes object-stores release versions browser docs mutants exports bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -43,6 +43,10 @@ object-stores: $(VENV)/.with-test $(VENV)/.with-emulators  ## train from emulato
 # Wheel and source archive, each in an environment of its own, outside of this folder.
 release: $(VENV)/.with-test $(VENV)/.with-release  ## build the package, install it elsewhere and try it (5 minutes)
 	$(RUN) -m pytest -m release tests/test_release.py
+
+# Pythons that are not on this machine are left out.
+versions: $(VENV)/.with-test  ## test with the lowest and the newest libraries, on each Python at hand
+	$(RUN) -m tests.versions
 
 # The site, in build/site: warnings are errors, and so are local links that lead nowhere.
 docs: $(VENV)/.with-docs  ## build the site in build/site

@@ -131,5 +131,12 @@ def test_the_page_on_formats_has_the_versions_of_the_code():
     assert f"| binned store | {STORE_VERSION} |" in page
 
 
-def test_the_citation_names_this_version():
-    assert f"\nversion: {distboost.__version__}\n" in (site_pages.ROOT / "CITATION.cff").read_text()
+def test_the_documents_of_a_release_name_this_version():
+    """The citation has the date of the changelog, and the policy on security the version that gets corrections."""
+    version = distboost.__version__
+    changelog, citation, security = (
+        (site_pages.ROOT / name).read_text() for name in ("CHANGELOG.md", "CITATION.cff", "SECURITY.md")
+    )
+    [released] = re.findall(rf"^## \[{re.escape(version)}\] - ([\d-]+)$", changelog, re.MULTILINE)
+    assert f"\nversion: {version}\ndate-released: {released}\n" in citation
+    assert f"\n| {version.rpartition('.')[0]} | yes |\n" in security
