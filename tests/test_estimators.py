@@ -335,7 +335,7 @@ def test_examples_in_docstrings():
 def test_every_estimator_is_documented(name, blobs):
     """Each of its parameters and attributes once, and an example that runs."""
     cls = estimator(name)
-    parameters, attributes = re.split(r"\n    (?:Parameters|Attributes|Examples)\n    -+\n", cls.__doc__)[1:3]
+    parameters, attributes = re.split(r"\n(?:Parameters|Attributes|Examples)\n-+\n", cls.__doc__)[1:3]
     assert sorted(entries(parameters)) == sorted(cls().get_params())
     model = cls(n_estimators=2).fit(*blobs, eval_set=blobs)
     documented = entries(attributes)
@@ -350,7 +350,7 @@ def test_every_estimator_is_documented(name, blobs):
 
 def entries(section: str) -> list[str]:
     """The names of a numpydoc section: two may share a line."""
-    lines = re.findall(r"(?m)^    ((?:\w+, )*\w+) : ", section)
+    lines = re.findall(r"(?m)^((?:\w+, )*\w+) : ", section)
     return [name for line in lines for name in line.split(", ")]
 
 

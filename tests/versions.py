@@ -27,7 +27,7 @@ FOLDER = ROOT / "build" / "versions"
 LOWEST = "lowest"
 # The places where distboost meets other libraries: scikit-learn, tables, zarr, Dask, object stores, certificates, exports, Numba.
 TESTS = [
-    "test_cli.py", "test_estimators.py", "test_sklearn.py", "test_private_interfaces.py", "test_stubs.py",
+    "test_cli.py", "test_cli_entry.py", "test_estimators.py", "test_sklearn.py", "test_private_interfaces.py", "test_stubs.py",
     "test_labels.py", "test_evaluate.py", "test_reports.py", "test_model_file.py", "old_models",
     "data/test_data_sources.py", "data/test_data_frames.py", "data/test_data_names.py", "data/test_data_packing.py",
     "data/test_data_store.py", "test_categories_of_frames.py", "runtime/test_identity.py",

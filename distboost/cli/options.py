@@ -149,7 +149,7 @@ def _said(message: Any) -> str:
     return visible(in_options(" ".join(str(message).split())))
 
 
-class PathOrUrl(click.ParamType[str]):
+class PathOrUrl(click.ParamType):  # type: ignore[type-arg]  # generic since Click 8.4
     """A path or URL. Paths become absolute, as workers need not share the working directory."""
 
     name = "path or URL"
@@ -160,7 +160,7 @@ class PathOrUrl(click.ParamType[str]):
         return text if "://" in value or "::" in value else os.path.abspath(os.path.expanduser(value))
 
 
-class Features(click.ParamType[list[Any]]):
+class Features(click.ParamType):  # type: ignore[type-arg]
     """Numbers or names of features, with commas between them."""
 
     name = "0,3 or names"

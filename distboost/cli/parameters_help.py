@@ -41,8 +41,8 @@ def parameters_of(algorithm: str) -> list[Parameter]:
 
 def _documented(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the name, the type and the first sentence of each parameter that a numpydoc text documents."""
-    section = text.partition("    Parameters\n")[2].partition("\n    Attributes\n")[0]
-    for names, kind, body in re.findall(r"(?m)^    (\w+(?:, \w+)*) : (.*)\n((?:        .*\n?)*)", section):
+    section = text.partition("\nParameters\n")[2].partition("\nAttributes\n")[0]
+    for names, kind, body in re.findall(r"(?m)^(\w+(?:, \w+)*) : (.*)\n((?:    .*\n?)*)", section):
         sentence = re.split(r"(?<=\.)\s(?=[A-Z\"`])", " ".join(body.split()), maxsplit=1)[0]
         for name in names.split(", "):
             yield name, re.sub(r",? default=.*", "", kind), sentence.replace("`", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -73,63 +74,65 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
 
 
 _ATTRIBUTES = """
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    n_iter_ : int
-        The number of rounds done.
-    best_iteration_ : int
-        The number of rounds kept: fewer than `n_iter_` only after early stopping.
-    train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
-        The algorithm's own loss and the error rate on the training rows after each round.
-    eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
-        The same on the first set of `eval_set`, if one was given.
-    eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
-        "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
-    feature_importances_ : ndarray of shape (n_features,)
-    outcome_ : str
-        Why training ended.
-    runtime_ : str
-        Where `fit` trained: in this process, or on which cluster. Models from files have none.
-    training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
-    calibration_ : Calibration or None
-        How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
-        and `shifts` of the classes. None: as the algorithm's paper implies.
+Attributes
+----------
+classes_ : ndarray of shape (n_classes,)
+n_iter_ : int
+    The number of rounds done.
+best_iteration_ : int
+    The number of rounds kept: fewer than `n_iter_` only after early stopping.
+train_loss_, train_error_ : ndarray of shape (`n_iter_`,)
+    The algorithm's own loss and the error rate on the training rows after each round.
+eval_loss_, eval_error_ : ndarray of shape (`n_iter_`,)
+    The same on the first set of `eval_set`, if one was given.
+eval_history_ : dict of str to dict of str to ndarray of shape (`n_iter_`,)
+    "loss", "error" and the `eval_metric` of each set of `eval_set` by name. A set without a name is "eval".
+feature_importances_ : ndarray of shape (n_features,)
+outcome_ : str
+    Why training ended.
+runtime_ : str
+    Where `fit` trained: in this process, or on which cluster. Models from files have none.
+training_record_ : TrainingRecord
+    What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+calibration_ : Calibration or None
+    How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
+    and `shifts` of the classes. None: as the algorithm's paper implies.
 """
 
 _EXAMPLE = """
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from {module} import {name}Classifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = {name}Classifier(n_estimators=20).fit(X, y)
-    >>> bool(model.score(X, y) > 0.9)
-    True
+Examples
+--------
+>>> from sklearn.datasets import load_iris
+>>> from {module} import {name}Classifier
+>>> X, y = load_iris(return_X_y=True)
+>>> model = {name}Classifier(n_estimators=20).fit(X, y)
+>>> bool(model.score(X, y) > 0.9)
+True
 """
 
 
 def _documentation(algorithm: type[Algorithm]) -> str:
-    """Return the algorithm's own text and parameters, followed by those that all estimators share."""
-    text = (algorithm.__doc__ or "").rstrip()
-    common = _without(
-        algorithm.parameters(), (CommonParameters.__doc__ or "").partition("----------\n")[2], text
-    )
+    """Return the algorithm's own text and parameters, followed by those that all estimators share, without indentation.
+
+    Python 3.13 removes it from docstrings, and earlier versions do not.
+    """
+    text = inspect.cleandoc(algorithm.__doc__ or "")
+    shared_parameters = inspect.cleandoc(CommonParameters.__doc__ or "").partition("----------\n")[2]
+    common = _without(algorithm.parameters(), shared_parameters, text)
     if "Parameters\n" not in text:
-        text += "\n\n    Parameters\n    ----------"
-    text, attributes, more = text.partition("\n\n    Attributes\n    ----------\n")
+        text += "\n\nParameters\n----------"
+    text, attributes, more = text.partition("\n\nAttributes\n----------\n")
     shared = _ATTRIBUTES + (more + "\n" if attributes else "")
     public = "distboost.baselines" if algorithm.name in registry.BASELINES else "distboost"
     example = _EXAMPLE.format(module=public, name=algorithm.__name__)
-    return f"{text}\n{common}\n{shared}{example}    "
+    return f"{text}\n{common}\n{shared}{example}"
 
 
 def _without(own: Iterable[str], common: str, text: str) -> str:
     """Return the documentation of the common parameters, without those that the algorithm documents itself."""
-    entries = re.split(r"(?m)^(?=    \w+ : )", common.rstrip())
-    said = {name for name in own if re.search(rf"(?m)^    {name} : ", text)}
-    return "".join(entry for entry in entries if entry.partition(" :")[0].strip() not in said).rstrip()
+    entries = re.split(r"(?m)^(?=\w+ : )", common.rstrip())
+    said = {name for name in own if re.search(rf"(?m)^{name} : ", text)}
+    return "".join(entry for entry in entries if entry.partition(" :")[0] not in said).rstrip()
 
 
 @cache

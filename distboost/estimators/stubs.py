@@ -6,6 +6,7 @@ The estimators are made on first use, so no source file contains their parameter
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,9 @@ def _class(made: type[Any]) -> str:
     given = [(f.name, _type(f), f.default) for f in fields(made)]
     attributes = "".join(f"    {name}: {kind}\n" for name, kind, _ in given)
     parameters = "".join(f"        {name}: {kind} = {default!r},\n" for name, kind, default in given)
-    documentation = (made.__doc__ or "").replace("\\", "\\\\")
+    documentation = textwrap.indent(made.__doc__ or "", "    ").strip().replace("\\", "\\\\")
     return (
-        f'\nclass {made.__name__}(BoostingClassifier):\n    """{documentation}"""\n\n{attributes}\n'
+        f'\nclass {made.__name__}(BoostingClassifier):\n    """{documentation}\n    """\n\n{attributes}\n'
         f"    def __init__(\n        self,\n        *,\n{parameters}    ) -> None: ...\n"
     )
 
