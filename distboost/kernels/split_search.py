@@ -9,16 +9,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.kernels import simd
-from distboost.kernels._jit import kernel
+from distboost.kernels._jit import inlined, kernel
 from distboost.kernels.categories import fill_set, order_bins
 from distboost.kernels.gains import Gain
 
 CHUNK = 32  # thresholds: their sums stay in the first-level cache
 _LANES = np.uintp(simd.SUM_LANES)
 
-# The functions of the gain that `_best_splits` is compiled for: `best_splits_by` puts them in their place.
+# The functions of the gain that the search is compiled for: `best_splits_by` puts them in their place.
 pair_values: Any = None
 own_value: Any = None
+best_threshold: Any = None
+
+
+class Limits(NamedTuple):
+    """What a histogram's channels hold, and what each side of a split must have."""
+
+    n_sums: int  # channels of sums; the next one has the number of rows
+    weight_channel: int  # that of the rows' weight. If weights are not summed, each row has weight 1
+    min_rows: int
+    min_weight: int
 
 
 class Thresholds(NamedTuple):
@@ -29,6 +39,26 @@ class Thresholds(NamedTuple):
     last_bin: np.ndarray  # (CHUNK,) int64: the last bin that goes left
     rows: np.ndarray  # (CHUNK,) int64: the number of rows on the left
     weights: np.ndarray  # (CHUNK,) int64: the sum of their row weights
+
+
+class Work(NamedTuple):
+    """The working memory of a scan."""
+
+    L: np.ndarray  # (2, channels) int64: the left side so far, without and with missing values
+    right_value: np.ndarray  # (CHUNK,) float64: the value of each split if missing values go right
+    left_value: np.ndarray  # (CHUNK,) float64: if they go left
+    found: Thresholds
+
+
+@kernel
+def new_work(n_channels):
+    """Return working memory for histograms with so many channels."""
+    width = -(-n_channels // simd.LANES) * simd.LANES
+    sides = np.zeros((2, CHUNK, width))
+    counts = np.empty((3, CHUNK), np.int64)
+    values = np.empty((2, CHUNK))
+    found = Thresholds(sides[0], sides[1], counts[0], counts[1], counts[2])
+    return Work(np.zeros((2, n_channels), np.int64), values[0], values[1], found)
 
 
 @kernel
@@ -67,12 +97,19 @@ def best_splits_by(gain: Gain) -> Any:
 
     To choose among the gains inside the loop would be slower, and would exclude gains that other modules define.
     """
-    namespace = {**globals(), "pair_values": gain.pair_values, "own_value": gain.own_value}
     # The name must be unique to the gain: the cache finds the machine code by it.
-    name = f"best_splits_by_{gain!r}".replace(".", "_")
-    function = FunctionType(_best_splits.__code__, namespace, name)
-    function.__qualname__ = name
-    return kernel(function, gain.source)
+    suffix = f"_by_{gain!r}".replace(".", "_")
+    namespace = {**globals(), "pair_values": gain.pair_values, "own_value": gain.own_value}
+    namespace["best_threshold"] = inlined(_with_globals(_best_threshold, namespace, suffix))
+    return kernel(_with_globals(_best_splits, namespace, suffix), gain.source)
+
+
+def _with_globals(function: Any, namespace: dict[str, Any], suffix: str) -> FunctionType:
+    """Return the function with other globals, and with the suffix behind its name."""
+    name = function.__name__.removeprefix("_") + suffix
+    changed = FunctionType(function.__code__, namespace, name)
+    changed.__qualname__ = name
+    return changed
 
 
 def _best_splits(
@@ -93,23 +130,12 @@ def _best_splits(
     #     offsets (D + 1,) int64; categorical (D,) bool; context (2, k) float64; least_category: the weight of a known category
     # OUT: pool: as children; out: BestSplits
     gain, value, feature, split_bin, missing_left, n_left, n_right, left_sums, sets = out
-    n_built = slots.shape[0]
-    # If row weights are not summed, each row has weight 1.
-    weight_channel = n_sums + weighted
-    n_channels = children.shape[2]
+    n_built, n_channels = slots.shape[0], children.shape[2]
     n_sides = 2 if parents.shape[0] else 1
-    P, L = np.zeros((2, n_channels), np.int64), np.zeros((2, n_channels), np.int64)
+    limits = Limits(n_sums, n_sums + weighted, min_rows, min_weight)
+    P = np.zeros((2, n_channels), np.int64)
     best, own, is_open = np.zeros(2), np.zeros(2), np.zeros(2, np.bool_)
-    width = -(-n_channels // simd.LANES) * simd.LANES
-    found = Thresholds(
-        np.zeros((CHUNK, width)),
-        np.zeros((CHUNK, width)),
-        np.empty(CHUNK, np.int64),
-        np.empty(CHUNK, np.int64),
-        np.empty(CHUNK, np.int64),
-    )
-    rows, weights = found.rows, found.weights
-    right_value, left_value = np.empty(CHUNK), np.empty(CHUNK)
+    work = new_work(n_channels)
     n_ordered = 256 if sets.shape[1] else 0
     order, deviations = np.empty(n_ordered, np.int64), np.empty((n_ordered, n_sums + 2))
     ordered = np.empty((n_ordered, n_channels), np.int64)
@@ -120,7 +146,7 @@ def _best_splits(
             if side == 1:
                 for c in range(n_channels):
                     P[1, c] -= P[0, c]
-            is_open[side] = P[side, n_sums] >= 2 * min_rows and P[side, weight_channel] >= 2 * min_weight
+            is_open[side] = may_split(P[side], limits)
             if is_open[side]:
                 own[side], noise = own_value(P[side], n_sums, context)
                 best[side] = own[side] + noise
@@ -138,110 +164,125 @@ def _best_splits(
                 if categorical[d]:
                     table, low = ordered, 0
                     high = order_bins(
-                        sums,
-                        first,
-                        stop,
-                        n_sums,
-                        n_sums,
-                        weight_channel,
-                        least_category,
-                        deviations,
-                        order,
+                        sums, first, stop, n_sums, n_sums, limits.weight_channel, least_category, deviations, order,
                         ordered,
-                    )
-                n_rows, weight = P[side, n_sums], P[side, weight_channel]
-                most, heaviest = n_rows - min_rows, weight - min_weight
-                n_missing, w_missing = table[high, n_sums], table[high, weight_channel]
-                for c in range(n_channels):
-                    L[0, c], L[1, c] = 0, table[high, c]
-                after, improved, cut = low, False, low
-                while after < high:
-                    begin = after
-                    if n_missing > 0:
-                        n, after = both_sides(
-                            table,
-                            begin,
-                            high,
-                            n_sums,
-                            weight_channel,
-                            min_rows,
-                            most + n_missing,
-                            L[1:],
-                            P[side:],
-                            found,
-                        )
-                        pair_values(found.left, found.right, n, n_sums, context, left_value)
-                    n, after = both_sides(
-                        table,
-                        begin,
-                        high,
-                        n_sums,
-                        weight_channel,
-                        min_rows - n_missing,
-                        most,
-                        L,
-                        P[side:],
-                        found,
-                    )
-                    pair_values(found.left, found.right, n, n_sums, context, right_value)
-                    for t in range(n):
-                        right, left = -np.inf, -np.inf
-                        if rows[t] >= min_rows and min_weight <= weights[t] <= heaviest:
-                            right = right_value[t]
-                        if (
-                            n_missing > 0
-                            and rows[t] + n_missing <= most
-                            and min_weight <= weights[t] + w_missing <= heaviest
-                        ):
-                            left = left_value[t]
-                        total = max(left, right)
-                        if total > best[side]:
-                            best[side], improved = total, True
-                            value[m], feature[m], cut = total, d, found.last_bin[t]
-                            gain[m] = total - own[side]
-                            to_left = left >= right
-                            n_left[m] = rows[t] + (n_missing if to_left else 0)
-                            n_right[m] = n_rows - n_left[m]
-                            missing_left[m] = to_left if n_missing > 0 else 2 * weights[t] >= weight
-                if improved:
-                    left_sums[m] = 0
-                    for j in range(low, high + 1):
-                        if j <= cut or (j == high and missing_left[m]):
-                            # The sums of categories in `table` are shrunk.
-                            is_known = categorical[d] and j < high
-                            for c in range(left_sums.shape[1]):
-                                left_sums[m, c] += sums[first + order[j], c] if is_known else table[j, c]
-                    split_bin[m] = cut - low
+                    )  # fmt: skip
+                total, cut, rows, to_left = best_threshold(
+                    table, low, high, P[side:], best[side], context, limits, work
+                )
+                if total > best[side]:
+                    best[side] = total
+                    gain[m], value[m], feature[m], split_bin[m] = total - own[side], total, d, cut - low
+                    n_left[m], n_right[m], missing_left[m] = rows, P[side, n_sums] - rows, to_left
                     if sets.shape[1]:
                         sets[m] = 0
-                        if categorical[d]:
-                            fill_set(sets, m, order, split_bin[m] + 1, high, missing_left[m])
-                            split_bin[m] = -1
+                    if categorical[d]:
+                        add_categories(sums, first, order[: cut + 1], table[high], to_left, left_sums[m])
+                        fill_set(sets, m, order, cut + 1, high, to_left)
+                        split_bin[m] = -1
+                    else:
+                        add_left(sums, first, cut, stop, to_left, left_sums[m])
+
+
+def _best_threshold(sums, first, stop, P, best, context, limits, work):
+    """Find the best threshold of one feature in a node whose total exceeds `best`.
+
+    Return its total, the last bin on the left, the number of rows there and whether missing values go left. If there is no such
+    threshold, the total is `best`.
+    """
+    # IN: sums (bins, channels) int64: the feature has the bins first .. stop - 1, and `stop` for missing values;
+    #     P[0] (channels,) int64: the sums of the node; context (2, k) float64
+    # OUT: work: Work
+    n_sums, weight_channel, min_rows, min_weight = limits
+    n_rows, weight = P[0, n_sums], P[0, weight_channel]
+    most, heaviest = n_rows - min_rows, weight - min_weight
+    n_missing, w_missing = sums[stop, n_sums], sums[stop, weight_channel]
+    # The left side, without and with missing values.
+    L, right_value, left_value, found = work
+    for c in range(L.shape[1]):
+        L[0, c], L[1, c] = 0, sums[stop, c]
+    rows, weights = found.rows, found.weights
+    cut, rows_left, missing_left = first, np.int64(0), False
+    after = first
+    while after < stop:
+        begin = after
+        if n_missing > 0:
+            n, after = both_sides(sums, begin, stop, limits, min_rows, most + n_missing, L[1:], P, found)
+            pair_values(found.left, found.right, n, n_sums, context, left_value)
+        n, after = both_sides(sums, begin, stop, limits, min_rows - n_missing, most, L, P, found)
+        pair_values(found.left, found.right, n, n_sums, context, right_value)
+        for t in range(n):
+            right, left = -np.inf, -np.inf
+            if rows[t] >= min_rows and min_weight <= weights[t] <= heaviest:
+                right = right_value[t]
+            if (
+                n_missing > 0
+                and rows[t] + n_missing <= most
+                and min_weight <= weights[t] + w_missing <= heaviest
+            ):
+                left = left_value[t]
+            if max(left, right) > best:
+                best, cut = max(left, right), found.last_bin[t]
+                to_left = left >= right
+                rows_left = rows[t] + (n_missing if to_left else 0)
+                missing_left = to_left if n_missing > 0 else 2 * weights[t] >= weight
+    return best, cut, rows_left, missing_left
 
 
 @kernel
-def both_sides(sums, first, stop, count_channel, weight_channel, fewest, most, L, P, found):
+def may_split(P, limits):
+    """Return whether a node has enough rows and weight for two children."""
+    # IN: P (channels,) int64: the sums of the node
+    n_rows, weight = P[limits.n_sums], P[limits.weight_channel]
+    return n_rows >= 2 * limits.min_rows and weight >= 2 * limits.min_weight
+
+
+@kernel
+def add_left(sums, first, cut, stop, missing_left, out):
+    """Set out to the sums over the bins first .. cut, and over the missing values in bin `stop` if they go left."""
+    # IN: sums (bins, channels) int64
+    # OUT: out (channels,) int64
+    out[:] = 0
+    for j in range(first, stop + 1):
+        if j <= cut or (j == stop and missing_left):
+            for c in range(out.shape[0]):
+                out[c] += sums[j, c]
+
+
+@kernel
+def add_categories(sums, first, categories, missing, missing_left, out):
+    """Set out to the sums over some categories, and over the missing values if they go left."""
+    # IN: sums (bins, channels) int64, those of the feature from `first`; categories (m,) int64: their bins in the feature;
+    #     missing (channels,) int64
+    # OUT: out (channels,) int64
+    for c in range(out.shape[0]):
+        out[c] = missing[c] if missing_left else 0
+        for b in categories:
+            out[c] += sums[first + b, c]
+
+
+@kernel
+def both_sides(sums, first, stop, limits, fewest, most, L, P, found):
     """Compute the sums on both sides of the next thresholds of a feature; return their number and the bin to go on from.
 
     Only thresholds with `fewest` to `most` rows on the left count. The left side of threshold t is the initial L (the sums of the
     missing values, or 0, and of the bins before `first`) plus the bins first .. last_bin[t]; the right side is P minus the left.
     A threshold after an empty bin is skipped, because its two sides equal those of the threshold before.
     """
-    # IN: sums (bins, channels) int64, with the number of rows in `count_channel` and their weight in `weight_channel`;
-    #     P[0] (channels,) int64: the sums of the node
+    # IN: sums (bins, channels) int64; P[0] (channels,) int64: the sums of the node
     # OUT: L[0] (channels,) int64: the left side at the bin to go on from; found: Thresholds
     n_channels = np.uintp(sums.shape[1])
     n = 0
     for j in range(first, stop):
-        if sums[j, count_channel] == 0:
+        if sums[j, limits.n_sums] == 0:
             continue
         for c in range(np.uintp(0), n_channels, _LANES):
             simd.advance_lanes(L, sums, np.uintp(j), c, P, found.left, found.right, np.uintp(n))
-        n_left = L[0, count_channel]
+        n_left = L[0, limits.n_sums]
         if n_left > most:
             return n, stop
         if n_left >= fewest:
-            found.last_bin[n], found.rows[n], found.weights[n] = j, n_left, L[0, weight_channel]
+            found.last_bin[n], found.rows[n], found.weights[n] = j, n_left, L[0, limits.weight_channel]
             n += 1
             if n == CHUNK:
                 return n, j + 1
