@@ -45,7 +45,7 @@ def test_saberian_vasconcelos(quick):
     printed, figures = quick("saberian_vasconcelos")
     check_shape("saberian_vasconcelos", printed, figures)
     (accuracy,) = figures["table_2"]["satimage"]["GD-MCBoost, direction"][0]
-    assert accuracy > 80
+    assert accuracy > 70
 
 
 def test_paisitkriangkrai(quick):

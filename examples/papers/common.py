@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "examples" / "data"
 RESULTS = ROOT / "examples" / "papers" / "results"
 PAGES = ROOT / "docs" / "results"
-QUICK_ROUNDS = 10
+QUICK_ROUNDS, QUICK_ROWS = 10, 400
 
 # Figures: data set -> method -> one list of numbers (one per column of the table) per repeat.
 Figures = dict[str, dict[str, list[list[float]]]]
@@ -137,13 +137,19 @@ def measure(
     """Yield (data set, method, figures of each repeat)."""
     for dataset in datasets:
         splits = table.splits(dataset)
-        splits = [next(splits)] if quick else list(splits)
+        splits = [_some_rows(next(splits))] if quick else list(splits)
         n_classes = int(max(split.y.max() for split in splits)) + 1
         for name, method in table.methods.items():
             if method.only is None or dataset in method.only:
                 models = [_model(method, n_classes, quick) for _ in splits]
                 pairs = zip(models, splits, strict=True)
                 yield dataset, name, [_figures(table, model, method.prepare(split)) for model, split in pairs]
+
+
+def _some_rows(split: Split) -> Split:
+    """Some rows of all parts of a split, which may be sorted by class."""
+    few = [np.linspace(0, len(y) - 1, min(len(y), QUICK_ROWS)).astype(int) for y in (split.y, split.y_test)]
+    return Split(split.X[few[0]], split.y[few[0]], split.X_test[few[1]], split.y_test[few[1]])
 
 
 def _model(method: Method, n_classes: int, quick: bool) -> Any:
@@ -248,7 +254,11 @@ def arguments(doc: str, tables: Sequence[Table]) -> argparse.ArgumentParser:
     )
     datasets = sorted({name for table in tables for name in table.datasets})
     add = parser.add_argument
-    add("--quick", action="store_true", help=f"a small test: one split, at most {QUICK_ROUNDS} rounds")
+    add(
+        "--quick",
+        action="store_true",
+        help=f"a small test: one split, at most {QUICK_ROUNDS} rounds and {QUICK_ROWS} rows",
+    )
     add(
         "--only",
         action="append",
@@ -311,7 +321,7 @@ def run(file: str, doc: str, tables: Sequence[Table], options: argparse.Namespac
 
 def _printed(table: Table, datasets: Sequence[str], quick: bool) -> Figures:
     """Measures a table and prints each row at once."""
-    quickly = f" (At most {QUICK_ROUNDS} rounds: not comparable.)" if quick else ""
+    quickly = f" (At most {QUICK_ROUNDS} rounds and {QUICK_ROWS} rows: not comparable.)" if quick else ""
     print(f"\n{table.name}: {table.caption}{quickly}\n", *header(table), sep="\n", flush=True)
     figures: Figures = {}
     for dataset, name, repeats in measure(table, datasets, quick):
