@@ -9,27 +9,29 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
+from click import ClickException
 from click.testing import CliRunner
 from distributed import LocalCluster
 
 from distboost.cli import main
+from distboost.cli.cluster import _run
 from distboost.cluster import local
 from distboost.cluster.processes import running, wait_for
 from distboost.errors import ClusterError
+from tests.programs import Program
 
 DEADLINE = 60.0
-LOCAL = [sys.executable, "-m", "distboost", "cluster", "local"]
+COMMAND = "from distboost.cli import main; main()"
 
 
-def started(*arguments: object) -> tuple[subprocess.Popen, list[str]]:
-    """The command, and the lines that it prints when all workers can take work."""
-    command = [*LOCAL, *map(str, arguments)]
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def started(*arguments: object, start=Program) -> tuple[Any, list[str]]:
+    """The command, in a forked process or by `start`, and the lines that it prints when all workers can take work."""
+    process = start(COMMAND, "cluster", "local", *arguments)
     lines = []
     for line in process.stdout:
         lines.append(line.rstrip("\n"))
@@ -38,7 +40,14 @@ def started(*arguments: object) -> tuple[subprocess.Popen, list[str]]:
     return process, lines
 
 
-def ended(process: subprocess.Popen, number: int) -> int:
+def as_a_person_does(_: str, *arguments: object) -> subprocess.Popen:
+    """Start the command in a process of its own."""
+    command = [sys.executable, "-m", "distboost", *map(str, arguments)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, **pipes)
+
+
+def ended(process: Any, number: int) -> int:
     """The exit code after a signal. No process is left."""
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(family) >= 3  # the scheduler, a nanny and its worker
@@ -59,7 +68,15 @@ def refused(*arguments: object) -> str:
 
 def test_what_is_printed_leads_to_workers_with_the_given_limits(tmp_path):
     process, lines = started(
-        "--workers", 2, "--threads", 3, "--memory-limit", "700MiB", "--scratch", tmp_path
+        "--workers",
+        2,
+        "--threads",
+        3,
+        "--memory-limit",
+        "700MiB",
+        "--scratch",
+        tmp_path,
+        start=as_a_person_does,
     )
     [address] = re.findall(
         r"scheduler at (tcp://127\.0\.0\.1:\d+), workers: 2, each with 3 threads and 700.00 MiB", lines[0]
@@ -118,12 +135,20 @@ def test_workers_that_do_not_come_in_time(tmp_path, monkeypatch):
         (["--scratch", "/nowhere"], "Directory '/nowhere' does not exist"),
         (
             ["--workers", "1", "--", "no-such-program"],
-            "'no-such-program' cannot be run: No such file or directory",
+            "'no-such-program' cannot be run: there is no such program",
         ),
     ],
 )
 def test_bad_options(arguments, said):
     assert said in refused(*arguments)
+
+
+def test_a_program_that_the_system_refuses(tmp_path):
+    program = tmp_path / "program"
+    program.write_text("neither a script nor machine code")
+    program.chmod(0o755)
+    with pytest.raises(ClickException, match=r"cannot be run: Exec format error\."):
+        _run((str(program),), SimpleNamespace(environment=dict))
 
 
 def test_memory_and_cores_are_divided_among_the_workers(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,6 +79,8 @@ def local(
     """
     from distboost.cluster.local import local_cluster
 
+    if command and shutil.which(command[0]) is None:
+        raise click.ClickException(f"{command[0]!r} cannot be run: there is no such program.")
     with _ended_by_kill(), local_cluster(workers, threads, memory_limit, tls, scratch) as running:
         if command:
             sys.exit(_run(command, running))

@@ -4,6 +4,8 @@ import pytest
 
 # What the engine does alike for all is tested with each algorithm as it is, without variants.
 OF_THE_ENGINE = {"test_workers_change_nothing", "test_streaming_changes_nothing"}
+# Of these, with categories as well: an algorithm of each kind of statistic.
+WITH_CATEGORIES = {"gd-mcboost", "adaboost-mm", "stagewise", "gamble", "rebel", "one-vs-all"}
 # This, too, but also with a variant of each kind of learner and of parameters: growth, an element for each round, raw values.
 OF_THE_LEARNER = {
     "test_float32_scores",
@@ -35,7 +37,12 @@ def pytest_collection_modifyitems(items):
         if name not in OF_THE_ENGINE | OF_THE_LEARNER or not hasattr(item, "callspec"):
             continue
         subject = item.callspec.params.get("subject")  # others have tests of that name, too
-        if subject is None or not subject.variant:
+        if subject is None:
             continue
-        if name in OF_THE_ENGINE or str(subject) not in OF_EACH_KIND:
+        if subject.variant:
+            is_tested = name in OF_THE_LEARNER and str(subject) in OF_EACH_KIND
+        else:
+            has_categories = item.path.stem == "test_contract_of_categories"
+            is_tested = not has_categories or name in OF_THE_LEARNER or subject.algorithm in WITH_CATEGORIES
+        if not is_tested:
             item.add_marker(pytest.mark.soak)
