@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -20,6 +19,7 @@ from distboost.cli.options import INTERRUPTED
 from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, parameters_of
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
+from tests.programs import Program
 
 ROOT = Path(__file__).parent.parent
 
@@ -126,14 +126,12 @@ main(["train", "--algorithm", "gamble", "--x", f"{folder}/x", "--y", f"{folder}/
 
 def test_ctrl_c_during_a_training(tmp_path):
     """A short message, no traceback, and a checkpoint that loads."""
-    command = [sys.executable, "-c", TRAIN, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if "5/1000000 rounds" in line:
-                break
-        os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+    process = Program(TRAIN, tmp_path)
+    for line in process.stdout:
+        if "5/1000000 rounds" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED
     assert "Traceback" not in errors
     assert f"Interrupted. The same command with --resume resumes from {tmp_path}/m.checkpoint." in errors

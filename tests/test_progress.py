@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import sys
 import termios
 from itertools import pairwise
@@ -19,6 +18,7 @@ import pytest
 from distboost import GAMBLEClassifier
 from distboost.io import bars, progress
 from tests.faults.crews import until
+from tests.programs import Program
 
 TRAIN = """
 import numpy as np
@@ -64,7 +64,7 @@ def test_early_stopping_names_the_best_round(capsys):
 @pytest.mark.parametrize("width", [24, 50, 100])
 def test_a_terminal_keeps_the_numbers(width):
     """However narrow it is: numbers wrap, and none is cut off."""
-    shown = on_terminal(width, [sys.executable, "-c", TRAIN])
+    shown = on_terminal(width, TRAIN)
     best = re.search(r"best (\d+) of (\d+) (\S+) (\S+)\s*$", shown)
     assert best, shown
     flat = re.sub(r"\s+", "", shown)
@@ -74,12 +74,15 @@ def test_a_terminal_keeps_the_numbers(width):
     assert ("GAMBLEClassifier" in shown) == (width >= bars.NARROW)
 
 
-def on_terminal(width: int, command: list[str]) -> str:
-    """The output of a command on a terminal of this width, without its control sequences."""
+# What tells programs how wide a terminal is, beside the terminal.
+WIDTHLESS = "import os\nfor name in ('COLUMNS', 'LINES'): os.environ.pop(name, None)\n"
+
+
+def on_terminal(width: int, program: str) -> str:
+    """The output of a program on a terminal of this width, without its control sequences."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    process = subprocess.Popen(command, stdout=theirs, env={**environment, "TERM": "xterm"})
+    process = Program(WIDTHLESS + program, stdout=theirs, environment={"TERM": "xterm"})
     os.close(theirs)
     shown = b""
     try:
@@ -89,18 +92,20 @@ def on_terminal(width: int, command: list[str]) -> str:
         pass
     finally:
         os.close(ours)
-    assert process.wait(60) == 0
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
 
 def test_a_reader_that_has_gone_does_not_end_a_training(tmp_path):
-    program = tmp_path / "train.py"
-    program.write_text(f"{TRAIN.rpartition('print')[0]}\nmodel.save({str(tmp_path / 'model')!r})")
-    command = f"{sys.executable} {program} | grep -m 1 rounds"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=100, check=True)
-    assert done.stdout.startswith("GAMBLEClassifier: 1/50 rounds")
+    process = Program(f"{TRAIN.rpartition('print')[0]}\nmodel.save({str(tmp_path / 'model')!r})")
+    assert process.stdout.readline().startswith("GAMBLEClassifier: ")
+    process.stdout.close()
+    with process.stderr as stream:
+        errors = stream.read()
+    assert process.wait(100) == 0, errors
     assert (tmp_path / "model").exists()
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in errors
 
 
 def test_lines_have_an_interval(capsys, monkeypatch):

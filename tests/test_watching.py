@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 
 import dask.array as da
 import fsspec
@@ -28,6 +26,7 @@ from distboost.errors import DataError, ModelFormatError
 from distboost.io.files import encoded, read_file
 from distboost.rows.row_metrics import LARGEST, digit_sums, mean
 from distboost.training import memory_plan, run
+from tests.programs import Program
 
 
 @pytest.fixture(scope="module")
@@ -482,8 +481,9 @@ def test_a_killed_training_leaves_whole_lines(tmp_path):
         "GDMCBoostClassifier(n_jobs=1, callbacks=[EventLog(sys.argv[1]), kill]).fit(*load_iris(return_X_y=True))\n"
     )
     path = tmp_path / "run.jsonl"
-    done = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
-    assert done.returncode == -signal.SIGKILL
+    process = Program(program, path)
+    process.communicate(timeout=100)
+    assert process.returncode == -signal.SIGKILL
     assert [event["event"] for event in events_of(path)] == ["begin", "round", "round", "round"]
 
 
