@@ -1,6 +1,8 @@
 """The demonstration, short."""
 
 import re
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import zarr
@@ -9,8 +11,17 @@ from examples import demo
 from tests.scripts import run_example
 
 
-def test_demo(tmp_path):
+@contextmanager
+def running(client):
+    """In place of a cluster whose processes are started for the demonstration: tests/test_cluster_command.py has that."""
+    yield SimpleNamespace(address=client.scheduler.address)
+
+
+def test_demo(tmp_path, clients, monkeypatch):
     """Arrays and models of an earlier run are in the way of nobody."""
+    monkeypatch.setattr(
+        "distboost.cluster.local.local_cluster", lambda n_workers: running(clients[n_workers])
+    )
     group = demo.write_arrays(tmp_path)
     zarr.create_array(f"{group}/predicted", data=np.arange(3))
     for name in ("cluster", "alone"):

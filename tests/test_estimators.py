@@ -293,7 +293,7 @@ def test_a_client_is_cloned_but_not_pickled(make, digits):
 def test_a_search_of_scikit_learn_trains_on_the_client_of_the_estimator(digits, clients):
     """Although it is not the current client."""
     X, y, _, _ = digits
-    model = GDMCBoostClassifier(n_estimators=2, max_depth=2)
+    model = GDMCBoostClassifier(n_estimators=2, max_depth=2, calibration=None)
     model.client = clients[2]
     found = GridSearchCV(model, {"learning_rate": [1.0, 0.5]}, cv=2).fit(X, y)
     assert "on 2 Dask workers" in found.best_estimator_.runtime_

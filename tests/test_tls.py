@@ -8,7 +8,6 @@ import re
 import socket
 import ssl
 import stat
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -29,6 +28,7 @@ from distboost.cluster.certificates import Authority
 from distboost.cluster.local import local_cluster
 from distboost.cluster.security import tls_security
 from distboost.errors import ClusterError
+from tests.programs import Program
 
 FILES = ("ca.pem", "cert.pem", "key.pem")
 SLACK = 20.0  # seconds that a refusal may take beside the deadline, on a busy machine
@@ -233,31 +233,13 @@ def test_program_that_the_local_cluster_runs(encrypted, made):
         "raise SystemExit(3)"
     )
     certificates = ["--tls", made] if encrypted else []
-    command = [
-        "-m",
-        "distboost",
-        "cluster",
-        "local",
-        "--workers",
-        "1",
-        *certificates,
-        "--",
-        sys.executable,
-        "-c",
-        program,
-    ]
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 3, done.stdout + done.stderr
+    command = ["cluster", "local", "--workers", 1, *certificates, "--", sys.executable, "-c", program]
+    process = Program("from distboost.cli import main; main()", *command)
+    said, errors = process.communicate(timeout=100)
+    assert process.returncode == 3, said + errors
     protocol = "tls" if encrypted else "tcp"
-    assert re.search(rf"^{protocol}://127\.0\.0\.1:\d+ 3$", done.stdout, re.MULTILINE)
-    pids = [int(pid) for pid in done.stdout.splitlines()[-1].split()]
+    assert re.search(rf"^{protocol}://127\.0\.0\.1:\d+ 3$", said, re.MULTILINE)
+    pids = [int(pid) for pid in said.splitlines()[-1].split()]
     assert len(pids) >= 3  # the scheduler, the nanny, and its worker
     assert not [pid for pid in pids if runs(pid)]
 
