@@ -87,7 +87,7 @@ COMPUTING = (
     "data/test_data_ingest.py",
     "algorithms/test_separation.py",
     "theory/test_theory_bounds.py",
-    "algorithms/test_rebel_similarity.py",
+    "similarity/test_rebel_similarity_anywhere.py",
 )
 FIRST = [name for pair in zip(WAITING, COMPUTING, strict=True) for name in pair]
 
