@@ -72,11 +72,7 @@ def fit_to(
         staging = staging_of(estimator, data, [found.data for found in evaluations], runtime)
         least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
         profile = _adopted(staging.profile(least), resumption)
-        algorithm = algorithm_of(estimator, len(profile.classes))
-        algorithm.check()
-        _check_learner(estimator, algorithm, profile)
-        check_compression(estimator, len(profile.classes))
-        check_method(calibration_method(estimator), len(profile.classes))
+        algorithm = _checked_algorithm(estimator, profile)
         weights = class_weights(estimator.class_weight, profile)
         sets, estimator.memory_plan_ = stack.enter_context(staging.sets(profile, algorithm, weights))
         names = tuple(found.name for found in evaluations)
@@ -110,11 +106,7 @@ def fit_to(
         workers = tuple(runtime.worker_peaks())
     n_new = learned.n_rounds - (0 if resumption is None else resumption.earlier.n_rounds)
     took = time.perf_counter() - began, n_new, round_seconds, peak_bytes(), workers, lost
-    estimator.training_record_ = TrainingRecord(estimator.runtime_, *took)
-    planned = PlannedMemory.of(estimator.memory_plan_)
-    tell_fitted(
-        estimator.callbacks or (), lambda: Fitted(digest_of(estimator), estimator.training_record_, planned)
-    )
+    _record(estimator, TrainingRecord(estimator.runtime_, *took))
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 
 
@@ -124,6 +116,24 @@ def _adopted(profile: Profile, resumption: Resumption | None) -> Profile:
         return profile
     resumption.check_task(profile)
     return resumption.adopted(profile)
+
+
+def _checked_algorithm(estimator: CommonParameters, profile: Profile) -> Algorithm:
+    """Return the algorithm for these classes; raise an error if it cannot train on the data as the parameters say."""
+    n_classes = len(profile.classes)
+    algorithm = algorithm_of(estimator, n_classes)
+    algorithm.check()
+    _check_learner(estimator, algorithm, profile)
+    check_compression(estimator, n_classes)
+    check_method(calibration_method(estimator), n_classes)
+    return algorithm
+
+
+def _record(estimator: CommonParameters, record: TrainingRecord) -> None:
+    """Keep what the training took, and tell the callbacks that the model is done."""
+    estimator.training_record_ = record
+    planned = PlannedMemory.of(estimator.memory_plan_)
+    tell_fitted(estimator.callbacks or (), lambda: Fitted(digest_of(estimator), record, planned))
 
 
 def _check_learner(estimator: CommonParameters, algorithm: Algorithm, profile: Profile) -> None:
