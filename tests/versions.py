@@ -109,34 +109,16 @@ def install(name: str, interpreter: str) -> Path:
 
 def tried(name: str, ours: Path) -> str | None:
     """Run the tests, and mypy with the newest libraries. Return what failed."""
-    report = FOLDER / f"{name}.log"
-    places = [f"tests/{place}" for place in TESTS]
+    report, places = FOLDER / f"{name}.log", [f"tests/{place}" for place in TESTS]
+    pytest = ["pytest", "-q", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", *places]
+    steps = {"tests": pytest}
+    if name != LOWEST:
+        steps["mypy"] = ["mypy", "--python-version", name, "--cache-dir", str(FOLDER / f"{name}.mypy")]
+    failed = []
     with report.open("w") as log:
-        tests = [
-            ours,
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            "2",
-            "--dist",
-            "loadfile",
-            "-p",
-            "no:cacheprovider",
-            *places,
-        ]
-        failed = (
-            ["tests"]
-            if subprocess.run(tests, cwd=ROOT, stdout=log, stderr=log, check=False).returncode
-            else []
-        )
-        if name != LOWEST:
-            mypy = [ours, "-m", "mypy", "--python-version", name, "--cache-dir", str(FOLDER / f"{name}.mypy")]
-            failed += (
-                ["mypy"]
-                if subprocess.run(mypy, cwd=ROOT, stdout=log, stderr=log, check=False).returncode
-                else []
-            )
+        for step, command in steps.items():
+            done = subprocess.run([ours, "-m", *command], cwd=ROOT, stdout=log, stderr=log, check=False)
+            failed += [step] if done.returncode else []
     return f"{' and '.join(failed)} failed: {report}" if failed else None
 
 
