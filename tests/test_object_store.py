@@ -37,6 +37,7 @@ from tests.lines import DEADLINE, Line
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")
+aiobotocore = pytest.importorskip("aiobotocore.client")
 
 
 @pytest.fixture(scope="module")
@@ -523,16 +524,16 @@ def test_file_urls(blobs, tmp_path, saved):
 
 @pytest.fixture
 def requests(monkeypatch):
-    """How often each method of S3 has been called."""
-    counts, call = Counter(), s3fs.S3FileSystem._call_s3
+    """How often each operation of S3 has been asked for."""
+    counts, call = Counter(), aiobotocore.AioBaseClient._make_api_call
 
-    async def counted(self, method, *arguments, **options):
+    async def counted(self, operation, parameters):
         # Not the look for another format's metadata.
-        whole = method == "list_objects_v2" and not options["Delimiter"]
-        counts["listing" if whole else method] += 1
-        return await call(self, method, *arguments, **options)
+        whole = operation == "ListObjectsV2" and not parameters.get("Delimiter")
+        counts["listing" if whole else operation] += 1
+        return await call(self, operation, parameters)
 
-    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counted)
+    monkeypatch.setattr(aiobotocore.AioBaseClient, "_make_api_call", counted)
     return counts
 
 
@@ -541,8 +542,8 @@ def test_arrays_are_listed_once_before_they_are_read_and_once_after(arrays, requ
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 60)
     model().fit(*arrays)
     assert requests["listing"] == 2 * len(arrays)
-    few = requests["get_object"]
+    few = requests["GetObject"]
     monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
     model().fit(*arrays)
-    assert requests["get_object"] > 2 * few
+    assert requests["GetObject"] > 2 * few
     assert requests["listing"] == 4 * len(arrays)

@@ -8,7 +8,7 @@ added.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -202,44 +202,76 @@ def _gathered(graph: Graph, forest: Forest) -> str:
     return graph.add("Cast", total, to=graph.type)
 
 
-def _leaf_numbers(graph: Graph, forest: Forest) -> str:
-    """Add the operator that finds the number of the leaf in each tree, (n, n_trees), counted from 0 in the tree."""
-    graph.trees_version = 5
+class Entries(NamedTuple):
+    """The entries of the operator TreeEnsemble: all inner nodes, then one for each tree that is a leaf alone; and all leaves."""
+
+    place: np.ndarray  # (m,) the node of each entry
+    roots: np.ndarray  # (n_trees,) the entry of each root
+    true: np.ndarray  # (m,) the entry or the leaf to which rows go that pass the test of an entry
+    true_leaf: np.ndarray  # (m,) bool: whether that is a leaf
+    false: np.ndarray  # (m,) as `true`, for the others
+    false_leaf: np.ndarray  # (m,) bool
+    tree: np.ndarray  # (l,) the tree of each leaf
+    number: np.ndarray  # (l,) the number of each leaf in its tree
+
+
+def _entries(forest: Forest) -> Entries:
+    """Number the nodes and the leaves so that every runtime reads them right.
+
+    onnxruntime before 1.24 takes a root for a leaf if its two sides have the same number, even if one is that of an entry and the
+    other that of a leaf: the leaves of such a tree are turned by one place. Versions before 1.32 confuse trees with one leaf on
+    both sides: a tree that is a leaf alone has two leaves, with the number 0.
+    """
     nodes = forest.nodes
-    tree_of_leaf = nodes.tree[nodes.is_leaf]
-    n_leaves = np.bincount(tree_of_leaf, minlength=forest.n_trees)
-    # Entries of the operator: all inner nodes, then one for each tree that is a leaf alone, whose two sides are that leaf.
+    tree = nodes.tree[nodes.is_leaf]
+    n_leaves = np.bincount(tree, minlength=forest.n_trees)
+    first = np.cumsum(n_leaves) - n_leaves
+    number = np.arange(len(tree)) - first[tree]
     inner, alone = np.flatnonzero(~nodes.is_leaf), nodes.starts[:-1][n_leaves == 1]
     entry = np.cumsum(~nodes.is_leaf) - 1
     entry[alone] = len(inner) + np.arange(len(alone))
-    place = np.concatenate([inner, alone])
-    root = nodes.starts[nodes.tree[place]]
-    sides = [np.where(nodes.is_leaf[place], place, root + side[place]) for side in (nodes.left, nodes.right)]
-    (true_leaf, true), (false_leaf, false) = (
-        (nodes.is_leaf[side], np.where(nodes.is_leaf[side], nodes.leaf[side], entry[side])) for side in sides
+    place, roots = np.concatenate([inner, alone]), entry[nodes.starts[:-1]]
+    start = nodes.starts[nodes.tree[place]]
+    sides = [np.where(nodes.is_leaf[place], place, start + side[place]) for side in (nodes.left, nodes.right)]
+    leaves = [nodes.is_leaf[side] for side in sides]
+    numbers = [
+        np.where(is_leaf, nodes.leaf[side], entry[side]) for is_leaf, side in zip(leaves, sides, strict=True)
+    ]
+    turn = ((leaves[0] != leaves[1]) & (numbers[0] == numbers[1]))[roots][tree].astype(int)
+    turned = first[tree] + (number + turn) % n_leaves[tree]
+    true, false = (
+        np.where(is_leaf, turned[found], found) for is_leaf, found in zip(leaves, numbers, strict=True)
     )
-    modes, splits, members = _tests(forest, place, graph.dtype)
+    false[len(inner) :] = len(tree) + np.arange(len(alone))
+    return Entries(
+        place, roots, true, leaves[0], false, leaves[1],
+        np.concatenate([tree, nodes.tree[alone]]),
+        np.concatenate([(number - turn) % n_leaves[tree], np.zeros(len(alone), int)]),
+    )  # fmt: skip
+
+
+def _leaf_numbers(graph: Graph, forest: Forest) -> str:
+    """Add the operator that finds the number of the leaf in each tree, (n, n_trees), counted from 0 in the tree."""
+    graph.trees_version = 5
+    nodes, found = forest.nodes, _entries(forest)
+    modes, splits, members = _tests(forest, found.place, graph.dtype)
     sets = {"membership_values": graph.tensor(members)} if len(members) else {}
     return graph.add(
         "TreeEnsemble",
         "X",
         domain="ai.onnx.ml",
         n_targets=forest.n_trees,
-        tree_roots=entry[nodes.starts[:-1]].tolist(),
-        nodes_featureids=np.maximum(nodes.feature[place], 0).tolist(),
+        tree_roots=found.roots.tolist(),
+        nodes_featureids=np.maximum(nodes.feature[found.place], 0).tolist(),
         nodes_modes=graph.tensor(modes),
         nodes_splits=graph.tensor(splits),
-        nodes_truenodeids=true.tolist(),
-        nodes_trueleafs=true_leaf.astype(int).tolist(),
-        nodes_falsenodeids=false.tolist(),
-        nodes_falseleafs=false_leaf.astype(int).tolist(),
-        nodes_missing_value_tracks_true=nodes.missing_left[place].astype(int).tolist(),
-        leaf_targetids=tree_of_leaf.tolist(),
-        leaf_weights=graph.tensor(
-            (np.arange(len(tree_of_leaf)) - (np.cumsum(n_leaves) - n_leaves)[tree_of_leaf]).astype(
-                graph.dtype
-            )
-        ),
+        nodes_truenodeids=found.true.tolist(),
+        nodes_trueleafs=found.true_leaf.astype(int).tolist(),
+        nodes_falsenodeids=found.false.tolist(),
+        nodes_falseleafs=found.false_leaf.astype(int).tolist(),
+        nodes_missing_value_tracks_true=nodes.missing_left[found.place].astype(int).tolist(),
+        leaf_targetids=found.tree.tolist(),
+        leaf_weights=graph.tensor(found.number.astype(graph.dtype)),
         **sets,
     )
 

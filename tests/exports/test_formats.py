@@ -178,3 +178,19 @@ def test_without_the_package(package, what, problem, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(DataError, match=rf"needs {package}, .* pip install 'distboost\[{package}\]'"):
         what(model)
+
+
+def test_no_root_has_one_number_on_both_sides():
+    """onnxruntime before 1.24 takes such a tree for a single leaf, and before 1.32 confuses trees that are a leaf alone."""
+    for subject in TREES:
+        rng = np.random.default_rng(5)
+        X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+        model = subject.make(n_estimators=5, calibration=None).fit(X, y)
+        (trees,) = (
+            node for node in export.onnx(model, dtype="float64").graph.node if node.op_type == "TreeEnsemble"
+        )
+        found = {one.name: onnx.helper.get_attribute_value(one) for one in trees.attribute}
+        assert all(
+            found["nodes_truenodeids"][root] != found["nodes_falsenodeids"][root]
+            for root in found["tree_roots"]
+        )
