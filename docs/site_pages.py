@@ -91,7 +91,9 @@ def command_line() -> str:
 
 def _helps(command: click.Command, name: str) -> Iterator[str]:
     commands = getattr(command, "commands", {})
-    context = click.Context(command, info_name=name, terminal_width=100)
+    # A command keeps the help option of its first context.
+    settings = import_module("distboost.cli").main.context_settings
+    context = click.Context(command, info_name=name, terminal_width=100, **settings)
     yield f"## {name}\n\n```text\n{command.get_help(context)}\n```\n"
     for part, inner in commands.items():
         yield from _helps(inner, f"{name} {part}")

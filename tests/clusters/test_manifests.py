@@ -57,7 +57,8 @@ def test_commands_accept_their_options(name, tmp_path):
             options[at] = str(tmp_path / word[5:])
         elif word == "/local":
             options[at] = str(tmp_path)
-    context = COMMANDS[f"{first} {second}"].make_context(second, [str(word) for word in options])
+    command, given = COMMANDS[f"{first} {second}"], [str(word) for word in options]
+    context = command.make_context(second, given, **main.context_settings)
     assert "tls" in str(context.params.get("protocol") or context.params["scheduler"])
 
 
