@@ -9,7 +9,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from functools import cache
 from pathlib import Path
@@ -179,10 +179,12 @@ class _Files(IndexDataCacheFile):
         self._any = f"{name}.*.nbc"
 
     def load(self, key: Any) -> Any:
-        path = next((path for path in self.paths(key) if path.exists()), None)
-        if path is None:
+        for path in self.paths(key):
+            with suppress(FileNotFoundError):  # another process may remove it at any moment
+                content = path.read_bytes()
+                break
+        else:
             return None
-        content = path.read_bytes()
         checksum, data = content[:32], content[32:]
         if hashlib.sha256(data).digest() != checksum:
             raise OSError(f"{path} is damaged")

@@ -14,6 +14,7 @@ from distboost.data.blocks import AnyRows
 from distboost.io.phases import Advance
 from distboost.kernels import random
 from distboost.rows.messages import (
+    NO_SPLITS,
     Draw,
     HistogramQuestion,
     RootQuestion,
@@ -38,7 +39,6 @@ from distboost.threads import Threads, batches
 from distboost.weights.sampled import MAGNITUDES, drawn
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
-NO_SPLITS = Splits.empty()
 Answer = TypeVar("Answer")
 Held = TypeVar("Held")  # a block in memory, or one on disk
 

@@ -12,6 +12,7 @@ from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.errors import CheckpointError, DataError, ModelFormatError
 from distboost.io.storage import only_writer
 from distboost.model import checkpoint
+from tests import disks
 from tests.checkpoints.trainings import fitted, made
 
 
@@ -42,13 +43,8 @@ def test_nothing_to_go_on_from(problem, tmp_path):
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1 MiB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place]
-    if subprocess.run(command, capture_output=True, timeout=20, check=False).returncode:
-        pytest.skip("mounting is not permitted here")
-    yield place
-    subprocess.run(["umount", place], timeout=20, check=True)
+    with disks.small_disk(tmp_path / "small", "1m") as place:
+        yield place
 
 
 def test_a_full_disk(small_disk, saved):

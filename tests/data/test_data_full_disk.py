@@ -3,7 +3,6 @@
 import itertools
 import resource
 import shutil
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from distboost.data.ingest_plan import least_memory
 from distboost.errors import StoreError
 from distboost.io.storage import DurableStore
 from distboost.training.memory_plan import while_reading
+from tests import disks
 from tests.data.disturbed import BLOCK
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -29,13 +29,8 @@ def _files(folder):
 @pytest.fixture
 def disk(tmp_path):
     """A disk of 2 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, timeout=20, check=False).returncode:
-        pytest.skip("mounting is not permitted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], timeout=20, check=True)
+    with disks.small_disk(tmp_path / "disk", "2m") as place:
+        yield place
 
 
 def assert_nothing_partial(place, seconds=10):

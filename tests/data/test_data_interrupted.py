@@ -17,6 +17,7 @@ from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
 from distboost.training.memory_plan import while_reading
+from tests import disks
 from tests.forked import Forks
 from tests.programs import Program
 
@@ -322,15 +323,8 @@ def test_two_processes_at_once(arrays):
 @pytest.fixture
 def disk(tmp_path):
     """A disk of 4 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting is not permitted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with disks.small_disk(tmp_path / "disk", "4m") as place:
+        yield place
 
 
 def test_a_disk_too_small(disk):

@@ -23,6 +23,7 @@ from distboost.data.parts import ZarrPart
 from distboost.errors import LimitError, StoreError
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.training import memory_plan
+from tests import disks
 from tests.memory_plan.plans import LARGE, gd, named
 
 
@@ -89,13 +90,8 @@ def test_tall_chunks_are_decoded_once_though_all_rows_stay_in_memory(blobs, tmp_
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 64 kB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
-    if subprocess.run(mount, capture_output=True, timeout=20, check=False).returncode:
-        pytest.skip("mounting is not permitted here")
-    yield place
-    subprocess.run(["umount", str(place)], timeout=20, check=True)
+    with disks.small_disk(tmp_path / "small", "64k") as place:
+        yield place
 
 
 @pytest.mark.parametrize("raw", [True, False], ids=["bins", "scores"])

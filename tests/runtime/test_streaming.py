@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import re
-import subprocess
 import threading
 import time
 import weakref
@@ -30,6 +29,7 @@ from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
+from tests import disks
 
 N = 100  # rows of a block
 MISSING_BIN = np.full(3, 9)
@@ -122,18 +122,8 @@ def test_a_truncated_scratch_file(scratch, tmp_path):
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1 MiB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place],
-        capture_output=True,
-        timeout=20,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip("mounting is not permitted here")
-    yield place
-    subprocess.run(["umount", place], timeout=20, check=True)
+    with disks.small_disk(tmp_path / "small", "1m") as place:
+        yield place
 
 
 def test_a_full_disk(small_disk):

@@ -70,10 +70,15 @@ def test_adaboost_mm_takes_the_step_of_its_edge():
     assert exact.train_loss_[0] < mm.train_loss_[0] <= mm.loss_bound_[0]
 
 
-def test_one_vs_all_is_an_adaboost_for_each_class():
+@pytest.mark.parametrize(
+    ("make", "reference"),
+    [(OneVsAllAdaBoostClassifier, adaboost), (GentleAdaBoostClassifier, gentle_adaboost)],
+    ids=["one_vs_all", "gentle_adaboost"],
+)
+def test_it_is_one_for_each_class(make, reference):
     X, y = PROBLEMS["overlap"]()
-    model = OneVsAllAdaBoostClassifier(calibration=None, n_estimators=10).fit(X, y)
-    expected = [adaboost(X, np.where(y == c, 1, -1), 10) for c in range(5)]
+    model = make(calibration=None, n_estimators=10).fit(X, y)
+    expected = [reference(X, np.where(y == c, 1, -1), 10) for c in range(5)]
     for t, F in enumerate(model.staged_scores(X)):
         assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
 
@@ -90,14 +95,6 @@ def test_adaboost_mh_votes_with_the_best_stump_of_all_classes():
         best = np.argmax(np.abs(edges).sum(axis=1))
         F = F + np.arctanh(np.abs(edges[best]).sum()) * np.outer(H[best], np.sign(edges[best]))
         assert_allclose(found, F, rtol=1e-9, atol=1e-12)
-
-
-def test_gentle_adaboost_is_one_for_each_class():
-    X, y = PROBLEMS["overlap"]()
-    model = GentleAdaBoostClassifier(calibration=None, n_estimators=10).fit(X, y)
-    expected = [gentle_adaboost(X, np.where(y == c, 1, -1), 10) for c in range(5)]
-    for t, F in enumerate(model.staged_scores(X)):
-        assert_allclose(F, np.column_stack([stages[t] for stages in expected]), rtol=1e-9, atol=1e-12)
 
 
 def test_adaboost_mo_moves_all_columns_of_its_code_by_one_step():
