@@ -10,7 +10,7 @@ INSTALL := $(RUN) -m pip install --disable-pip-version-check --quiet --editable
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm recipes object-stores release versions browser docs mutants exports bench bench-memory lint clean
+.PHONY: help bench-losses bench-defaults bench-categories demo test soak slurm ssh recipes object-stores release versions browser docs mutants exports bench bench-memory lint clean
 
 demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about a minute
 	$(RUN) -m examples.demo
@@ -30,6 +30,10 @@ browser: $(VENV)/.with-test  ## look at a report in Chromium
 # Needs Debian's packages slurm-wlm and munge; starts their daemons for itself.
 slurm: $(VENV)/.with-test $(VENV)/.with-slurm  ## run the recipes of cluster/slurm on a SLURM of one node (8 minutes)
 	$(RUN) -m pytest -m slurm -s tests/clusters/test_slurm.py
+
+# Needs Debian's packages openssh-server and openssh-client; starts a server for itself, with keys and a configuration of its own.
+ssh: $(VENV)/.with-test  ## run the recipe of cluster/ssh over SSH, on this machine (5 minutes)
+	$(RUN) -m pytest -m ssh -s tests/clusters/test_sshd.py
 
 # By the schemas that dask-kubernetes ships, and by the options that the commands accept.
 recipes: $(VENV)/.with-test $(VENV)/.with-recipes  ## validate the recipes for Kubernetes, compose and SSH

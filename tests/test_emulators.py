@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from distboost import GDMCBoostClassifier
 from distboost.errors import BinnedStoreError, DataError, StoreError
 from distboost.io import retry
 from tests.lines import Line
+from tests.ports import free_ports
 
 DEADLINE = 60.0
 # gcsfs asks for the kind of a bucket by gRPC, which the emulator does not speak. Read when gcsfs is imported.
@@ -68,12 +68,6 @@ def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
             time.sleep(0.1)
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 def google(port: int) -> tuple[list[str], str]:
     pytest.importorskip("gcsfs")
     program = shutil.which(
@@ -114,7 +108,7 @@ def options_of(protocol: str, url: str) -> dict:
 @pytest.fixture(scope="module", params=[google, azure], ids=["google", "azure"])
 def server(request, tmp_path_factory):
     """The protocol of a store and the URL of its emulator."""
-    port = _free_port()
+    [port] = free_ports(1)
     command, protocol = request.param(port)
     with running(command, port, tmp_path_factory.mktemp("emulator")):
         yield protocol, f"http://127.0.0.1:{port}"

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -34,6 +33,7 @@ from distboost.prediction import streamed as stream
 from distboost.prediction.streamed import write_predictions
 from distboost.training.memory_plan import while_reading
 from tests.lines import DEADLINE, Line
+from tests.ports import free_ports
 
 pytest.importorskip("moto")
 s3fs = pytest.importorskip("s3fs")
@@ -43,9 +43,7 @@ aiobotocore = pytest.importorskip("aiobotocore.client")
 @pytest.fixture(scope="module")
 def server():
     """The URL of an S3 server in a process of its own, to which the environment leads."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -21,7 +21,7 @@ BIN=$(dirname "$(command -v dask)")
 encryption="--protocol tls --tls-ca-file $TLS/ca.pem --tls-cert $TLS/cert.pem --tls-key $TLS/key.pem"
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
 
-file=$SHARED/scheduler-$$.json
+file=$(mktemp -u "$SHARED/scheduler-XXXXXX.json")  # a new name: a lost machine leaves its file
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$file"' EXIT
 # shellcheck disable=SC2086  # the options are words
 dask scheduler --host "$ADDRESS" --port 0 --no-dashboard --scheduler-file "$file" $encryption &

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from distboost.cluster.processes import Process, running, wait_for
+from tests.ports import free_ports
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 DEADLINE = 60.0  # seconds until the node is up
@@ -67,7 +68,7 @@ def slurm(folder: Path, cpus: int = 4, memory: int = 12_000) -> Iterator[dict[st
     (folder / "munge.key").write_bytes(secrets.token_bytes(1024))
     (folder / "munge.key").chmod(0o400)
     folder.chmod(0o755)  # munged wants a folder that others can enter
-    ports = dict(zip(("controller", "daemon"), _free_ports(2), strict=True))
+    ports = dict(zip(("controller", "daemon"), free_ports(2), strict=True))
     host = socket.gethostname().partition(".")[0]
     configuration = folder / "slurm.conf"
     configuration.write_text(
@@ -119,13 +120,3 @@ def state(job: str, environment: dict[str, str]) -> str:
     return next(
         (word.removeprefix("JobState=") for word in details.split() if word.startswith("JobState=")), details
     )
-
-
-def _free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    for found in sockets:
-        found.bind(("127.0.0.1", 0))
-    ports = [found.getsockname()[1] for found in sockets]
-    for found in sockets:
-        found.close()
-    return ports

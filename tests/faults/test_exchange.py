@@ -279,10 +279,33 @@ def test_two_workers_cannot_reach_each_other(three, expected, data, tmp_path, ca
     """One of them is treated as lost until the tree is complete; then the coordinator, which reaches both, adds histograms."""
     first, second, _ = three.there().values()
     three.client.run(_cut, second, workers=[first])
-    assert fit(TRAININGS["gd"], data, three.client, tmp_path) == expected("gd")
+    try:
+        assert fit(TRAININGS["gd"], data, three.client, tmp_path) == expected("gd")
+    finally:
+        three.client.run(_mend, workers=[first])
     assert (
         f"worker {second} is lost at 'histogram' of round 1 (another worker cannot reach it)" in caplog.text
     )
+
+
+def test_a_worker_that_answers_nobody_is_not_called_cut_off(three, expected, data, tmp_path, caplog):
+    """It is dead for all that others know. The network between the others is as good as before: they exchange histograms."""
+    first, second, _ = three.there()
+
+    def strike() -> None:
+        three.client.run(_cut, three.there()[second], workers=[three.there()[first]])
+        three.signal(second, signal.SIGSTOP)
+
+    traps.set_up(str(tmp_path), QUESTIONS, {"question": Trap(LEVELS[FIRST].question, what=strike)})
+    try:
+        content = fit(TRAININGS["levels"], data, three.client, tmp_path, worker_timeout=TIMEOUT)
+    finally:
+        three.signal(second, signal.SIGCONT)
+        three.client.run(_mend, workers=[three.there()[first]])
+    assert content == expected("levels")
+    assert re.search(LOST, caplog.text).groups() == LEVELS[FIRST].asked
+    assert "(another worker cannot reach it)" in caplog.text
+    assert "workers cannot reach each other" not in caplog.text
 
 
 def _cut(address: str, dask_worker=None) -> None:
@@ -304,3 +327,7 @@ def test_joined(name, three, expected, data, tmp_path):
     """A worker that joins owns features from the next tree on."""
     callbacks = [at(1, partial(three.begin, 1))]
     assert fit(TRAININGS[name], data, three.client, tmp_path, callbacks=callbacks) == expected(name)
+
+
+def _mend(dask_worker=None) -> None:
+    del dask_worker.rpc.connect

@@ -89,6 +89,10 @@ class SimulatedWorkers(SimulatedExchanges):
         machine = self._machines.get(worker)
         return machine is None or machine.leaving
 
+    def answers(self, worker: str) -> bool:
+        machine = self._machines.get(worker)
+        return machine is not None and machine.thaws <= self.now
+
     def open_session(self, worker: str, session_id: int) -> SimulatedRequest:
         assert worker not in self._sessions.values(), f"{worker} has a session already"
         self._sessions[session_id] = worker

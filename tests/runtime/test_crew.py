@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import threading
 import time
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from distboost.runtime.cluster.monitor import WorkerMonitor, find_unrunnable
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.cluster.worker_session import open_sessions
 from tests.faults.crews import until
+from tests.ports import free_ports
 
 BACK = 40.0  # seconds until the next process has taken the address
 
@@ -34,9 +34,7 @@ def open_sessions_here():
 @pytest.fixture
 def client():
     """Of a worker whose nanny starts it again on the same port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    [port] = free_ports(1)
     with (
         LocalCluster(
             n_workers=1, threads_per_worker=1, host="127.0.0.1", worker_port=port, dashboard_address=":0"

@@ -65,6 +65,9 @@ class Workers(Protocol[T]):
     def leaving(self, worker: str) -> bool:
         """Whether the worker has left or is about to leave."""
 
+    def answers(self, worker: str) -> bool:
+        """Ask a worker for a sign of life, and wait for it."""
+
     def open_session(self, worker: str, session_id: int) -> T:
         """Open a session on a worker."""
 
@@ -137,7 +140,7 @@ class Crew:
         self.round = 0
         self.losses: Counter[str] = Counter()
         self._rejected: set[str] = set()  # workers that cannot take part
-        # Workers that others cannot reach: they take part only if there are no others.
+        # Workers that are alive, but others cannot reach them: they take part only if there are no others.
         self._cut_off: set[str] = set()
         self._unassigned = set(sizes)
         self._digests: dict[Key, int] = {}  # digests of the blocks when they were first read
@@ -159,7 +162,7 @@ class Crew:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there are workers that others cannot reach."""
+        """Whether there are workers that answer this process, but others cannot reach them."""
         return bool(self._cut_off)
 
     def readmit(self) -> None:
@@ -167,9 +170,10 @@ class Crew:
         self._cut_off.clear()
 
     def cut_off(self, session_id: int) -> None:
-        """Treat a worker that others cannot reach as lost."""
+        """Treat a worker that others cannot reach as lost. Most often it has just died: then the network is not to blame."""
         for session in [session for session in self.sessions if session.id == session_id]:
-            self._cut_off.add(session.worker)
+            if self.workers.answers(session.worker):
+                self._cut_off.add(session.worker)
             self._lose(session, WorkerLostError("another worker cannot reach it"))
 
     def round_ended(self) -> None:

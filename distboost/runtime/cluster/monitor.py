@@ -103,6 +103,20 @@ class WorkerMonitor:
         """Give a worker no work until it has answered another ping."""
         self._suspected[worker] = time.monotonic()
 
+    def answers(self, worker: str) -> bool:
+        """Ping a worker, and wait for its answer as long as it may be there."""
+
+        def check() -> None:
+            reason = self.failure_reason(worker)
+            if reason is not None:
+                raise WorkerLostError(reason)
+
+        try:
+            self.link.run(self._ping(worker), check)
+        except WorkerLostError:
+            return False
+        return self._missed_pings[worker] == 0
+
     def failure_reason(self, worker: str) -> str | None:
         """Return why a worker with an open request is given up; None if it is not."""
         self.check()

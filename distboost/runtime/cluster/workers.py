@@ -179,6 +179,10 @@ class DaskWorkers:
         """Whether a worker has left or is about to leave."""
         return self._monitor.leaving(worker)
 
+    def answers(self, worker: str) -> bool:
+        """Ask a worker for a sign of life, and wait for it."""
+        return self._monitor.answers(worker)
+
     def open_session(self, worker: str, session_id: int) -> DaskRequest:
         """Open a session on a worker."""
         name = self._session_name(session_id)
