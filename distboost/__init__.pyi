@@ -145,8 +145,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -378,8 +378,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -596,8 +596,8 @@ class GAMBLEClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -824,8 +824,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1061,8 +1061,8 @@ class REBELClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1292,8 +1292,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------

@@ -120,8 +120,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -338,8 +338,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -557,8 +557,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -776,8 +776,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -992,8 +992,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1206,8 +1206,8 @@ class GradBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1421,8 +1421,8 @@ class MultiBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1640,8 +1640,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------
@@ -1856,8 +1856,8 @@ class SAMMEClassifier(BoostingClassifier):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
 
     Attributes
     ----------

@@ -16,10 +16,12 @@ import distboost
 from distboost import EventLog, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
 from distboost.data import ingest
+from distboost.estimators import second_training
 from distboost.io import progress
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.kernels import _jit
 from distboost.prediction.streamed import write_predictions
+from distboost.training import event_record
 from distboost.training import events as events_module
 from tests.test_progress import on_terminal
 
@@ -139,11 +141,11 @@ def test_rounds_of_an_earlier_training_are_replayed(rows, tmp_path):
     check_counts(told.of("replay"), 2, "rounds", least=4)
 
 
-def test_callbacks_are_told_nothing_after_the_end(rows):
-    """The second training is shown, but not to callbacks: for them, the training has ended."""
+def test_callbacks_are_told_of_the_second_training(rows):
     told = Told()
     model(told, calibration="auto").fit(*rows)
-    assert told.names == ["scan", "load", "round"]
+    assert told.names == ["scan", "load", "round", "calibrate", "load", "calibrate"]
+    assert [phase.done for phase in told.of("calibrate") if not phase.ended] == [0, 1, 2]
 
 
 def test_the_second_training_is_shown(rows, capsys):
@@ -228,10 +230,41 @@ def test_the_log_begins_with_the_scan(rows, tmp_path):
     assert (scan["done"], scan["total"], scan["unit"]) == (RAW_BYTES, RAW_BYTES, "bytes")
     assert scan["rate"] > 0
     assert scan["error"] is None
+    assert len({event["training"] for event in found}) == 2
     for one in (found[:9], found[9:]):
+        assert len({event["training"] for event in one}) == 1
         seconds = [event["seconds"] for event in one]
         assert seconds == sorted(seconds)
         assert seconds[0] < 0.1
+
+
+def test_the_log_tells_of_the_second_training(rows, tmp_path):
+    """It follows the rounds, and has its place among the phases of the training."""
+    fitted = model(EventLog(tmp_path / "run.jsonl"), calibration="temperature").fit(*rows)
+    found = logged(tmp_path / "run.jsonl")
+    after = found[[event["event"] for event in found].index("end") + 1 : -1]
+    assert {event["event"] for event in after} == {"phase"}
+    first, last = (event for event in after if event["phase"] == "calibrate")
+    assert (first["done"], first["ended"]) == (0, False)
+    assert (last["done"], last["total"], last["unit"], last["ended"]) == (2, 2, "rounds", True)
+    assert found[-1]["event"] == "fitted"
+    assert len({event["training"] for event in found}) == 1
+    told = event_record.logged(str(tmp_path / "run.jsonl"), fitted.digest())
+    assert told.phases["calibrate"] == last["took"]
+
+
+def test_a_second_training_that_fails_is_the_last_line(rows, tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("no more")
+
+    monkeypatch.setattr(second_training, "extrapolated", fail)
+    log = EventLog(tmp_path / "run.jsonl")
+    with pytest.raises(RuntimeError):
+        model(log, calibration="temperature").fit(*rows)
+    failed = logged(tmp_path / "run.jsonl")
+    assert (failed[-1]["phase"], failed[-1]["error"]) == ("calibrate", "RuntimeError: no more")
+    model(log).fit(*rows)
+    assert logged(tmp_path / "run.jsonl")[len(failed)]["training"] != failed[-1]["training"]
 
 
 def test_the_log_has_a_line_about_a_phase_now_and_then(tmp_path, monkeypatch):

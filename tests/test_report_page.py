@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from functools import partial
@@ -367,18 +368,37 @@ def test_a_training_on_a_cluster_comes_from_its_log(blobs, clients, written, tmp
     assert "memory planned for the process that called fit" in facts
 
 
-def test_a_killed_training_before_does_not_count(logged, blobs):
+def test_a_killed_training_before_does_not_count(logged):
+    """Not even if the next one took longer until its first line; their lines may also be mixed."""
     _, trained, log = logged
-    lines = log.read_text().splitlines(keepends=True)
-    killed = [line for line in lines if '"phase"' in line][:4] + [
-        line for line in lines if '"begin"' in line
-    ][:1]
+    expected = event_record.logged(str(log), trained.digest())
+    killed, whole = two_trainings(log)
+    for event in killed:
+        event["seconds"] = 0.0
+    for events in ([*killed, *whole], [*whole[:1], *killed, *whole[1:]]):
+        assert event_record.logged(stored(log, events), trained.digest()) == expected
+
+
+def test_a_killed_training_before_does_not_count_in_logs_without_identifiers(logged):
+    _, trained, log = logged
+    expected = event_record.logged(str(log), trained.digest())
+    killed, whole = two_trainings(log)
+    for event in killed + whole:
+        del event["training"]
+    assert event_record.logged(stored(log, [*killed, *whole]), trained.digest()) == expected
+
+
+def two_trainings(log):
+    """The events of the first training up to its last round, and all of the second one."""
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    last = [event["event"] for event in events].index("fitted")
+    return [event for event in events[:last] if event["event"] != "end"], events[last + 1 :]
+
+
+def stored(log, events):
     place = log.with_name("killed.jsonl")
-    last = lines.index(next(line for line in lines if '"fitted"' in line)) + 1
-    place.write_text("".join(killed + lines[last:]))
-    assert event_record.logged(str(place), trained.digest()) == event_record.logged(
-        str(log), trained.digest()
-    )
+    place.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    return str(place)
 
 
 def test_logs_that_do_not_belong_to_the_model(logged, model, blobs, tmp_path, monkeypatch):

@@ -40,7 +40,7 @@ from distboost.runtime.peak import peak_bytes
 from distboost.splits.tree_histograms import load_search
 from distboost.threads import Threads
 from distboost.training.calibration import calibrated
-from distboost.training.events import Fitted, listeners, phases_of, tell_fitted
+from distboost.training.events import Fitted, phases_of, tell_fitted, tell_start
 from distboost.training.loop import Callback, Schedule
 from distboost.training.memory_plan import parse_limit
 from distboost.training.metrics import metric_name, row_metrics
@@ -66,6 +66,7 @@ def fit_to(
     evaluations = evaluation_data(estimator, given.eval_set)
     with ExitStack() as stack:
         callbacks = callbacks_of(estimator, stack)
+        tell_start(estimator.callbacks or ())
         phases = phases_of(callbacks)
         runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data), phases))
         estimator.runtime_ = str(runtime)
@@ -89,7 +90,6 @@ def fit_to(
                 algorithm, rows, profile, schedule, resumption, keeper, partial(snapshot, estimator)
             )
             round_seconds, lost = time.perf_counter() - first_round, rows.workers_lost
-            phases.forget(listeners(estimator.callbacks or ()))  # they were told of the end
             if keeper is not None:
                 keeper.write(learned)
             counts = rows.counts[0]

@@ -161,8 +161,8 @@ class CommonParameters(BaseEstimator):
         1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
-        and `end`, they are called before the first and after the last round, and `fitted` when `fit` is done.
-        `distboost.EventLog` writes all this to a file.
+        and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
+        and `phase` while rows are scanned, loaded and the like. `distboost.EventLog` writes all this to a file.
     """
 
     n_estimators: int = parameter(100, _POSITIVE)

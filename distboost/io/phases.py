@@ -65,7 +65,7 @@ class Phases:
     """
 
     def __init__(self, *listeners: Listener):
-        self._listeners = [*listeners]
+        self._listeners = listeners
         self._telling = threading.RLock()
 
     def tell(self, phase: Phase) -> None:
@@ -73,11 +73,6 @@ class Phases:
         with self._telling:
             for listener in self._listeners:
                 listener(phase)
-
-    def forget(self, listeners: list[Listener]) -> None:
-        """Tell these listeners nothing more."""
-        with self._telling:
-            self._listeners = [listener for listener in self._listeners if listener not in listeners]
 
     @contextmanager
     def begin(self, name: str, total: int | None, unit: str, done: int = 0) -> Iterator[Advance]:

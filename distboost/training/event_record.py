@@ -67,15 +67,19 @@ def logged(url: str, digest: str) -> Logged:
 
 def _trainings(url: str) -> Iterator[tuple[str, Logged]]:
     """Yield the digest of each model that was fitted, and what is told about its training."""
-    phases: dict[str, float] = {}
+    underway: dict[str | None, dict[str, float]] = {}  # the phases of each training, killed ones among them
     latest = 0.0
     for number, line in enumerate(_content(url).splitlines()):
         try:
             event = json.loads(line)
             kind, seconds = _typed(event, {"event": (str,), "seconds": _NUMBER}).values()
-            if seconds < latest:  # another training, after one that was killed
-                phases = {}
-            latest = seconds
+            training = _training(event)
+            if training is None:
+                # Older logs do not name the training. Where time goes back, another one begins.
+                if seconds < latest:
+                    underway.pop(None, None)
+                latest = seconds
+            phases = underway.setdefault(training, {})
             if kind == "phase":
                 name, took, ended = _typed(
                     event, {"phase": (str,), "took": _NUMBER, "ended": (bool,)}
@@ -83,12 +87,16 @@ def _trainings(url: str) -> Iterator[tuple[str, Logged]]:
                 phases[name] = phases.get(name, 0.0) + took * ended
             elif kind == "fitted":
                 yield _typed(event, {"model": (str,)})["model"], Logged(*_numbers(event), phases)
-                phases, latest = {}, 0.0
+                del underway[training]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 f"line {number + 1} of {url} is no event of a training ({type(error).__name__}: {error}). Remove the line, or "
                 "give the log of a training."
             ) from error
+
+
+def _training(event: Mapping[str, Any]) -> str | None:
+    return None if "training" not in event else str(_typed(event, {"training": (str,)})["training"])
 
 
 def _content(url: str) -> bytes:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distboost.io.files import read
-from distboost.io.phases import Listener, Phase, Phases
+from distboost.io.phases import Phase, Phases
 from distboost.io.publishing import check_replaceable, publish
 from distboost.io.storage import local_path
 from distboost.model.history import History, Progress
@@ -84,6 +85,13 @@ class Fitted(NamedTuple):
     memory: PlannedMemory
 
 
+def tell_start(callbacks: Iterable[Any]) -> None:
+    """Call the method `start` of the callbacks that have one, when `fit` begins."""
+    for callback in callbacks:
+        if hasattr(callback, "start"):
+            callback.start()
+
+
 def tell_fitted(callbacks: Iterable[Any], fitted: Callable[[], Fitted]) -> None:
     """Call the method `fitted` of the callbacks that have one."""
     listening = [callback.fitted for callback in callbacks if hasattr(callback, "fitted")]
@@ -117,25 +125,20 @@ def told(callbacks: Sequence[Any], beginning: Beginning) -> Iterator[Callable[[H
         raise
 
 
-def listeners(callbacks: Iterable[Any]) -> list[Listener]:
-    """Return the methods `phase` of the callbacks that have one."""
-    return [callback.phase for callback in callbacks if hasattr(callback, "phase")]
-
-
 def phases_of(callbacks: Iterable[Any]) -> Phases:
-    """Return phases of which these callbacks are told."""
-    return Phases(*listeners(callbacks))
+    """Return phases of which these callbacks are told, if they have a method `phase`."""
+    return Phases(*(callback.phase for callback in callbacks if hasattr(callback, "phase")))
 
 
 class EventLog:
     r"""A callback that writes what happens in a training to a file of JSON lines.
 
-    There are lines about each phase before the rounds (when it begins, every 5 seconds and when it ends), one when the rounds
-    begin, one for each round, one at their end, also if an error ends them, and one about what `fit` took, with the digest of
-    the model: `distboost.report(..., events=...)` shows it. The file has only complete lines at any time. If it exists, lines
-    are added to it: those of a training that resumes follow the earlier ones, and its first rounds are those after its
-    checkpoint. In an object store, which cannot append, the file is written again every 5 seconds and at the end. Numbers
-    that are not finite are null.
+    There are lines about each phase before and after the rounds (when it begins, every 5 seconds and when it ends), one when the
+    rounds begin, one for each round, one at their end, also if an error ends them, and one about what `fit` took, with the
+    digest of the model: `distboost.report(..., events=...)` shows it. All lines of a training have the same identifier,
+    `training`. The file has only complete lines at any time. If it exists, lines are added to it: those of a training that
+    resumes follow the earlier ones, and its first rounds are those after its checkpoint. In an object store, which cannot
+    append, the file is written again every 5 seconds and at the end. Numbers that are not finite are null.
 
     Parameters
     ----------
@@ -159,19 +162,33 @@ class EventLog:
     ['error', 'loss']
     >>> events[-1]["model"] == model.digest(), events[-1]["took"]["n_rounds"]
     (True, 2)
+    >>> len({event["training"] for event in events})
+    1
     """
 
     def __init__(self, url: str | os.PathLike[str]):
         self.url = os.fspath(url)
         self._path = local_path(url)
-        self._began = self._published = time.perf_counter()
         self._content = b""  # of a file in an object store
-        self._is_open = False  # whether a training is under way
+        self._new_training()
+        self._published = self._began
+
+    def _new_training(self) -> None:
+        self._training, self._began = uuid.uuid4().hex[:12], time.perf_counter()
         self._phases: dict[str, float] = {}  # by name: when a line was written
+
+    def start(self) -> None:
+        """Prepare the file for the lines of a training."""
+        self._new_training()
+        if self._path is None:
+            with suppress(FileNotFoundError):
+                self._content = read(self.url)
+        else:
+            check_replaceable(self._path)
+            cut_incomplete_line(self._path)
 
     def phase(self, phase: Phase) -> None:
         """Write a line about a phase, unless there was one in the last seconds."""
-        self._open()
         now, written = time.perf_counter(), self._phases.get(phase.name, -PHASE_EVERY)
         if phase.ended:
             del self._phases[phase.name]
@@ -191,25 +208,10 @@ class EventLog:
             "error": phase.error,
         }
         self._write("phase", content)
-        self._is_open = phase.error is None
 
     def begin(self, beginning: Beginning) -> None:
         """Write the line about the beginning of the rounds."""
-        self._open()
         self._write("begin", {"time": datetime.now(UTC).isoformat(), **beginning._asdict()}, at_once=True)
-
-    def _open(self) -> None:
-        """Prepare the file for the lines of a training, unless it is."""
-        if self._is_open:
-            return
-        self._is_open, self._phases = True, {}
-        self._began = time.perf_counter()
-        if self._path is None:
-            with suppress(FileNotFoundError):
-                self._content = read(self.url)
-        else:
-            check_replaceable(self._path)
-            cut_incomplete_line(self._path)
 
     def __call__(self, progress: Progress) -> None:
         """Write the line about a round."""
@@ -223,9 +225,8 @@ class EventLog:
         self._write("round", content)
 
     def end(self, ending: Ending) -> None:
-        """Write the line about the end of a training."""
+        """Write the line about the end of the rounds."""
         self._write("end", ending._asdict(), at_once=True)
-        self._is_open = False
 
     def fitted(self, fitted: Fitted) -> None:
         """Write the line about what `fit` took."""
@@ -234,7 +235,8 @@ class EventLog:
 
     def _write(self, event: str, content: dict[str, Any], at_once: bool = False) -> None:
         now = time.perf_counter()
-        record = {"event": event, "seconds": round(now - self._began, 3), **_finite(content)}
+        seconds = round(now - self._began, 3)
+        record = {"event": event, "training": self._training, "seconds": seconds, **_finite(content)}
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
         if self._path is not None:
             append_line(self._path, line)
