@@ -10,9 +10,8 @@ from __future__ import annotations
 import uuid
 from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dask.array as da
 import numpy as np
 from dask._task_spec import Alias, GraphNode, convert_legacy_graph
 from dask.base import compute, optimize
@@ -21,6 +20,9 @@ from dask.utils import ensure_dict
 from distributed.shuffle._core import P2PBarrierTask
 
 from distboost.errors import ClusterError, DataError, DistboostError
+
+if TYPE_CHECKING:  # its import takes half a second and 17 MB: whoever has a dask array has paid for it
+    import dask.array as da
 
 
 def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
@@ -41,7 +43,7 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
     tasks = _renamed(graph, mark)
     for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
         tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: a chunk that was persisted
-    apart = [da.Array(tasks, _named(array.name, mark), array.chunks, meta=array._meta) for array in arrays]
+    apart = [_array(array, tasks, _named(array.name, mark)) for array in arrays]
     try:
         return _measured(apart)
     except (DistboostError, ValueError, TypeError):
@@ -62,15 +64,19 @@ def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
         if key not in tasks and key in graph:
             tasks[key] = graph[key]
             todo += tasks[key].dependencies
-    return da.Array(tasks, part.name, part.chunks, meta=part._meta)
+    return _array(part, tasks, part.name)
 
 
 def renamed(part: da.Array, mark: str) -> da.Array:
     """Return the same part with renamed tasks, which it shares only with parts of the same mark."""
     if not mark:
         return part
-    tasks = _renamed(part.__dask_graph__(), mark)
-    return da.Array(tasks, _named(part.name, mark), part.chunks, meta=part._meta)
+    return _array(part, _renamed(part.__dask_graph__(), mark), _named(part.name, mark))
+
+
+def _array(like: da.Array, tasks: Mapping[Any, GraphNode], name: str) -> da.Array:
+    """Return an array of other tasks in the same chunks."""
+    return type(like)(tasks, name, like.chunks, meta=like._meta)
 
 
 def _renamed(graph: Mapping[Any, GraphNode], mark: str) -> dict[Any, GraphNode]:
@@ -84,11 +90,10 @@ def _named(key: Any, mark: str) -> Any:
 
 def _measured(arrays: list[da.Array]) -> list[da.Array]:
     """Return the arrays with known chunk sizes. All unknown sizes are computed in one call."""
-    unknown = [array for array in arrays if np.isnan(array.shape).any()]
+    unknown: list[Any] = [array for array in arrays if np.isnan(array.shape).any()]
     shapes = [
-        da.map_blocks(
+        array.map_blocks(
             _shape_of_chunk,
-            array,
             dtype=int,
             chunks=(*((1,) * len(sizes) for sizes in array.chunks), (array.ndim,)),
             new_axis=array.ndim,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 from distributed import futures_of
@@ -18,6 +17,9 @@ from distboost.data.names import without_names
 from distboost.data.parts import load
 from distboost.data.sources import ZarrSource, as_features, as_source, collection, is_dask, rows_at_once
 from distboost.errors import DataError
+
+if TYPE_CHECKING:  # its import takes half a second and 17 MB, which rows in memory do not need
+    import dask.array as da
 
 BLOCK_BYTES = 2**26  # bytes of whole rows that are read at once, unless a chunk of the array is larger
 # The largest part of the memory for an array in chunks of columns, which is kept in memory to assemble rows.
@@ -66,11 +68,11 @@ def as_dask(X: Any) -> da.Array:
         assert isinstance(source, ZarrSource)
         rows = rows_at_once(source, BLOCK_BYTES) if len(source.shape) == 2 else source.chunk_rows
         chunks = (rows, *source.shape[1:])
-        array: da.Array = da.from_array(
-            _Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False
-        )
-        return array
-    array = collection(without_names(X), "X", True)
+        from dask.array import from_array
+
+        found: da.Array = from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
+        return found
+    array: da.Array = collection(without_names(X), "X", True)
     if hasattr(X, "map_partitions"):  # a data frame, whose partitions have unknown lengths
         array._chunks = (tuple(map(int, X.map_partitions(len).compute())), *array.chunks[1:])
     return array
@@ -103,13 +105,13 @@ def _whole_rows(array: da.Array) -> Any:
     step = rows_at_once(source, BLOCK_BYTES)
     stretches = source.axes[0].spans(0, source.n_rows, step)
     pieces = [piece for start, stop in stretches for piece in spans(start, stop, step)]
+    from dask.array import concatenate, from_delayed
+
     compute = delayed(_Slice.load, pure=False)
-    return da.concatenate(
-        [
-            da.from_delayed(compute(_Slice(array[a:b])), (b - a, array.shape[1]), array.dtype)
-            for a, b in pieces
-        ]
+    joined: da.Array = concatenate(
+        [from_delayed(compute(_Slice(array[a:b])), (b - a, array.shape[1]), array.dtype) for a, b in pieces]
     )
+    return joined
 
 
 class _Slice:
