@@ -16,9 +16,10 @@ demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about
 	$(RUN) -m examples.demo
 
 # Compiled modules are kept whatever the environment says: the many processes that tests start need not compile them again.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.with-test  ## run the tests: about 9 minutes on 2 cores
-	@$(RUN) -m tests.warm  # compiles what all processes need, once: the first tests need not wait for it
-	env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	@$(RUN) -m tests.compile_kernels  # and modules: what all processes need, once
+	$(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 soak: $(VENV)/.with-test  ## run the long tests: workers that die at every moment (hours)
 	$(RUN) -m pytest -m soak -s

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.algorithms.subjects import OF_EACH_KIND
+
 # What the engine does alike for all is tested with each algorithm as it is, without variants.
 OF_THE_ENGINE = {"test_workers_change_nothing", "test_streaming_changes_nothing"}
 # Of these, with categories as well: an algorithm of each kind of statistic.
@@ -18,14 +20,6 @@ OF_THE_LEARNER = {
     "test_draws_do_not_depend_on_chunks",
     "test_rounds_that_the_update_before_began_are_no_others",
     "test_command_line",
-}
-OF_EACH_KIND = {
-    "gd-mcboost best first",
-    "gd-mcboost newton",
-    "adaboost-mm fixed steps",
-    "rebel similarity",
-    "rebel depth 2",
-    "adaboost-mh real",
 }
 
 

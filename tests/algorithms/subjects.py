@@ -102,3 +102,14 @@ def sampled(subject: Subject) -> dict[str, Any]:
     """Parameters that have each round see some rows and features only; a totally corrective step needs all rows."""
     rows = {} if subject.algorithm in CORRECTIVE else {"subsample": 0.6}
     return {"max_features": 0.6, "random_state": 3, **rows}
+
+
+# A variant of each kind of learner and of parameters: growth, an element for each round, raw values.
+OF_EACH_KIND = {
+    "gd-mcboost best first",
+    "gd-mcboost newton",
+    "adaboost-mm fixed steps",
+    "rebel similarity",
+    "rebel depth 2",
+    "adaboost-mh real",
+}
