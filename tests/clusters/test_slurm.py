@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from distboost.model.checkpoint import is_checkpoint, rounds_at
@@ -62,20 +65,38 @@ def jobs(environment) -> list[str]:
     return said("squeue", "--noheader", "--format=%i", environment=environment).split()
 
 
-def end_of(job: str, environment, folder: Path, seconds: float) -> str:
+def hold_up(folder: Path) -> None:
+    """A second in which the client of a training hardly gets on, once there is a checkpoint."""
+    if is_checkpoint(f"{folder}/model.checkpoint"):
+        for process in psutil.process_iter(["cmdline"]):
+            if f"{folder}/model" in (process.info["cmdline"] or ()):
+                with suppress(psutil.NoSuchProcess):
+                    process.suspend()
+                    time.sleep(0.9)
+                    process.resume()
+    time.sleep(0.1)
+
+
+def end_of(
+    job: str,
+    environment,
+    folder: Path,
+    seconds: float,
+    wait: Callable[[], None] = lambda: time.sleep(1.0),
+) -> str:
     """The state in which a job ends, within so many seconds."""
     until = time.monotonic() + seconds
     while (found := state(job, environment)) not in ENDED and time.monotonic() < until:
-        time.sleep(1.0)
+        wait()
     print(said("scontrol", "show", "job", job, environment=environment))
     print((folder / f"distboost-{job}.log").read_text(), flush=True)
     return found
 
 
 def test_a_job_that_its_time_limit_kills_is_resumed_by_the_next(environment, training, tmp_path):
-    # One worker does not end in a minute; the next job has two.
+    # SLURM has no shorter limits. The next job has another worker.
     short = submitted(environment, tmp_path, training, "--time=1", "--ntasks-per-node=1")
-    assert end_of(short, environment, tmp_path, 300) == "TIMEOUT"
+    assert end_of(short, environment, tmp_path, 300, wait=lambda: hold_up(tmp_path)) == "TIMEOUT"
     assert not (tmp_path / "model").exists()
     rounds = rounds_at(f"{tmp_path}/model.checkpoint")
     print(f"the checkpoint has {rounds} of {training.rounds} rounds", flush=True)

@@ -23,6 +23,7 @@ from distboost.runtime.cluster.runtime import ClusterRuntime
 from distboost.runtime.cluster.worker_session import open_sessions
 from tests.faults.crews import until
 from tests.ports import free_ports
+from tests.programs import Program
 
 BACK = 40.0  # seconds until the next process has taken the address
 
@@ -144,6 +145,20 @@ def test_sessions_are_opened_while_others_close():
     assert [each.worker for each in open_sessions()] == [theirs] * n
     worker_session.SessionCleanup(theirs).teardown(theirs)
     assert not open_sessions()
+
+
+def test_a_worker_that_ends_does_not_look_for_garbage():
+    """Among all that the libraries have made: Dask warns and kills it if that takes 4 seconds."""
+    program = (
+        "import atexit, gc\n"
+        "gc.unfreeze()\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"  # after those that are registered later
+        "from distributed import Client\n"
+        "from distboost.runtime.cluster.worker_session import run_task\n"
+        "with Client(processes=False, n_workers=1, dashboard_address=':0') as client:\n"
+        "    print(client.submit(run_task, abs, -1).result(), gc.get_freeze_count())\n"
+    )
+    assert Program(program).communicate(timeout=60) == ("1 0\nTrue\n", "")
 
 
 def has_task(key, dask_scheduler=None):
