@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from distboost.kernels.categories import MIN_ROWS, SET_WORDS
+from distboost.kernels.categories import MIN_ROWS
 from distboost.kernels.gains import NO_CONTEXT
 from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits
@@ -22,22 +24,53 @@ def keep_better(splits: BestSplits, others: BestSplits) -> None:
         mine[better] = theirs[better]
 
 
+@dataclass(frozen=True)
+class SearchRules:
+    """What splits of a tree's nodes are searched for: the tree's `SplitRules`, in the units of its histograms.
+
+    Attributes
+    ----------
+    gain : Gain
+    n_sums : int
+        Channels of a histogram that hold sums of the statistic.
+    min_rows : int
+        Rows that each side of a split must have.
+    min_weight : int
+        Weight that each side of a split must have, in the units of the histograms.
+    weighted : bool
+        Whether the histograms sum row weights; otherwise each row has weight 1.
+    categorical : ndarray of shape (n_features,), bool, or None
+        Whether a feature's bins are categories. None: no feature's.
+    least_category : int
+        A category that has this weight, in the units of the histograms, is known in a node, even if it has few rows.
+    n_words : int
+        Words of the sets in the answer. They have some if other features have categories, too, which are searched elsewhere.
+    """
+
+    gain: Gain
+    n_sums: int
+    min_rows: int = 1
+    min_weight: int = 0
+    weighted: bool = False
+    categorical: np.ndarray | None = None
+    least_category: int = MIN_ROWS
+    n_words: int = 0
+
+    @property
+    def mass_channel(self) -> int:
+        """The last channel of a histogram, which has the mass of its rows: their weight, or their number."""
+        return self.n_sums + self.weighted
+
+
 def search(
     histograms: Histograms,
     built: list[int],
     parents: list[int],
     features: np.ndarray,
-    n_sums: int,
-    gain: Gain,
-    min_rows: int,
-    min_weight: int,
-    weighted: bool,
+    rules: SearchRules,
     threads: Threads,
     context: np.ndarray = NO_CONTEXT,
     children: np.ndarray | None = None,
-    categorical: np.ndarray | None = None,
-    least_category: int = MIN_ROWS,
-    n_words: int = SET_WORDS,
 ) -> BestSplits:
     """Return the best splits of the nodes in the slots `built`, then those of their siblings.
 
@@ -50,36 +83,22 @@ def search(
         The slots of the parents of these nodes, or none. The sibling's histogram replaces the parent's there.
     features : ndarray of shape (f,), int64
         The features to search, ascending.
-    n_sums : int
-        Channels of a histogram that hold sums of the statistic.
-    gain : Gain
-    min_rows : int
-        Rows that each side of a split must have.
-    min_weight : int
-        Weight that each side of a split must have, in the units of the histograms.
-    weighted : bool
-        Whether the histograms sum row weights; otherwise each row has weight 1.
+    rules : SearchRules
     threads : Threads
     context : ndarray of shape (2, k), float64
         What a gain must know beside the sums of a split.
     children : ndarray of shape (n_slots, n_bins, channels with padding), int64, or None
         Where the slots `built` are. None: where those of the parents are.
-    categorical : ndarray of shape (D,), bool, or None
-        Whether a feature's bins are categories. None: no feature's.
-    least_category : int
-        A category that has this weight, in the units of the histograms, is known in a node, even if it has few rows.
-    n_words : int
-        Words of the sets in the answer. They have some if other features have categories, too, which are searched elsewhere.
     """
     own, siblings = np.array(built, np.int64), np.array(parents, np.int64)
     pool = histograms.pool
-    best_splits = best_splits_by(gain)
+    best_splits = best_splits_by(rules.gain)
+    categorical = rules.categorical
     if categorical is None:
         categorical = np.zeros(len(histograms.offsets) - 1, bool)
-        n_words = 0
 
     def search_features(group: np.ndarray) -> BestSplits:
-        found = BestSplits.none(len(own) + len(siblings), histograms.n_used, n_words)
+        found = BestSplits.none(len(own) + len(siblings), histograms.n_used, rules.n_words)
         best_splits(
             pool if children is None else children,
             own,
@@ -88,12 +107,12 @@ def search(
             group,
             histograms.offsets,
             categorical,
-            n_sums,
-            weighted,
+            rules.n_sums,
+            rules.weighted,
             context,
-            min_rows,
-            min_weight,
-            least_category,
+            rules.min_rows,
+            rules.min_weight,
+            rules.least_category,
             found,
         )
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from distboost.kernels.split_search import subtract_features
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
 from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import search
+from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
 
 
@@ -22,7 +23,7 @@ def load_search(gain: Gain) -> None:
     features, histograms = np.zeros(1, np.int64), Histograms(np.ones(1, np.int64), 1)
     histograms.pool[:] = 0
     with Threads(1) as threads:
-        search(histograms, [0], [], features, 0, gain, 1, 0, False, threads)
+        search(histograms, [0], [], features, SearchRules(gain, 0), threads)
 
 
 class TreeHistograms:
@@ -108,14 +109,19 @@ class TreeHistograms:
         """Drop the histograms of the previous tree."""
         assert root.statistic is not None, "trees without a statistic have no histograms"
         assert root.rules is not None
-        self._n_sums = root.statistic.n_sums(self._n_classes)
-        self._weighted = root.weight_factor > 0
-        self._features, self._rules = root.features, root.rules
-        self._least_category = MIN_ROWS * int(root.weight_factor or 1)
-        n_channels = self._n_sums + 1 + self._weighted
-        # The last channel of a histogram is the mass of its rows: their weight, or their number.
-        constants, unit = root.rules.constants, 1 / root.weight_factor if self._weighted else 1.0
-        self._context = context_of(constants, n_channels - 1, unit) if constants else NO_CONTEXT
+        self._features, self._min_weight_fraction = root.features, root.rules.min_weight_fraction
+        self._rules = rules = SearchRules(
+            root.rules.gain,
+            root.statistic.n_sums(self._n_classes),
+            root.rules.min_rows,
+            weighted=root.weight_factor > 0,
+            categorical=self._categorical,
+            least_category=MIN_ROWS * int(root.weight_factor or 1),
+            n_words=self._n_words,
+        )
+        constants, unit = root.rules.constants, 1 / root.weight_factor if rules.weighted else 1.0
+        self._context = context_of(constants, rules.mass_channel, unit) if constants else NO_CONTEXT
+        n_channels = rules.mass_channel + 1
         self._forget(list(self.slots))
         if root.is_window:
             self._histograms = None  # frees the memory of other features
@@ -128,12 +134,12 @@ class TreeHistograms:
         histograms, d = self.histograms, self._features[0]
         first, stop = histograms.offsets[d], histograms.offsets[d + 1]
         sums: np.ndarray = histograms.pool[self.slots[0], first:stop, : histograms.n_used].sum(axis=0)
-        self._set_weight(int(sums[self._n_sums + self._weighted]))
+        self._set_weight(int(sums[self._rules.mass_channel]))
         return sums
 
     def _set_weight(self, weight: int) -> None:
         """Accept the weight of all rows of the tree."""
-        self._min_weight = math.ceil(self._rules.min_weight_fraction * weight)
+        self._rules = replace(self._rules, min_weight=math.ceil(self._min_weight_fraction * weight))
 
     def search_only(self, expansion: Expansion, children: np.ndarray) -> Expanded:
         """Find the best splits of children whose histograms are not kept, and drop those of their parents.
@@ -165,17 +171,10 @@ class TreeHistograms:
             summed,
             subtracted,
             self._features,
-            self._n_sums,
-            self._rules.gain,
-            self._rules.min_rows,
-            self._min_weight,
-            self._weighted,
+            self._rules,
             self._threads,
             context,
             children,
-            self._categorical,
-            self._least_category,
-            self._n_words,
         )
 
     def _forget(self, nodes: Sequence[int]) -> None:

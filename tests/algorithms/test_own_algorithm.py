@@ -257,13 +257,13 @@ import numpy as np
 from gain import LARGEST
 from distboost.kernels.split_search import best_splits_by
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import search
+from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
 histograms = Histograms(np.array([2]), 3)
 [slot] = histograms.take(1)
 histograms.pool[slot] = 0
 histograms.pool[slot][:2, :3] = [[3, 1, 1], [1, 4, 1]]
-found = search(histograms, [slot], [], np.array([0]), 2, LARGEST, 1, 0, False, Threads(1))
+found = search(histograms, [slot], [], np.array([0]), SearchRules(LARGEST, 2), Threads(1))
 kernel = best_splits_by(LARGEST)
 print(found.gain[0], sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """

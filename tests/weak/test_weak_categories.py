@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distboost.kernels import gains
-from distboost.kernels.categories import ITERATIONS
-from distboost.splits.search import search
+from distboost.kernels.categories import ITERATIONS, SET_WORDS
+from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
 from tests.weak.test_weak_splits import (
     KINDS,
@@ -147,15 +147,9 @@ def test_best_split_of_categories(kind, weighted, seed, n, n_classes, largest):
             slots,
             [],
             np.arange(5),
-            n_sums,
-            kind,
-            1,
-            0,
-            weighted,
+            SearchRules(kind, n_sums, weighted=weighted, categorical=categorical, n_words=SET_WORDS),
             threads,
             context,
-            None,
-            categorical,
         )
     for m, node in enumerate(nodes):
         table, orders = ordered(node, histograms.offsets, categorical, n_sums, n_sums + weighted)
@@ -219,10 +213,8 @@ def test_of_two_classes_no_set_is_better(kind, n_sums, seed):
     context = gains.context_of((0.0,), n_sums, 1.0) if kind == gains.NEWTON else gains.NO_CONTEXT
     histograms, slots = in_slots([bins], np.array([7]))
     with Threads(1) as threads:
-        found = search(
-            histograms, slots, [], np.zeros(1, np.int64), n_sums, kind, 1, 0, False, threads, context, None,
-            np.ones(1, bool),
-        )  # fmt: skip
+        rules = SearchRules(kind, n_sums, categorical=np.ones(1, bool), n_words=SET_WORDS)
+        found = search(histograms, slots, [], np.zeros(1, np.int64), rules, threads, context)
 
     bins[:7, :n_sums] = shrunk_in_order(bins[:7], n_sums)
 

@@ -14,7 +14,7 @@ from distboost.rows.messages import BestSplits
 from distboost.splits import histograms as histograms_module
 from distboost.splits import search as search_module
 from distboost.splits.histograms import Histograms
-from distboost.splits.search import search
+from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
 
 
@@ -258,11 +258,7 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
                 slots,
                 [],
                 features,
-                n_sums,
-                kind,
-                min_rows,
-                min_weight,
-                weighted,
+                SearchRules(kind, n_sums, min_rows, min_weight, weighted),
                 threads,
                 context,
             )
@@ -309,7 +305,7 @@ def test_siblings_are_their_parents_less_the_built(kind):
     features = np.array([0, 2])
     with Threads(2) as threads:
         found = search(
-            histograms, [slots[0]], [slots[2]], features, n_sums, kind, 1, 0, False, threads, context
+            histograms, [slots[0]], [slots[2]], features, SearchRules(kind, n_sums), threads, context
         )
     in_use = np.r_[0:7, 11:16]
     np.testing.assert_array_equal(histograms.pool[slots[2]][in_use, : n_sums + 1], parts[1][in_use])
@@ -338,7 +334,13 @@ def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1, n_threads=1):
     histograms, slots = in_slots([histogram_of(statistics, bins, np.array(n_bins))], np.array(n_bins))
     with Threads(n_threads) as threads:
         found = search(
-            histograms, slots, [], np.arange(len(n_bins)), n_sums, kind, min_rows, 0, False, threads, context
+            histograms,
+            slots,
+            [],
+            np.arange(len(n_bins)),
+            SearchRules(kind, n_sums, min_rows),
+            threads,
+            context,
         )
     return split_of(found, 0)
 
@@ -425,7 +427,7 @@ def parted_alike(S, share, kind, masses=(1, 1), context=gains.NO_CONTEXT):
     nodes[:2, n] = masses
     histograms, slots = in_slots([nodes], np.array([2]))
     with Threads(1) as threads:
-        found = search(histograms, slots, [], np.array([0]), n, kind, 1, 0, False, threads, context)
+        found = search(histograms, slots, [], np.array([0]), SearchRules(kind, n), threads, context)
     return split_of(found, 0)
 
 
@@ -461,7 +463,7 @@ def test_a_whole_tree_is_not_changed_by_rounding():
         histograms, slots = in_slots([nodes], np.array([2]))
         with Threads(1) as threads:
             found = search(
-                histograms, slots, [], np.array([0]), 8, gains.WHOLE_TREE, 1, 0, False, threads, context
+                histograms, slots, [], np.array([0]), SearchRules(gains.WHOLE_TREE, 8), threads, context
             )
         assert found.gain[0] == 0
 
@@ -486,7 +488,7 @@ def test_near_ties_are_ties(name, surplus, feature):
     nodes[4, gaining] -= surplus
     histograms, slots = in_slots([nodes], np.array([2, 2]))
     with Threads(1) as threads:
-        found = search(histograms, slots, [], np.arange(2), n, kind, 1, 0, False, threads)
+        found = search(histograms, slots, [], np.arange(2), SearchRules(kind, n), threads)
     assert found.gain[0] > 0
     assert found.feature[0] == feature
 
@@ -507,7 +509,7 @@ def test_more_thresholds_than_a_chunk(n_bins, missing):
         )
         histograms, slots = in_slots([node], np.array([n_bins]))
         with Threads(1) as threads:
-            found = search(histograms, slots, [], np.array([0]), 3, gains.DIRECTION, 1, 0, False, threads)
+            found = search(histograms, slots, [], np.array([0]), SearchRules(gains.DIRECTION, 3), threads)
         assert found.bin[0] == best
         left = node[: best + 1].sum(axis=0) + (node[n_bins] if found.missing_left[0] else 0)
         assert found.left[0].tolist() == left.tolist()
