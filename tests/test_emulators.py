@@ -1,4 +1,4 @@
-"""Google's and Azure's object stores: `make object-stores` runs their emulators. tests/test_object_store.py has S3."""
+"""Google's and Azure's object stores: `make object-stores` runs their emulators. tests/object_store has S3."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ TESTS = [
     "test_labels.py", "test_evaluate.py", "test_reports.py", "test_model_file.py", "old_models",
     "data/test_data_sources.py", "data/test_data_frames.py", "data/test_data_names.py", "data/test_data_packing.py",
     "data/test_data_store.py", "test_categories_of_frames.py", "runtime/test_identity.py",
-    "runtime/test_dask_arrays.py", "runtime/test_dask_internals.py", "test_object_store.py", "test_tls.py", "exports",
+    "runtime/test_dask_arrays.py", "runtime/test_dask_internals.py", "object_store", "test_tls.py", "exports",
     "kernels/test_kernel_cache.py",
 ]  # fmt: skip
 SHOWN = [
