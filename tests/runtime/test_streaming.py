@@ -7,8 +7,6 @@ import os
 import re
 import threading
 import time
-import weakref
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,43 +14,13 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
-from distboost.kernels import gains
 from distboost.rows.messages import Splits
-from distboost.rows.reduced import Reduced
-from distboost.runtime import holdings
-from distboost.runtime.block import Block, StreamedBlock
-from distboost.runtime.layout import Allotment, Layout, Reading
-from distboost.runtime.local import LocalRows
-from distboost.runtime.shard import Shard
+from distboost.runtime.block import StreamedBlock
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
-from distboost.trees.grower import GrowthLimits, TreeGrower
-from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
 from tests import disks
-
-N = 100  # rows of a block
-MISSING_BIN = np.full(3, 9)
-
-
-class Writes(Scratch):
-    """A scratch file that tells what was written to it and read from it."""
-
-    def __init__(self, directory):
-        super().__init__(str(directory))
-        self.written, self.loaded = [], []
-
-    def write(self, array, extent=None):
-        self.written.append(array.shape)
-        return super().write(array, extent)
-
-    def read(self, extent):
-        self.loaded.append(extent.shape)
-        return super().read(extent)
-
-    @property
-    def size(self):
-        return os.fstat(self._file.fileno()).st_size
+from tests.runtime.streamed_blocks import MISSING_BIN, Alive, N, Writes, grow_and_update, made, rows_of, shard
 
 
 @pytest.fixture
@@ -60,16 +28,6 @@ def scratch(tmp_path):
     found = Writes(tmp_path)
     yield found
     found.close()
-
-
-def rows_of(number):
-    rng = np.random.default_rng(number)
-    bins = rng.integers(0, 10, (N, 3)).astype(np.uint8)
-    return BinnedRows(number * N, bins, rng.integers(0, 4, N).astype(np.int32), np.ones(N))
-
-
-def made(rows, **how):
-    return Block(rows, **{"n_classes": 4, "n_scores": 4, "score_dtype": "float32", **how})
 
 
 # The scratch file.
@@ -233,25 +191,6 @@ def stream():
     found.close()
 
 
-class Alive:
-    """How many blocks of those made are in memory."""
-
-    def __init__(self, read=rows_of):
-        self.read, self.refs, self.most, self.lock = read, [], 0, threading.Lock()
-
-    def __call__(self, rows, **how):
-        with self.lock:
-            block = made(rows, **how)
-            self.refs = [ref for ref in self.refs if ref() is not None] + [weakref.ref(block)]
-            self.most = max(self.most, len(self.refs))
-        return block
-
-    def streamed(self, scratch, n):
-        return [
-            (0, StreamedBlock(lambda number=number: self.read(number), self, scratch)) for number in range(n)
-        ]
-
-
 def test_blocks_come_in_order_and_are_kept(stream, scratch):
     streamed = Alive().streamed(scratch, 20)
 
@@ -335,158 +274,3 @@ def test_a_failure_reaches_the_caller_and_leaves_no_thread_at_work(stream, scrat
     # Nothing is left over of it.
     good = Alive().streamed(scratch, 5)
     assert stream.map(lambda number, block: block.first, good) == [0, N, 2 * N, 3 * N, 4 * N]
-
-
-# Shards.
-
-
-def shard(threads, n_blocks, directory, resident=0, window=2, n_rows=N, read=rows_of):
-    rng = np.random.default_rng(0)
-    bins = rng.integers(0, 10, (n_rows, 3)).astype(np.uint8)
-
-    def rows(number):
-        if n_rows == N:
-            return read(number)
-        return BinnedRows(number * n_rows, bins, bins[:, 0].astype(np.int32) // 3, np.ones(n_rows))
-
-    readings = [Reading(rows, (number,), n_rows) for number in range(n_blocks)]
-    return Shard(
-        [readings], Layout(MISSING_BIN, 4, 4, "float64"), threads, Allotment(resident, window, directory)
-    )
-
-
-def grow_and_update(found):
-    rows = LocalRows(found, Layout(MISSING_BIN, 4, 4, "float64"))
-    rows.begin(MarginWeights(0.5))
-    grow = TreeGrower(rows, GrowthLimits(max_depth=2))
-    statistic = Residuals(MarginWeights(0.5))
-    for _ in range(2):
-        tree = grow(statistic, gains.DIRECTION)
-        rows.update([tree.step(np.ones((tree.n_leaves, 4)))], next_root=grow.next_root(statistic))
-    return rows
-
-
-def test_a_shard_holds_its_window(monkeypatch, tmp_path):
-    """Whatever it is asked: and its resident blocks."""
-    alive = Alive()
-    monkeypatch.setattr(holdings, "Block", alive)
-    with Threads(2) as threads:
-        found = shard(threads, 12, str(tmp_path), resident=250, window=3)
-        assert len(found.blocks) == 2
-        grow_and_update(found)
-        assert 2 < alive.most <= 2 + 3
-        found.close()
-
-
-def test_blocks_that_stream_share_the_accumulators_of_the_threads(monkeypatch, tmp_path):
-    """More threads read blocks than there are accumulators."""
-    found, add = [], ClassPairs.add
-
-    def initial(self, n_leaves, n_classes):
-        found.append(np.zeros(self.shape(n_leaves, n_classes), np.int64))
-        return Reduced(found[-1], np.zeros(0))
-
-    def slowly(*arguments):
-        time.sleep(0.01)
-        add(*arguments)
-
-    monkeypatch.setattr(ClassPairs, "initial", initial)
-    monkeypatch.setattr(ClassPairs, "add", slowly)
-    with Threads(2) as threads:
-        streamed = shard(threads, 20, str(tmp_path), window=6)
-        rows = grow_and_update(streamed)
-        T = rows.sums(ClassPairs(MarginWeights(0.5)), np.array([0]))
-        assert 1 <= len(found) <= 2
-        found.clear()
-        streamed.close()
-        resident = shard(threads, 20, str(tmp_path), resident=20 * N)
-        assert_array_equal(grow_and_update(resident).sums(ClassPairs(MarginWeights(0.5)), np.array([0])), T)
-        resident.close()
-
-
-class Counted:
-    """Rows that count which arrays are used."""
-
-    def __init__(self, rows, reads):
-        self._rows, self._reads = rows, reads
-
-    def __getattr__(self, name):
-        if name in ("bins", "labels", "weights", "values"):
-            self._reads[name] += 1
-        found = getattr(self._rows, name)
-        setattr(self, name, found)
-        return found
-
-
-def test_what_a_round_reads_and_writes(monkeypatch, tmp_path):
-    """As docs/design.md says, for each block: no array is read or written that a pass does not use."""
-    n_blocks, reads, files = 6, Counter(), []
-
-    class File(Writes):
-        def __init__(self, directory, needed=0):
-            super().__init__(directory)
-            files.append(self)
-
-    monkeypatch.setattr(holdings, "Scratch", File)
-    weighting = MarginWeights(0.5)
-    with Threads(2) as threads:
-        found = shard(threads, n_blocks, str(tmp_path), read=lambda number: Counted(rows_of(number), reads))
-        rows = grow_and_update(found)
-        reads.clear()
-        files[0].loaded.clear()
-        files[0].written.clear()
-        statistic, grow = Residuals(weighting), TreeGrower(rows, GrowthLimits(max_depth=2))
-        tree = grow(statistic, gains.DIRECTION)  # one pass: the update has summed the root
-        rows.sums(ClassPairs(weighting), tree.leaves)
-        rows.update([tree.step(np.ones((tree.n_leaves, 4)))], next_root=grow.next_root(statistic))
-        found.close()
-    scores, vectors, order, rest = (N, 4), (N, 8), (N,), (0,)  # no row is left out
-    per_block = {name: n / n_blocks for name, n in reads.items()}
-    assert per_block == {"bins": 3, "labels": 2}
-    loaded, written = (
-        {shape: n / n_blocks for shape, n in Counter(shapes).items()}
-        for shapes in (files[0].loaded, files[0].written)
-    )
-    assert loaded == {vectors: 1, scores: 2, order: 3, rest: 1}
-    assert written == {vectors: 1, scores: 1, order: 3, rest: 1}
-
-
-def test_a_closed_shard_leaves_no_thread_and_no_file(tmp_path):
-    def left():
-        links = [link for link in map(_link, os.listdir("/proc/self/fd")) if link.startswith(str(tmp_path))]
-        return links, [t.name for t in threading.enumerate() if t.name.startswith("distboost-stream")]
-
-    with Threads(1) as threads:
-        found = shard(threads, 6, str(tmp_path))
-        grow_and_update(found)
-        files, running = left()
-        assert len(files) == 1
-        assert running
-        found.close()
-    assert left() == ([], [])
-    assert os.listdir(tmp_path) == []
-
-
-def _link(descriptor):
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")
-    except OSError:  # closed meanwhile
-        return ""
-
-
-def test_a_block_that_cannot_be_read_fails_the_question(tmp_path):
-    broken = []
-
-    def read(number):
-        if number in broken:
-            raise StoreError(f"rows {number * N} to {number * N + N - 1} cannot be read")
-        return rows_of(number)
-
-    with Threads(2) as threads:
-        found = shard(threads, 8, str(tmp_path), resident=200, read=read)
-        broken.append(5)
-        with pytest.raises(StoreError, match="rows 500 to 599 cannot be read"):
-            grow_and_update(found)
-        broken.clear()
-        assert grow_and_update(found).calls["update"] == 2
-        found.close()

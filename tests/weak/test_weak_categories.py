@@ -12,7 +12,7 @@ from distboost.kernels import gains
 from distboost.kernels.categories import ITERATIONS, SET_WORDS
 from distboost.splits.search import SearchRules, search
 from distboost.threads import Threads
-from tests.weak.test_weak_splits import (
+from tests.weak.naive_splits import (
     KINDS,
     PAIR,
     context_of,
