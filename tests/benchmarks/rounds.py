@@ -27,6 +27,7 @@ DEFAULT = ("spheres-10", "images", "letter")
 TURN, SHORT_TURN = 10, 3  # rounds; short turns on data of more values than LARGE
 LARGE = 5_000_000
 MOST = 10_000  # rounds
+ENOUGH = 100  # rounds: as many as the libraries train by default. Where little is left to learn, later trees are smaller.
 
 
 class Entry(NamedTuple):
@@ -45,7 +46,7 @@ def saved(split: Split) -> Iterator[str]:
 
 
 def time_rounds(split: Split, entries: list[Entry], setting: dict, seconds: float) -> list[np.ndarray]:
-    """Seconds of single rounds, of each entry: as many rounds as the slowest one does in some seconds."""
+    """Seconds of single rounds, of each entry: those that the slowest one does in some seconds, at most ENOUGH."""
     turn = SHORT_TURN if split.X.size > LARGE else TURN
     with ExitStack() as stack:
         folder = stack.enter_context(saved(split))
@@ -58,7 +59,7 @@ def time_rounds(split: Split, entries: list[Entry], setting: dict, seconds: floa
             racers.append(found)
         ends = [found.go()["seconds"] for found in racers]  # binning and the first turn
         spent = 0.0
-        while spent < seconds or len(ends[0]) < 3 * turn:
+        while (spent < seconds and len(ends[0]) < ENOUGH) or len(ends[0]) < 3 * turn:
             ends = [found.go()["seconds"] for found in racers]
             spent = max(times[-1] - times[turn - 1] for times in ends)
     return [np.diff(times)[turn - 1 :] for times in ends]
@@ -90,7 +91,7 @@ def rounds_table(title: str, entries: list[Entry], times: list[np.ndarray]) -> T
     show_default=True,
 )
 @click.option(
-    "--threads", multiple=True, type=int, default=(1, THREADS), show_default=True, help="Of distboost."
+    "--threads", multiple=True, type=int, default=(1, THREADS), show_default=True, help="Of each library."
 )
 @click.option("--setting", default="{}", help="distboost's parameters, as JSON; its defaults if not given.")
 @click.option(
@@ -99,8 +100,9 @@ def rounds_table(title: str, entries: list[Entry], times: list[np.ndarray]) -> T
 def main(
     names: tuple[str, ...], rivals: tuple[str, ...], threads: tuple[int, ...], setting: str, seconds: float
 ) -> None:
-    """Prints the time of a round of each library, which take turns; the rivals have two threads."""
-    entries = [*(Entry(Distboost.name, n) for n in threads), *(Entry(name, THREADS) for name in rivals)]
+    """Prints the time of a round of each library. They take turns; the last rival's last number of threads is what the others
+    are compared with."""
+    entries = [Entry(name, n) for name in (Distboost.name, *rivals) for n in threads]
     for name in names:
         split = data(name)
         times = time_rounds(split, entries, json.loads(setting), seconds)
