@@ -45,7 +45,7 @@ def main() -> None:
         log_directory=str(options.shared / "logs"),
         job_script_prologue=["export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true"],
         scheduler_options={"dashboard_address": "127.0.0.1:0"},
-        worker_extra_args=["--no-dashboard"],
+        worker_extra_args=["--no-dashboard", "--dashboard-address", "127.0.0.1:0"],
     )
     checkpoint = f"{options.model}.checkpoint"
     # Jobs that end are replaced as long as there is a minimum; wait_for_workers begins when all are there.

@@ -62,6 +62,12 @@ def test_commands_accept_their_options(name, tmp_path):
     assert "tls" in str(context.params.get("protocol") or context.params["scheduler"])
 
 
+@pytest.mark.parametrize("name", ["compose scheduler", "compose worker"])
+def test_pages_are_for_the_machine_itself(name):
+    options = commands()[name]
+    assert options[options.index("--dashboard-address") + 1] == "127.0.0.1:0"
+
+
 def test_all_run_one_image():
     compose = manifest("compose/compose.yaml")["services"].values()
     cluster = manifest("kubernetes/cluster.yaml")["spec"]

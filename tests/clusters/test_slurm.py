@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -89,7 +90,9 @@ def end_of(
     while (found := state(job, environment)) not in ENDED and time.monotonic() < until:
         wait()
     print(said("scontrol", "show", "job", job, environment=environment))
-    print((folder / f"distboost-{job}.log").read_text(), flush=True)
+    log = (folder / f"distboost-{job}.log").read_text()
+    print(log, flush=True)
+    assert set(re.findall(r"dashboard at: *(\S+):\d+", log)) <= {"127.0.0.1", "http://127.0.0.1"}
     return found
 
 
@@ -167,7 +170,10 @@ def test_a_job_of_dask_jobqueue_that_is_cancelled_is_replaced(environment, train
     finally:
         process.kill()
         process.wait()
-        print(log.read_text(), *(path.read_text() for path in tmp_path.glob("logs/*")), sep="\n", flush=True)
+        logs = "\n".join(path.read_text() for path in [log, *tmp_path.glob("logs/*")])
+        print(logs, flush=True)
     assert process.returncode == 0
+    assert set(re.findall(r"dashboard at: *(\S+):\d+", logs)) == {"127.0.0.1"}
+    assert "cannot reach each other" not in logs
     assert len(seen) > 2  # another job came in place of the cancelled one
     assert (tmp_path / "model").read_bytes() == training.model

@@ -45,6 +45,7 @@ def test_two_machines(places, tmp_path, blobs, saved):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 Dask workers" in done.stderr
     assert "tls://" in done.stderr
+    assert ":8787" not in done.stderr  # pages are for the machine itself
     assert sorted((tmp_path / "hosts").read_text().split()) == ["one", "two"]
     expected = GDMCBoostClassifier(n_estimators=3, calibration=None).fit(*blobs)
     assert (tmp_path / "model").read_bytes() == saved(expected)

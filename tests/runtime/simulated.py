@@ -89,8 +89,8 @@ class SimulatedWorkers(SimulatedExchanges):
         machine = self._machines.get(worker)
         return machine is None or machine.leaving
 
-    def answers(self, worker: str) -> bool:
-        machine = self._machines.get(worker)
+    def answers(self, session_id: int) -> bool:
+        machine = self._machines.get(self._sessions[session_id])
         return machine is not None and machine.thaws <= self.now
 
     def open_session(self, worker: str, session_id: int) -> SimulatedRequest:

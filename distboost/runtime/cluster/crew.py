@@ -65,8 +65,8 @@ class Workers(Protocol[T]):
     def leaving(self, worker: str) -> bool:
         """Whether the worker has left or is about to leave."""
 
-    def answers(self, worker: str) -> bool:
-        """Ask a worker for a sign of life, and wait for it."""
+    def answers(self, session_id: int) -> bool:
+        """Ask the worker of a session for a sign of life, and wait for it."""
 
     def open_session(self, worker: str, session_id: int) -> T:
         """Open a session on a worker."""
@@ -172,7 +172,7 @@ class Crew:
     def cut_off(self, session_id: int) -> None:
         """Treat a worker that others cannot reach as lost. Most often it has just died: then the network is not to blame."""
         for session in [session for session in self.sessions if session.id == session_id]:
-            if self.workers.answers(session.worker):
+            if self.workers.answers(session_id):
                 self._cut_off.add(session.worker)
             self._lose(session, WorkerLostError("another worker cannot reach it"))
 

@@ -103,8 +103,11 @@ class WorkerMonitor:
         """Give a worker no work until it has answered another ping."""
         self._suspected[worker] = time.monotonic()
 
-    def answers(self, worker: str) -> bool:
-        """Ping a worker, and wait for its answer as long as it may be there."""
+    def answers(self, worker: str, direct: bool) -> bool:
+        """Ping a worker, and wait for its answer as long as it may be there.
+
+        Through the scheduler only if need be: it logs an error for each message to a worker that is dead.
+        """
 
         def check() -> None:
             reason = self.failure_reason(worker)
@@ -112,7 +115,7 @@ class WorkerMonitor:
                 raise WorkerLostError(reason)
 
         try:
-            self.link.run(self._ping(worker), check)
+            self.link.run(self._ping(worker, direct), check)
         except WorkerLostError:
             return False
         return self._missed_pings[worker] == 0
@@ -270,10 +273,12 @@ class WorkerMonitor:
             self._unanswered = 0
             self._compilation.look(self._workers)
 
-    async def _ping(self, worker: str) -> None:
+    async def _ping(self, worker: str, direct: bool = False) -> None:
         began = time.monotonic()
         try:
-            await asyncio.wait_for(self.link.send(worker, "identity"), self.timeout / MAX_MISSED_PINGS)
+            await asyncio.wait_for(
+                self.link.send(worker, "identity", direct), self.timeout / MAX_MISSED_PINGS
+            )
         except (ClusterError, WorkerLostError, TimeoutError):
             self._missed_pings[worker] = self._missed_pings.get(worker, 0) + 1
             if self._missed_pings[worker] == MAX_MISSED_PINGS:

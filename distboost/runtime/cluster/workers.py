@@ -179,9 +179,10 @@ class DaskWorkers:
         """Whether a worker has left or is about to leave."""
         return self._monitor.leaving(worker)
 
-    def answers(self, worker: str) -> bool:
-        """Ask a worker for a sign of life, and wait for it."""
-        return self._monitor.answers(worker)
+    def answers(self, session_id: int) -> bool:
+        """Ask the worker of a session for a sign of life, and wait for it."""
+        session = self._sessions[session_id]
+        return self._monitor.answers(session.worker, session.direct)
 
     def open_session(self, worker: str, session_id: int) -> DaskRequest:
         """Open a session on a worker."""
