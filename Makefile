@@ -29,11 +29,11 @@ browser: $(VENV)/.with-test  ## look at a report in Chromium
 	$(RUN) -m pytest -m browser tests/test_browser.py
 
 # Needs Debian's packages slurm-wlm and munge; starts their daemons for itself.
-slurm: $(VENV)/.with-test $(VENV)/.with-slurm  ## run the recipes of cluster/slurm on a SLURM of one node (8 minutes)
+slurm: $(VENV)/.with-test $(VENV)/.with-slurm  ## run the recipes of cluster/slurm on a SLURM of one node (5 minutes)
 	$(RUN) -m pytest -m slurm -s tests/clusters/test_slurm.py
 
 # Needs Debian's packages openssh-server and openssh-client; starts a server for itself, with keys and a configuration of its own.
-ssh: $(VENV)/.with-test  ## run the recipe of cluster/ssh over SSH, on this machine (5 minutes)
+ssh: $(VENV)/.with-test  ## run the recipe of cluster/ssh over SSH, on this machine (3 minutes)
 	$(RUN) -m pytest -m ssh -s tests/clusters/test_sshd.py
 
 # By the schemas that dask-kubernetes ships, and by the options that the commands accept.
