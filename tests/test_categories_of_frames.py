@@ -225,3 +225,20 @@ def test_labels_in_a_pool_of_dask_are_an_error(columns):
     table, _ = columns
     with pytest.raises(DataError, match=r"the column 'colour' of the pool has labels.*compute\(\)"):
         QueryByCommittee(GAMBLEClassifier(), of_dask(table))
+
+
+def test_texts_in_place_of_numbers_and_the_reverse_are_refused(columns):
+    table, y = columns
+    model = GDMCBoostClassifier(n_estimators=2, calibration=None).fit(of_pandas(table), y)
+    frame = pd.DataFrame({**table, "size": pd.Categorical(np.array(table["size"]).astype(str))})
+    with pytest.raises(
+        DataError, match=r"column 'size' of X has texts, but .* are numbers, such as 0\. Give the same"
+    ):
+        model.predict(frame)
+    for codes in (np.arange(N) % 6, pd.Categorical(np.arange(N) % 6), np.arange(N) % 6 / 2):
+        with pytest.raises(
+            DataError, match=r"column 'colour' of X has numbers, but .* are texts, such as 'blue'"
+        ):
+            model.predict(of_pandas(table).assign(colour=codes))
+    nothing = of_pandas(table).assign(colour=np.full(N, np.nan))
+    assert len(model.predict(nothing)) == N

@@ -299,3 +299,9 @@ def test_the_command_line(kind, rows, tmp_path):
     predicted = zarr.open_array(at["out"], mode="r")
     assert predicted[:].tolist() == distboost.load(at["model"]).predict(X).tolist()
     assert predicted.attrs["distboost"]["classes"] == plain(np.unique(labels))
+
+
+def test_whole_numbers_as_objects_are_scored(blobs):
+    X, y = blobs[0], blobs[1].astype(object)
+    model = GAMBLEClassifier(n_estimators=2, calibration=None).fit(X, y)
+    assert model.score(X, y) == (model.predict(X) == y).mean()

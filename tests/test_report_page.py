@@ -464,3 +464,11 @@ def test_an_unknown_label_is_refused(model, blobs, tmp_path):
     with pytest.raises(DataError, match="in row 0, which is none of the 3 classes"):
         distboost.report(model, X, y + 7, tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
+
+
+def test_rows_of_one_class_have_no_area_and_the_page_says_so(model, blobs, written):
+    one = blobs[1] == 0
+    page, found = written(model, blobs[0][one], blobs[1][one])
+    assert np.isnan(found["auc_ovr"])
+    assert "nan" not in " ".join(Page(page).texts).split()
+    assert "no class has rows of its own and others" in page

@@ -253,3 +253,22 @@ def test_bad_input(data, trials):  # noqa: F811
     with pytest.raises(DataError, match="was made with max_bins=255, not 16"):
         search(make(), {"max_bins": [255, 16]}, store)
     assert not trials
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_iter": 0}, "n_iter is 0, expected a whole number of at least 1"),
+        ({"random_state": None}, "random_state is None, expected a whole number"),
+        ({"space": {"learning_rate": uniform(0.1, 0.9)}}, "a distribution of learning_rate.*Give n_iter"),
+        ({"space": [{"learning_rate": uniform(0.1, 0.9)}]}, "a distribution of learning_rate.*Give n_iter"),
+    ],
+)
+def test_what_a_search_cannot_draw_is_refused(given, message, data):  # noqa: F811
+    with pytest.raises(ValueError, match=message):
+        search(make(), **{"space": SPACE, **given}, X=data[0], y=data[1])
+
+
+def test_a_space_of_fewer_settings_than_n_iter_is_tried_as_a_whole(data):  # noqa: F811
+    found = search(make(n_estimators=1), {"max_depth": [1, 2]}, *data[:2], folds=2, n_iter=5, refit=False)
+    assert {setting["max_depth"] for setting in found.cv_results_["params"]} == {1, 2}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import assert_all_finite
 
 from distboost.data.axes import spans
 from distboost.data.dates import refuse_dates
+from distboost.data.labels import shown
 from distboost.data.parts import load, pieces
 from distboost.errors import DataError
 
@@ -55,6 +57,37 @@ def _contiguous(X: np.ndarray) -> np.ndarray:
     X = np.ascontiguousarray(X)[:]
     X.flags.writeable = False  # kernels are compiled for read-only arrays alone
     return X
+
+
+class Text(NamedTuple):
+    """A text among features."""
+
+    row: int
+    column: int
+    value: str
+
+
+def first_text(X: Any) -> Text | None:
+    """Return the first text among rows (n, n_features) that is not a number; None if there is none."""
+    X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "OUT":
+        return None
+    for (row, column), value in np.ndenumerate(X):
+        if isinstance(value, str):
+            try:
+                float(value)
+            except ValueError:
+                return Text(row, column, str(value))
+    return None
+
+
+def check_finite(X: np.ndarray, place: str, first: int = 0) -> None:
+    """Raise DataError if a value of these rows is infinite. `first` is the number of the first row; NaN is a missing value."""
+    try:
+        assert_all_finite(X, allow_nan=True)
+    except ValueError:
+        row, column = np.argwhere(np.isinf(X))[0].tolist()
+        raise infinite_value(place, first + row, column, X[row, column]) from None
 
 
 def infinite_value(place: str, row: int, column: int, value: float) -> DataError:
@@ -148,7 +181,7 @@ def encode_labels(
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         raise DataError(
-            f"{place} has the label {labels[row]!r} in row {first + row}, which is none of the {len(classes)} classes of the "
-            "training data."
+            f"{place} has the label {shown(labels[row])} in row {first + row}, which is none of the {len(classes)} classes of "
+            "the training data."
         )
     return index.astype(np.int32)

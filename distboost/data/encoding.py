@@ -67,6 +67,8 @@ def encoded_as(X: Any, place: str, labels: Labels) -> Any:
     if _is_dask_frame(X):
         return X.map_partitions(encoded_as, place, labels, meta=encoded_as(X._meta, place, labels))
     frame = as_frame(X, place)
+    for d, known in labels.items():
+        _check_kind(frame[:, d], known, frame.columns[d], place)
     codes = {d: _codes(frame[:, d], known) for d, known in labels.items()}
     if frame.implementation.is_pandas():
         copy = frame.to_native().copy(deep=False)
@@ -125,6 +127,37 @@ def _labels_of(X: Any, column: nw.Series[Any], name: Any, place: str) -> tuple[A
 
 def _is_storable(label: Any) -> bool:
     return is_unicode(label) if isinstance(label, str) else bool(np.isfinite(label))
+
+
+def _has_texts(column: nw.Series[Any]) -> bool | None:
+    """Whether the values of a column are texts, rather than numbers; None if it has none, or others."""
+    if not len(column):  # of Dask: its types are not those of the partitions
+        return None
+    dtype, values = column.dtype, column
+    if dtype == nw.Categorical and column.implementation.is_pandas():
+        values = nw.from_native(column.to_native().cat.categories.to_series(), series_only=True)
+        dtype = values.dtype
+    if dtype == nw.Categorical and column.implementation.is_pyarrow():
+        is_text = "string" in str(column.to_native().type.value_type)
+    elif dtype in (nw.Categorical, nw.Enum, nw.String):
+        is_text = True
+    elif dtype.is_numeric() or dtype == nw.Boolean:
+        is_text = False
+    else:
+        return None
+    return None if values.is_null().all() or (dtype.is_float() and values.is_nan().all()) else is_text
+
+
+def _check_kind(column: nw.Series[Any], labels: tuple[Any, ...], name: Any, place: str) -> None:
+    """Raise DataError if the values are numbers but the labels are texts, or the reverse: none would be known."""
+    has_texts = _has_texts(column)
+    if not labels or has_texts is None or has_texts == isinstance(labels[0], str):
+        return
+    found, known = ("texts", "numbers") if has_texts else ("numbers", "texts")
+    raise DataError(
+        f"the column {name!r} of {place} has {found}, but its categories in the training are {known}, such as "
+        f"{labels[0]!r:.100}. Give the same values as in the training."
+    )
 
 
 def _codes(column: nw.Series[Any], labels: tuple[Any, ...]) -> np.ndarray:

@@ -75,6 +75,17 @@ def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
     return labels
 
 
+def shown(label: Any) -> str:
+    """Return a label as messages show it: a number of NumPy as a number, a text in quotes.
+
+    >>> shown(np.int64(3)), shown(np.str_("a"))
+    ('3', "'a'")
+    """
+    if isinstance(label, np.generic):
+        label = str(label) if label.dtype.kind in _TICKS else label.item()
+    return f"{label!r:.100}"
+
+
 def check_type(labels: np.ndarray, place: str) -> None:
     """Raise DataError unless files can store labels of this type. In an object array, all labels must have the same type."""
     dtype = labels.dtype

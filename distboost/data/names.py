@@ -96,12 +96,14 @@ def _texts(labels: list[Any], place: str) -> np.ndarray | None:
 
 def _attributed(array: zarr.Array[Any], place: str) -> np.ndarray | None:
     """Return the names in the attribute of an array, or else of its group."""
+    if array.ndim != 2:  # no table: its own error says so
+        return None
     names, owner = array.attrs.get(ATTRIBUTE), "its attribute"
     if names is None:
         names, owner = _of_group(array, place), "the attribute of its group,"
     if names is None:
         return None
-    n_features = array.shape[1] if array.ndim == 2 else 0
+    n_features = array.shape[1]
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(n, str) for n in names):
         raise DataError(
             f"{place}: {owner} {ATTRIBUTE} is {str(names)!r:.100}, expected a list of {n_features} texts, one for each column. "

@@ -15,6 +15,7 @@ import zarr
 from distboost.data.axes import Axis
 from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.inventory import ABSENT, Probe, UnlikeListingError, held_to
+from distboost.data.masked import unmasked
 from distboost.data.memory import returned_when_freed
 from distboost.data.packing import Packing
 from distboost.errors import StoreError
@@ -204,4 +205,4 @@ def load(part: Any) -> np.ndarray:
     if hasattr(part, "compute"):
         # In this thread: the caller decides how many parts are computed at once.
         part = part.compute(scheduler="synchronous")
-    return np.asarray(part)
+    return np.asarray(unmasked(part))

@@ -15,7 +15,7 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.categories import Counts, count_values, merge_counts
 from distboost.data.checks import infinite_value, load_labels, load_weights, numbers
-from distboost.data.labels import check, check_same_type, check_type, made, plain
+from distboost.data.labels import check, check_same_type, check_type, made, plain, shown
 from distboost.data.memory import returned_when_freed
 from distboost.data.profile import ClassScan
 from distboost.errors import DataError, LimitError
@@ -225,14 +225,15 @@ def sorted_classes(
     labels = sorted(scans)
     check(labels, dtype, options.y_place)
     classes = made(labels, dtype)
-    if dtype.kind == "f" and (classes != np.floor(classes)).any():
+    fractions = classes[classes != np.floor(classes)] if dtype.kind == "f" else classes[:0]
+    if len(fractions):
         raise DataError(
-            f"Unknown label type: continuous. {options.y_place} has the label {labels[0]!r} and others that are not integers. "
-            "Give class labels; to predict ranges of a number, divide it into classes first."
+            f"Unknown label type: continuous. {options.y_place} has the label {shown(fractions[0])}, which is no integer, of "
+            f"{len(classes)} labels. Give class labels; to predict ranges of a number, divide it into classes first."
         )
     if len(classes) < 2:
         raise DataError(
-            f"{options.y_place} has only one class ({labels[0]!r}) in {n_rows} rows: a classifier can't train "
+            f"{options.y_place} has only one class ({shown(labels[0])}) in {n_rows} rows: a classifier can't train "
             "on 1 class. Give at least 2 classes."
         )
     if len(classes) > MAX_CLASSES:

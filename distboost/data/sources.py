@@ -24,6 +24,7 @@ from distboost.data.frames import FrameSource, dask_numbers, is_frame
 from distboost.data.graphs import part_of, set_apart
 from distboost.data.inventory import Inventory, innermost, with_absolute_path
 from distboost.data.kinds import is_instance
+from distboost.data.masked import unmasked
 from distboost.data.names import without_names
 from distboost.data.packing import ATTRIBUTES, packing_of, stored_attributes
 from distboost.data.parts import ZarrPart, axes_of
@@ -159,7 +160,10 @@ def is_dask(data: Any) -> bool:
 
 
 def opened(data: Any, name: str) -> Any:
-    """Return the zarr array at a path or URL; anything else as it is. Raise DataError for a group or a set of arrays."""
+    """Return the zarr array at a path or URL; masked arrays with NaN in place of what is masked; anything else as it is.
+
+    Raise DataError for a group or a set of arrays.
+    """
     if isinstance(data, (str, os.PathLike)):
         return open_zarr(data, name)
     if isinstance(data, zarr.Group):
@@ -171,7 +175,7 @@ def opened(data: Any, name: str) -> Any:
         )
     if is_instance(data, "polars", "LazyFrame"):
         raise DataError(f"{name} is a LazyFrame of polars, which has no rows yet. Give {name}.collect().")
-    return data
+    return unmasked(data)
 
 
 def described_group(group: zarr.Group) -> str:

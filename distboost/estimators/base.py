@@ -113,7 +113,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
         self._learned()
-        if any(is_lazy(data) for data in (X, y, sample_weight)):
+        if any(is_lazy(data) for data in (X, y, sample_weight)) or self.classes_.dtype == object:
             return evaluating.confusion(self, X, y, sample_weight).accuracy
         return float(super().score(X, y, sample_weight))
 

@@ -190,6 +190,11 @@ def runtime_of(
 def callbacks_of(estimator: CommonParameters, stack: ExitStack) -> list[Callback]:
     """Return the callbacks of a training, its display included, which closes with the `stack`."""
     callbacks = list(estimator.callbacks or ())
+    for callback in callbacks:
+        if not callable(callback):
+            raise TypeError(
+                f"callbacks has {callback!r:.100}, which cannot be called. Give functions of a distboost.Progress."
+            )
     if estimator.verbose:
         callbacks.append(stack.enter_context(progress_shown(type(estimator).__name__)))
     return callbacks

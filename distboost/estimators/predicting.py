@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.utils.validation import assert_all_finite
 
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.links import Link
+from distboost.data.checks import check_finite
 from distboost.data.frames import FrameRows
 from distboost.data.sources import is_lazy
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
@@ -43,7 +43,7 @@ class Predictor(NamedTuple):
     ensemble: Ensemble
     answer: Answer
 
-    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
+    def __call__(self, X: np.ndarray | FrameRows, threads: Threads, place: str = "X") -> np.ndarray:
         """Return the answer for raw rows X (n, n_features), finite or NaN. Only the scores of a few are in memory at a time."""
         self.ensemble.check(X)
         out = np.empty((len(X), *self.answer.shape), self.answer.dtype)
@@ -51,7 +51,7 @@ class Predictor(NamedTuple):
 
         def write(rows: slice) -> None:
             x = X[rows]
-            assert_all_finite(x, allow_nan=True, input_name="X")
+            check_finite(x, place, rows.start)
             G = np.zeros((len(x), self.ensemble.n_scores))
             self.ensemble.adder(x, 0, n_learners)(0, n_learners, G)
             out[rows] = self.answer.of_scores(self.algorithm.decoded(G))
@@ -126,8 +126,10 @@ def _unchanged(F: np.ndarray) -> np.ndarray:
 
 def predict_chunk(X: np.ndarray, predictor: OfRows) -> np.ndarray:
     """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time."""
-    if not isinstance(predictor, Predictor):
-        assert_all_finite(X, allow_nan=True, input_name="X")
+    place = "a block of X"
+    if isinstance(predictor, Predictor):
+        return predictor(X, Threads(1), place)
+    check_finite(X, place)
     return predictor(X, Threads(1))
 
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_array, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
 
 from distboost.data.categories import resolved
+from distboost.data.checks import check_finite, first_text
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.dates import refuse_dates
 from distboost.data.encoding import encoded, encoded_for
 from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
+from distboost.data.masked import unmasked
 from distboost.data.missing import warn_about, warn_all
 from distboost.data.names import Named, names_of, without_names
 from distboost.data.parts import load
@@ -97,10 +99,11 @@ def _checked(
     if not is_lazy(X):
         X = _in_memory(estimator, X, f"{prefix}X")
         if sample_weight is not None and not is_lazy(sample_weight):
+            sample_weight = unmasked(sample_weight)
             rows = as_frame(X, f"{prefix}X") if is_frame(X) else X
             sample_weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
     if not is_lazy(y):
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(unmasked(y), warn=True)
     return X, y, sample_weight
 
 
@@ -113,7 +116,16 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
     values = np.asarray(values) if isinstance(values, list | tuple) else values
     if isinstance(values, np.ndarray):
         refuse_dates(values, place)
-    values = check_array(values, input_name="X", estimator=estimator, **_NUMBERS)
+    try:
+        values = check_array(values, input_name="X", estimator=estimator, **_NUMBERS)
+    except ValueError as error:
+        text = first_text(values)
+        if text is None:
+            raise
+        raise DataError(
+            f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number. Encode it, "
+            "or give a data frame, of which categorical_features may name columns of text."
+        ) from error
     return values if names is None else Named(values, names)
 
 
@@ -235,7 +247,7 @@ def finite_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.nda
     rows = load(checked_rows(estimator, X))
 
     def check(some: slice) -> None:
-        assert_all_finite(rows[some], allow_nan=True, input_name="X")
+        check_finite(rows[some], "X", some.start)
 
     threads.map(check, slices(len(rows)))
     return rows

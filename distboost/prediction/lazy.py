@@ -13,6 +13,7 @@ from distributed.system import MEMORY_LIMIT
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.dates import refuse_date_types
+from distboost.data.masked import unmasked
 from distboost.data.names import without_names
 from distboost.data.parts import load
 from distboost.data.sources import ZarrSource, as_features, as_source, collection, is_dask, rows_at_once
@@ -46,7 +47,7 @@ def map_rows(
 
     def apply(rows: np.ndarray, both: tuple[Any, ...]) -> np.ndarray:
         function, argument = both
-        answer: np.ndarray = function(as_numbers(rows, "X"), argument)
+        answer: np.ndarray = function(as_numbers(unmasked(rows), "X"), argument)
         return answer
 
     mapped: da.Array = array.map_blocks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -129,12 +130,17 @@ def _figures(found: Evaluation) -> list[Figure]:
         Figure("log-loss", decimal(found["log_loss"]), _interval(found["log_loss_interval"])),
         Figure("Brier score", decimal(found["brier"]), _interval(found["brier_interval"])),
         Figure("calibration error", decimal(found["ece"]), "expected, in 15 bins"),
-        Figure("AUC", decimal(found["auc_ovr"]), f"one vs. rest, ± {found['auc_ovr_error']:.1g}"),
+        Figure("AUC", decimal(found["auc_ovr"]), _auc_note(found)),
     ]
     top = found["top_k_accuracy"]
     if len(found.classes) > 5:
         chosen.append(Figure("top-5 accuracy", decimal(top[5]), "among the 5 most probable"))
     return chosen
+
+
+def _auc_note(found: Evaluation) -> str:
+    error = found["auc_ovr_error"]
+    return "no class has rows of its own and others" if math.isnan(error) else f"one vs. rest, ± {error:.1g}"
 
 
 def _interval(ends: tuple[float, float]) -> str:

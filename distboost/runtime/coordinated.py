@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from distboost.errors import LimitError
 from distboost.rows.interface import Rows
 from distboost.rows.messages import (
     BestSplits,
@@ -65,6 +66,12 @@ class CoordinatedRows(Rows):
         self.weight_scale, self.whole_weights = layout.weight_scale, layout.whole_weights
         self._windows = None if layout.window_bytes is None else Windows(layout.window_bytes, layout.n_bins)
         self.counts = counts
+        for count in counts:
+            if count.n_rows and not count.weight_units:
+                raise LimitError(
+                    f"the weights of {count.n_rows} rows are so far below the largest weight of the training rows that their sum "
+                    "is rounded to 0. Choose weights that differ less, or give these rows weight 0."
+                )
         self.threads = threads
         self.calls = Counter()
         self.roots_asked = 0

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -206,12 +207,18 @@ def opened(
     estimator: CommonParameters, given: Given, groups: Any, n_folds: int, seed: int
 ) -> Iterator[Grounds]:
     """Open the place where the estimator trains, and divide the rows into folds there."""
-    if not (isinstance(n_folds, int) and 2 <= n_folds <= MOST_FOLDS):
-        raise ValueError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
     with ExitStack() as stack:
         stack.enter_context(storage_options(estimator.storage_options))
         runtime = stack.enter_context(runtime_of(estimator, [load_merge]))
         yield Grounds(estimator, given, groups, n_folds, seed, runtime, stack)
+
+
+def check_folds(n_folds: int, seed: int) -> None:
+    """Raise ValueError unless rows can be divided into so many folds, by this seed."""
+    if not (isinstance(n_folds, Integral) and 2 <= n_folds <= MOST_FOLDS):
+        raise ValueError(f"folds is {n_folds!r}, expected a whole number from 2 to {MOST_FOLDS}.")
+    if not isinstance(seed, Integral):
+        raise ValueError(f"random_state is {seed!r}, expected a whole number: equal calls give equal folds.")
 
 
 def check_estimator(estimator: Any) -> None:

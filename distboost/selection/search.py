@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from distboost.evaluation.metrics import chosen
 from distboost.evaluation.results import as_json
 from distboost.io.options import storage_options
 from distboost.model.learned import Learned
-from distboost.selection.ground import Grounds, check_estimator, opened
+from distboost.selection.ground import Grounds, check_estimator, check_folds, opened
 from distboost.selection.judging import Scoring
 from distboost.selection.kept import KeptResults, Result, kept_results, key_of
 from distboost.selection.rungs import Rung, check_halving, rungs_of
@@ -66,7 +68,7 @@ def search(
         The metric to maximise: one of those of `cross_validate`, with `neg_` before losses, as "neg_log_loss". For those of
         probabilities, each training is calibrated as the setting's `calibration` says, else none is.
     n_iter : int or None, default=None
-        The number of settings to draw from the space. None: all combinations.
+        The number of settings to draw from the space; all of them, if it has fewer. None: all combinations.
     halving : int or None, default=None
         Train all settings for few rounds. One of `halving` settings, the best, goes on with `halving` times as many rounds, from
         the rounds that it has, and so on; the last ones, at most `halving`, have all rounds. None: every setting has all rounds.
@@ -102,6 +104,7 @@ def search(
     (['learning_rate', 'max_depth'], True, 5)
     """
     check_estimator(estimator)
+    check_folds(folds, random_state)
     settings = _settings(space, n_iter, random_state)
     models = [clone(estimator).set_params(**setting) for setting in settings]
     for model in models:
@@ -266,11 +269,30 @@ def named(setting: Setting) -> str:
 
 
 def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
-    drawn = ParameterGrid(space) if n_iter is None else ParameterSampler(space, n_iter, random_state=seed)
-    settings = list(drawn)
-    if not settings:
-        raise ValueError("space has no settings. Give each parameter at least one value.")
-    return settings
+    if n_iter is None:
+        _check_lists(space)
+        settings = list(ParameterGrid(space))
+        if not settings:
+            raise ValueError("space has no settings. Give each parameter at least one value.")
+        return settings
+    if not (isinstance(n_iter, Integral) and n_iter >= 1):
+        raise ValueError(
+            f"n_iter is {n_iter!r}, expected a whole number of at least 1, or None for all combinations."
+        )
+    with warnings.catch_warnings():  # a space of fewer settings is tried as a whole
+        warnings.filterwarnings("ignore", "The total space of parameters", UserWarning)
+        return list(ParameterSampler(space, n_iter, random_state=seed))
+
+
+def _check_lists(space: Any) -> None:
+    """Raise ValueError if a parameter has a distribution: it has no list of all values."""
+    for part in [space] if isinstance(space, Mapping) else space or ():
+        for name, values in part.items() if isinstance(part, Mapping) else ():
+            if hasattr(values, "rvs"):
+                raise ValueError(
+                    f"space has a distribution of {name}, from which n_iter settings must be drawn. Give n_iter, or a list of "
+                    "values."
+                )
 
 
 def _cv_results(

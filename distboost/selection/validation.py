@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from distboost.estimators.validation import Given
 from distboost.evaluation.results import Results, as_json
-from distboost.selection.ground import check_estimator, opened
+from distboost.selection.ground import check_estimator, check_folds, opened
 from distboost.selection.judging import numbers_of
 from distboost.selection.trial import HELD_OUT, Trial, trials_shown, tried
 
@@ -97,6 +97,7 @@ def cross_validate(
     ((5,), True)
     """
     check_estimator(estimator)
+    check_folds(folds, random_state)
     wanted = numbers_of(("accuracy", "log_loss") if metrics is None else metrics)
     given = Given(X, y, sample_weight)
     trials = []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from distboost.io.files import read
 from distboost.io.phases import Phase, Phases
-from distboost.io.publishing import check_replaceable, publish
+from distboost.io.publishing import check_folder, check_replaceable, publish
 from distboost.io.storage import local_path
 from distboost.model.history import History, Progress
 from distboost.training.record import PlannedMemory, TrainingRecord
@@ -184,6 +184,7 @@ class EventLog:
             with suppress(FileNotFoundError):
                 self._content = read(self.url)
         else:
+            check_folder(self.url)
             check_replaceable(self._path)
             cut_incomplete_line(self._path)
 

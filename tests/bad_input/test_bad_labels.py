@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import distboost
 from distboost.data import scan
 from distboost.errors import DataError, LimitError
 from tests.bad_input.forms import N, to_dask, to_numpy
@@ -45,8 +46,20 @@ def test_infinite_label(model, data, stored):
 
 def test_a_number_to_predict_instead_of_classes(model, data, stored):
     X, y = data
-    with pytest.raises(DataError, match=r"Unknown label type: continuous.*divide it into classes first"):
-        model.fit(stored(X, "x"), stored(y + 0.25, "y"))
+    y = np.where(np.arange(len(y)) == 9, 0.25, y)
+    with pytest.raises(
+        DataError,
+        match=r"continuous.* label 0\.25, which is no integer, of 4 labels.*divide it into classes first",
+    ):
+        model.fit(stored(X, "x"), stored(y, "y"))
+
+
+@pytest.mark.parametrize(("convert", "label"), [(np.asarray, "9"), (lambda y: y.astype(str), "'9'")])
+def test_label_that_training_did_not_see_is_shown_as_it_is(model, data, convert, label):
+    X, y = data
+    model.set_params(calibration=None).fit(X, convert(y))
+    with pytest.raises(DataError, match=rf"y has the label {label} in row 0, which is none of the 3 classes"):
+        distboost.evaluate(model, X, convert(np.full_like(y, 9)))
 
 
 def test_labels_of_types_that_do_not_compare(model, data):

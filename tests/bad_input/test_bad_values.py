@@ -1,6 +1,8 @@
 """Values and weights that are no finite numbers."""
 
+import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 
 from distboost.errors import DataError
@@ -17,6 +19,26 @@ def test_infinite_value(model, data, stored, value, row):
         model.fit(stored(X, "x"), stored(y, "y"))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+def test_infinite_value_in_prediction(model, data, kind):
+    X, y = data
+    model.set_params(calibration=None).fit(kind(X), y)
+    X[137, 2] = -np.inf
+    for predicted in (model.predict, lambda rows: list(model.staged_scores(rows))):
+        with pytest.raises(
+            DataError, match=r"X contains an infinite value \(inf\) in row 137, column 2: -inf"
+        ):
+            predicted(kind(X))
+
+
+def test_infinite_value_in_a_block_that_is_predicted(model, data):
+    X, y = data
+    model.set_params(calibration=None).fit(X, y)
+    X[137, 2] = np.inf
+    with pytest.raises(DataError, match=r"a block of X contains an infinite value.*row 37, column 2"):
+        model.predict(da.from_array(X, chunks=(50, -1))).compute()
+
+
 def test_complex_values(model, data, stored):
     with pytest.raises(ValueError, match="Complex data not supported"):
         model.fit(stored(data[0] + 1j, "x"), stored(data[1], "y"))
@@ -25,7 +47,7 @@ def test_complex_values(model, data, stored):
 def test_text_values(model, data):
     X = data[0].astype(str)
     X[60, 1] = "red"
-    with pytest.raises(ValueError, match=r"could not convert string to float.*red"):
+    with pytest.raises(DataError, match=r"column 1 of X has the text 'red' in row 60.*categorical_features"):
         model.fit(X, data[1])
 
 

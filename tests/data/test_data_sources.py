@@ -10,6 +10,7 @@ from sklearn.base import clone
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data import scan
 from distboost.data.dataset import RawDataset
+from distboost.errors import DataError
 from distboost.estimators.validation import Given, training_data
 from distboost.runtime.local import LocalRuntime
 
@@ -287,3 +288,27 @@ def test_prediction_is_lazy_and_the_same(form, blobs, tmp_path):
         assert isinstance(found, da.Array) == lazy
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_masked_values_are_missing(blobs):
+    X, y = blobs
+    masked = np.ma.masked_array(np.nan_to_num(X), (X > 1) | np.isnan(X))
+    missing = np.where(X > 1, np.nan, X)
+    model = GDMCBoostClassifier(n_estimators=3, calibration=None).fit(missing, y)
+    for kind in (np.asanyarray, lambda rows: da.from_array(rows, chunks=(50, -1), asarray=False)):
+        of_masked = GDMCBoostClassifier(n_estimators=3, calibration=None).fit(kind(masked), y)
+        assert of_masked.digest() == model.digest()
+        np.testing.assert_array_equal(np.asarray(of_masked.scores(kind(masked))), model.scores(missing))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8", "U3", "M8[D]"])
+def test_masked_labels_are_missing(dtype, blobs):
+    labels = np.ma.masked_array(blobs[1].astype(dtype), np.arange(N) == 7)
+    with pytest.raises(DataError, match=r"y has a missing label \(\w+\) in row 7"):
+        GDMCBoostClassifier(n_estimators=3).fit(blobs[0], labels)
+
+
+def test_masked_weights_are_missing(blobs):
+    weights = np.ma.masked_array(np.ones(N), np.arange(N) == 7)
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        GDMCBoostClassifier(n_estimators=3).fit(*blobs, weights)

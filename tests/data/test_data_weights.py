@@ -9,6 +9,7 @@ import pytest
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.data.dataset import RawDataset
 from distboost.data.row_weights import WEIGHT_BITS, WeightRule
+from distboost.errors import LimitError
 from distboost.runtime.local import LocalRuntime
 
 MODELS = pytest.mark.parametrize(
@@ -177,3 +178,14 @@ def test_whole_weights_that_fit_stay_as_they_are(class_weights, whole, exponent)
     """All must be whole; the largest of any others is scaled to the most that there is room for."""
     scans = [SimpleNamespace(whole_weights=w, largest_weight=2.0) for w in whole]
     assert WeightRule.of(np.array(class_weights, float), scans).exponent == exponent
+
+
+def test_rows_whose_weights_vanish_beside_the_others_cannot_be_judged_by(blobs):
+    X, y = blobs
+    w = np.full(len(y), 1e-90)
+    w[0] = 1e90
+    model = GDMCBoostClassifier(n_estimators=2, calibration=None, validation_fraction=0.1)
+    with pytest.raises(
+        LimitError, match=r"the weights of \d+ rows are so far below.*rounded to 0\. Choose weights"
+    ):
+        model.fit(X, y, sample_weight=w)

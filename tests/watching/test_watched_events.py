@@ -14,9 +14,10 @@ from click.testing import CliRunner
 from numpy.testing import assert_array_equal
 
 import distboost
-from distboost import EventLog, Progress
+from distboost import EventLog, GDMCBoostClassifier, Progress
 from distboost.baselines import MultiBoostClassifier
 from distboost.cli import main
+from distboost.errors import StoreError
 from tests.programs import Program
 from tests.watching.sets import make
 
@@ -167,3 +168,14 @@ def test_sets_and_events_on_the_command_line(parts, tmp_path):
     for wrong in ("test", "=x,y", "test=x,", "a=1,2,3,4"):
         assert "not of the form NAME=X,Y" in run(*train, "--eval", wrong).output
     assert "two sets the name 'a'" in run(*train, "--eval", "a=x,y", "--eval", "a=x,y").output
+
+
+def test_a_log_in_no_folder_is_refused_before_the_training(tmp_path, blobs):
+    log = EventLog(tmp_path / "none" / "run.jsonl")
+    with pytest.raises(StoreError, match=r"cannot write .*run\.jsonl: the folder .*none does not exist"):
+        GDMCBoostClassifier(n_estimators=1, callbacks=[log]).fit(*blobs)
+
+
+def test_a_callback_that_cannot_be_called_is_refused_before_the_training(blobs):
+    with pytest.raises(TypeError, match="callbacks has 'log', which cannot be called"):
+        GDMCBoostClassifier(n_estimators=1, callbacks=["log"]).fit(*blobs)

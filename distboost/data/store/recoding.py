@@ -10,6 +10,7 @@ import numpy as np
 from distboost.data.blocks import AnyRows, BinnedRows
 from distboost.data.categories import Categories, put_bins
 from distboost.data.ingest import joined_edges
+from distboost.data.labels import shown
 from distboost.data.profile import Profile
 from distboost.errors import DataError
 from distboost.kernels import binning
@@ -47,8 +48,8 @@ class Recoding:
         unknown = own.classes[other.classes[classes] != own.classes]
         if len(unknown):
             raise DataError(
-                f"the binned store {url!r} has the label {unknown[0]!r}, which is none of the {len(other.classes)} classes of "
-                "the training rows. Leave its rows out, or add such rows to the training data."
+                f"the binned store {url!r} has the label {shown(unknown[0])}, which is none of the {len(other.classes)} classes "
+                "of the training rows. Leave its rows out, or add such rows to the training data."
             )
         if own.categories.keys() != other.categories.keys():
             raise DataError(
