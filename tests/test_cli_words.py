@@ -185,3 +185,55 @@ def test_no_message_of_the_library_keeps_pythons_words():
         left = {place: in_options(text) for place, text in found.items() if not text.startswith(NEVER_SAID)}
     left = {place: text for place, text in left.items() if PYTHON.search(text)}
     assert not left, left
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """The arguments for stored rows, in a group whose arrays are named as parameters are."""
+    group = zarr.create_group(str(tmp_path / "d.zarr"))
+    group.create_array("X", data=np.eye(20))
+    group.create_array("y", data=np.arange(20) % 2)
+    group.create_array("one", data=np.ones(20, int))
+    return ["--x", tmp_path / "d.zarr/X", "--y", tmp_path / "d.zarr/y", "--algorithm", "gd-mcboost"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "--set", "calibration=nothing"], "--set calibration of gd-mcboost must be"),
+        (["train", "--categorical", "99"], "--categorical is [99]. Expected numbers of features"),
+        (["cross-validate", "--metrics", "confusion"], "--metrics has 'confusion', which is not a number"),
+        (["search", "--space", "max_depth=1", "--scoring", "none"], "--scoring is 'none', expected one of"),
+    ],
+)
+def test_the_option_that_is_wrong_is_named(words, said, stored, tmp_path):
+    model = ["--model", tmp_path / "m.dboost"] if words[0] == "train" else []
+    code, shown = run(*words, *stored, *model)
+    assert code == 1
+    assert said in " ".join(shown.split())
+
+
+def test_groups_that_do_not_differ_have_a_remedy(stored, tmp_path):
+    _, shown = run("cross-validate", *stored, "--groups", tmp_path / "d.zarr/one", "--folds", "2")
+    assert "--groups (" in shown
+    assert "Give groups that differ." in " ".join(shown.split())
+
+
+def test_the_arrays_of_a_group_keep_their_names(stored, tmp_path):
+    _, shown = run("train", "--model", tmp_path / "m.dboost", *stored, "--x", tmp_path / "d.zarr")
+    assert "'X' (20, 20) float64" in shown
+    assert "'y' (20,) int64" in shown
+    assert "group[" not in shown
+
+
+def test_none_may_be_written_in_small_letters(stored, tmp_path):
+    options = ["--set", "calibration=none", "--set", "n_estimators=1", "--model", tmp_path / "m.dboost"]
+    assert run("train", *stored, *options)[0] == 0
+    assert distboost.load(tmp_path / "m.dboost").calibration is None
+
+
+def test_a_model_file_that_is_not_there_is_named_with_the_remedy(stored, tmp_path):
+    code, shown = run("evaluate", *stored[:4], "--model", tmp_path / "none.dboost")
+    assert code == 1
+    assert "there is no model file and no checkpoint at" in shown
+    assert "[Errno" not in shown

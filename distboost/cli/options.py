@@ -280,7 +280,9 @@ def parse_parameters(texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def parsed_value(text: str) -> Any:
-    """Return what a text stands for: JSON, else a Python literal, else the text itself."""
+    """Return what a text stands for: JSON, "none" in any case, else a Python literal, else the text itself."""
+    if text.lower() == "none":
+        return None
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text)

@@ -20,6 +20,7 @@ OPTIONS = {
     "max_bins": "--max-bins",
     "random_state": "--random-state",
     "keep_values": "--keep-values",
+    "categorical_features": "--categorical",
     "groups": "--groups",
     "metrics": "--metrics",
     "space": "--space",
@@ -49,7 +50,6 @@ _PHRASES: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"eval_set sample_weight": "--eval",
     r"\b(an|the|same) eval_set\b": r"\1 evaluation set (--eval-x and --eval-y)",
     r"This \w+ estimator requires y to be passed, but the target y is None\.": "--y is missing.",
-    r"The '(\w+)' parameter of (\w+) must be": r"\1 of \2 must be",
     r"fit\(\.\.\., resume=True\)|(?<!-)\bresume=True|(?<=without )resume\b": "--resume",
     r"\bCall fit\b": "Train",
     r"\bfit (?=with --resume)": "train ",
@@ -59,6 +59,8 @@ _PHRASES: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"Connect a new one: Client\([^)]*\)": "Repeat the command",
     r"wait_for_workers, (?=--wait-workers)": "",
     r"Set halving=None": "Leave --halving out",
+    r", or group\['[^']*'\]": "",
+    r"^(groups|metrics|space|scoring|halving) (?=\(|has\b|is\b)": r"--\1 ",
     r": teach\(old\.labelled_, old\.labels_\)": "",
 }
 
@@ -72,6 +74,11 @@ def in_options(text: str) -> str:
     options = set() if context is None else {name for p in context.command.params for name in p.opts}
     for pattern, words in _PHRASES.items():
         text = re.sub(pattern, words, text)
+    text = re.sub(
+        r"The '(\w+)' parameter of (\w+) must be",
+        lambda found: f"{_option(found[1], options)} of {found[2]} must be",
+        text,
+    )
     for name in (*OPTIONS, *_parameters()):
         text = _named(name, _option(name, options), text)
     for name, algorithm in estimator_names(ALGORITHMS).items():

@@ -111,7 +111,8 @@ def folds_by_group(
     values = np.unique(np.concatenate(work.map(_distinct, calls)))
     if len(values) < n_folds:
         raise DataError(
-            f"{groups.place} has {len(values)} groups, but there are {n_folds} folds. Give at most {len(values)} folds."
+            f"{groups.place} has {len(values)} different values, but each of the {n_folds} folds needs a group of its own. Give "
+            + ("groups that differ." if len(values) < 2 else f"at most {len(values)} folds.")
         )
     order = sorted(range(len(values)), key=lambda n: _hash(seed, values[n]))
     folds = np.empty(len(values), np.uint8)

@@ -184,7 +184,7 @@ def described_group(group: zarr.Group) -> str:
     place = str(group.store_path).removeprefix("file://").rstrip("/")
     if not arrays:
         return f"{place!r} is a zarr group without arrays. Give the path or URL of an array."
-    listed = ", ".join(f"{name} {array.shape} {array.dtype}" for name, array in arrays[:20])
+    listed = ", ".join(f"{name!r} {array.shape} {array.dtype}" for name, array in arrays[:20])
     more = ", ..." if len(arrays) > 20 else ""
     first = arrays[0][0]
     return (

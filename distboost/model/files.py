@@ -67,6 +67,10 @@ def read_model(url: str) -> Stored:
         except (FileNotFoundError, NotADirectoryError):
             if isinstance(error, IsADirectoryError):
                 raise ModelFormatError(f"{url} is a folder without a complete checkpoint.") from error
+            if isinstance(error, FileNotFoundError):
+                raise FileNotFoundError(
+                    f"there is no model file and no checkpoint at {url!r}. Give the path or URL of one that was saved."
+                ) from error
             raise error from None
         return Stored(header, [*segments])
     return Stored(header, [(None, arrays)])

@@ -251,7 +251,7 @@ def test_a_group_is_an_error_that_lists_its_arrays(policy, kind, tmp_path):
         "bin": lambda: distboost.bin(X, X, f"{tmp_path}/bins"),
         "fit alone": lambda: model().fit(X),
     }[policy]
-    arrays = r"x \(20, 20\) float64, y \(20,\) int64"
+    arrays = r"'x' \(20, 20\) float64, 'y' \(20,\) int64"
     said = rf"d.zarr' is a zarr group, not an array. Its arrays are: {arrays}. Give one of them: '.*/x'"
     with pytest.raises(DataError, match=said):
         use()
@@ -259,7 +259,7 @@ def test_a_group_is_an_error_that_lists_its_arrays(policy, kind, tmp_path):
 
 def test_a_group_as_labels_is_the_same_error(tmp_path):
     zarr.create_group(str(tmp_path / "d.zarr")).create_array("y", data=np.arange(20) % 2)
-    with pytest.raises(DataError, match=r"y: '.*d.zarr' is a zarr group, not an array. Its arrays are: y"):
+    with pytest.raises(DataError, match=r"y: '.*d.zarr' is a zarr group, not an array. Its arrays are: 'y'"):
         model().fit(np.eye(20), tmp_path / "d.zarr")
 
 
