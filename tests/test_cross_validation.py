@@ -308,7 +308,7 @@ def test_bad_input(data):
         cross_validate(make(validation_fraction=0.1), X, y)
     with pytest.raises(DataError, match="groups has 400 rows, but X has 300"):
         cross_validate(make(), X[:300], y[:300], groups=y)
-    with pytest.raises(DataError, match="groups has 3 groups, but there are 5 folds"):
+    with pytest.raises(DataError, match="groups has 3 different values, but each of the 5 folds"):
         cross_validate(make(), X, y, groups=y)
     with pytest.raises(DataError, match="the others have rows of 1 classes"):
         cross_validate(make(), X[y != "c"], y[y != "c"], 2, groups=y[y != "c"])

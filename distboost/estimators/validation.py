@@ -202,6 +202,10 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
         return _opened_store(X, weights)
     if y is None:
         raise DataError(f"{place} has no labels. Give (X, y) or (X, y, sample_weight).")
+    if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
+        raise DataError(
+            f"{place} is a tuple of sets. Give a list, [(X, y), (X2, y2)], or a dict of sets by name."
+        )
     X, labels = encoded(X, f"{place} X", estimator.categorical_features)
     X, y, weights = _checked(estimator, X, y, weights, f"{place} ")
     data = RawDataset.of(X, y, weights, prefix=f"{place} ")
