@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import partial, reduce
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from distboost.data.axes import spans
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
+from distboost.estimators.inspecting import check_fitted
 from distboost.estimators.parameters import CommonParameters, n_threads
 from distboost.estimators.predicting import (
     own_probabilities_of,
@@ -120,7 +119,7 @@ def evaluate(
 
 def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
     """Return the fitted model, or a copy of it that opens URLs with these options."""
-    _check_fitted(model)
+    check_fitted(model)
     if options is None:
         return model
     found = copy.copy(model)
@@ -130,7 +129,7 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
 
 def evaluated(model: Any, given: Given, metrics: Iterable[str] | None, verbose: int) -> Evaluation:
     """Return the metrics on labelled rows. Warnings name the caller's caller."""
-    _check_fitted(model)
+    check_fitted(model)
     groups = chosen(metrics)
     data = judged_data(model, given, 5)
     sums = judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose)
@@ -141,7 +140,7 @@ def confusion(
     model: Any, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None, verbose: int = 0
 ) -> Confusion:
     """Return the confusion matrix, in which labels that the model does not know count as mistakes."""
-    _check_fitted(model)
+    check_fitted(model)
     data = judged_data(model, Given(X, y, sample_weight), 5)
     sums = judged(model, data, {DECISIONS}, False, client or model.client, verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
@@ -151,12 +150,6 @@ def confusion(
             f"({model.classes_[0]}, ...). Check that these are the labels of the same task."
         )
     return found
-
-
-def _check_fitted(model: Any) -> None:
-    if not isinstance(model, CommonParameters):
-        raise TypeError(f"model is of type {type(model).__name__}, expected a fitted estimator of distboost.")
-    check_is_fitted(model, "classes_")
 
 
 def judged(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from distboost.errors import DataError, LimitError
 from distboost.estimators.parameters import CommonParameters, algorithm_of
@@ -31,6 +33,13 @@ def importances(ensemble: Ensemble, n_features: int) -> np.ndarray:
     return found / total if total > 0 else found
 
 
+def check_fitted(model: Any) -> None:
+    """Raise TypeError if a model is none of distboost, NotFittedError if it is not fitted."""
+    if not isinstance(model, CommonParameters):
+        raise TypeError(f"model is of type {type(model).__name__}, expected a fitted estimator of distboost.")
+    check_is_fitted(model, "classes_")
+
+
 def trees_of(estimator: CommonParameters, what: str) -> TreeEnsemble:
     """Return the trees of a fitted estimator; raise DataError if its weak learners are no trees. `what` is not possible then."""
     ensemble = estimator.learned_.ensemble
@@ -46,9 +55,9 @@ def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsem
     """Return the trees of a fitted estimator; raise DataError unless it has one of this number."""
     trees = trees_of(estimator, what)
     n_trees = len(trees) * trees.per_round
-    if not 0 <= tree < n_trees:
+    if not (isinstance(tree, Integral) and 0 <= tree < n_trees):
         raise DataError(
-            f"there is no tree {tree}: the model has {n_trees} trees. Give a number from 0 to {n_trees - 1}."
+            f"there is no tree {tree!r:.100}: the model has {n_trees} trees. Give a number from 0 to {n_trees - 1}."
         )
     return trees
 

@@ -10,7 +10,7 @@ from distboost.data.frames import FrameRows
 from distboost.data.sources import is_lazy
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import leaf_values, trees_of
+from distboost.estimators.inspecting import check_fitted, leaf_values, trees_of
 from distboost.estimators.parameters import n_threads
 from distboost.estimators.predicting import mapped
 from distboost.estimators.validation import finite_rows, opened_rows
@@ -65,7 +65,7 @@ def shap_values(model: BoostingClassifier, X: Any, *, background: Any = None) ->
     >>> bool(np.allclose(values.sum(axis=1) + expected_scores(model), model.scores(X)))
     True
     """
-    model._learned()
+    check_fitted(model)
     explainer = Explainer.of(model, background)
     return mapped(model, X, explainer, (model.n_features_in_, explainer.values.shape[1]), np.float64)
 
@@ -81,7 +81,7 @@ def expected_scores(model: BoostingClassifier, *, background: Any = None) -> np.
     -------
     scores : ndarray of shape (n_classes,), float64
     """
-    model._learned()
+    check_fitted(model)
     return Explainer.of(model, background).expected()
 
 

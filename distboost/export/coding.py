@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.data.sources import is_lazy
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import trees_of
+from distboost.estimators.inspecting import check_fitted, trees_of
 from distboost.estimators.parameters import n_threads
 from distboost.estimators.validation import finite_rows, opened_rows
 from distboost.prediction import lazy
@@ -40,7 +40,7 @@ def codes(model: BoostingClassifier, X: Any) -> np.ndarray:
     >>> export.codes(model, [[10.0], [20.0], [30.0], [40.0]]).ravel()
     array([ 0.,  1.,  2., nan])
     """
-    model._learned()
+    check_fitted(model)
     X = opened_rows(model, X, 3)
     with Threads(n_threads(model)) as threads:
         rows = finite_rows(model, lazy.loaded(X) if is_lazy(X) else X, threads)

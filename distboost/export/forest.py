@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import leaf_values, trees_of
+from distboost.estimators.inspecting import check_fitted, leaf_values, trees_of
 from distboost.model.nodes import Nodes
 from distboost.model.trees import TreeEnsemble
 
@@ -33,7 +33,7 @@ class Forest(NamedTuple):
     @classmethod
     def of(cls, model: BoostingClassifier, what: str) -> Forest:
         """Return the trees of a fitted estimator; raise DataError if it has none. `what` is not possible then."""
-        model._learned()
+        check_fitted(model)
         trees = trees_of(model, what)
         if not len(trees):
             raise DataError(

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import checked_tree, leaf_values, left_categories, listed, names_of
+from distboost.estimators.inspecting import (
+    check_fitted,
+    checked_tree,
+    leaf_values,
+    left_categories,
+    listed,
+    names_of,
+)
 from distboost.model.nodes import Nodes
 
 _INDENT = "|   "
@@ -44,7 +51,7 @@ def export_text(model: BoostingClassifier, tree: int = 0, *, decimals: int = 3) 
     |--- otherwise
     |   |--- 1: +0.549 (100 rows)
     """
-    model._learned()
+    check_fitted(model)
     trees = checked_tree(model, tree, "export_text")
     nodes, values, names = Nodes.of(trees), leaf_values(model), names_of(model)
     categories, classes = left_categories(trees, nodes), model.classes_.tolist()

@@ -8,6 +8,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.inspecting import check_fitted
 from distboost.model.history import ERROR, LOSS
 from distboost.plot.axes import GREY, axes_of, shortened, tidy
 
@@ -34,7 +35,8 @@ def curves(model: BoostingClassifier, *, metric: str | None = None, ax: Any = No
     distboost.errors.DataError
         If the model has no such metric, or if matplotlib is not installed.
     """
-    history = model._learned().history
+    check_fitted(model)
+    history = model.learned_.history
     metric = history.watch.metric if metric is None else metric
     found = _series(model, metric)
     ax = axes_of(ax, 7.0, 4.2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import names_of, trees_of
+from distboost.estimators.inspecting import check_fitted, names_of, trees_of
 from distboost.plot.axes import BLUE, axes_of, shortened, tidy
 
 
@@ -33,7 +33,7 @@ def importance(model: BoostingClassifier, *, most: int = 20, ax: Any = None) -> 
     distboost.errors.DataError
         If no tree splits, if the weak learners are similarities, or if matplotlib is not installed.
     """
-    model._learned()
+    check_fitted(model)
     features, gains = trees_of(model, "plot.importance").gains()
     if not gains.sum() > 0:
         raise DataError("no tree of the model has a split that gains anything, so no feature is important.")

@@ -8,7 +8,14 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
-from distboost.estimators.inspecting import checked_tree, leaf_values, left_categories, listed, names_of
+from distboost.estimators.inspecting import (
+    check_fitted,
+    checked_tree,
+    leaf_values,
+    left_categories,
+    listed,
+    names_of,
+)
 from distboost.model.nodes import Nodes
 from distboost.plot.axes import GREY, axes_of, shortened
 
@@ -44,7 +51,7 @@ def tree(model: BoostingClassifier, tree: int = 0, *, max_depth: int | None = No
     distboost.errors.DataError
         If there is no such tree, if the weak learners are similarities, or if matplotlib is not installed.
     """
-    model._learned()
+    check_fitted(model)
     if max_depth is not None and max_depth < 0:
         raise DataError(f"max_depth is {max_depth}. Give a depth of 0 or more, or None.")
     drawn = Drawing(model, tree, max_depth)

@@ -184,3 +184,25 @@ def test_without_matplotlib(draw, model, monkeypatch):
 def test_a_table_can_be_kept(model, tmp_path):
     model.to_dataframe().to_csv(tmp_path / "trees.csv", index=False)
     assert len(pd.read_csv(tmp_path / "trees.csv")) == len(model.to_dataframe())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        distboost.export.onnx,
+        distboost.export.treelite,
+        distboost.export_text,
+        distboost.plot.curves,
+        distboost.plot.tree,
+    ],
+)
+def test_what_is_no_model_of_distboost_is_refused(use):
+    with pytest.raises(TypeError, match="model is of type int, expected a fitted estimator of distboost"):
+        use(3)
+
+
+@pytest.mark.parametrize("tree", ["a", 1.5, -1, 99])
+def test_the_number_of_a_tree_is_checked(tree, blobs):
+    model = distboost.GDMCBoostClassifier(n_estimators=1, calibration=None).fit(*blobs)
+    with pytest.raises(DataError, match=rf"there is no tree {tree!r}: the model has 1 trees"):
+        distboost.export_text(model, tree)
