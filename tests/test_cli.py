@@ -102,6 +102,15 @@ def test_help_is_quick():
     assert done.stdout == "set()\n"
 
 
+def test_a_command_leaves_its_memory_to_the_system():
+    """Python would look for garbage for a second when the process ends."""
+    program = "import gc; gc.freeze = lambda: print('frozen'); from distboost.cli import main; main(['inspect', '--help'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.endswith("frozen\n")
+
+
 # train
 
 

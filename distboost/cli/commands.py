@@ -26,6 +26,7 @@ from distboost.cli.options import (
 )
 from distboost.cli.selection import cross_validate, search
 from distboost.cli.train import train
+from distboost.io.process_end import end_promptly
 from distboost.registry import ALGORITHMS
 
 
@@ -36,6 +37,7 @@ def main() -> None:
 
     Arrays are given by path or URL, such as data.zarr/x or s3://bucket/data.zarr/x.
     """
+    end_promptly()
 
 
 main.add_command(active)

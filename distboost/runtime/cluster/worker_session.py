@@ -7,9 +7,6 @@ session holds rows as long as the client keeps the task's future, and answers qu
 from __future__ import annotations
 
 import asyncio
-import atexit
-import functools
-import gc
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,6 +20,7 @@ from distributed.utils import sync
 
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
+from distboost.io.process_end import end_promptly
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
@@ -221,19 +219,9 @@ def located_error(error: BaseException, stage: str, worker: str) -> DistboostErr
     return located
 
 
-@functools.cache
-def _end_promptly() -> None:
-    """Let this process leave its memory to the system when it ends.
-
-    Python looks for garbage at the end, among all that the imported libraries have made: a second of work, and many on a machine
-    whose processes all end at once. Dask waits 4 seconds for a worker, then warns and kills it.
-    """
-    atexit.register(gc.freeze)
-
-
 def run_task(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task; name the worker in the error if it cannot read or write a store."""
-    _end_promptly()
+    end_promptly()
     report_compilation(get_worker())
     try:
         return function(*arguments)
