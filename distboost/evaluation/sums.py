@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from distboost.data.axes import spans
-from distboost.data.checks import as_numbers, encode_labels, infinite_value, load_labels, load_weights
+from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights
 from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
 from distboost.evaluation.calibrate import ScoreSums
@@ -118,7 +118,7 @@ def judge_part(judge: Judge, x: Any, y: Any, weights: Any, first: int) -> Sums:
     for a, b in spans(0, len(X), step):
         check_wanted()
         rows = as_numbers(X[a:b], judge.places.x)
-        _check_finite(rows, judge.places.x, first + a)
+        check_finite(rows, judge.places.x, first + a)
         total = merged(total, judge.sums(judge.scores(rows), codes[a:b], w[a:b], first + a))
     return total
 
@@ -150,13 +150,6 @@ def _check_size(w: np.ndarray, place: str, first: int) -> None:
         raise DataError(
             f"{place} is {w[row]} in row {first + row}. Give weights of 0, or between 1e-120 and 1e120: scale all of them."
         )
-
-
-def _check_finite(X: np.ndarray, place: str, first: int) -> None:
-    infinite = np.isinf(X)
-    if infinite.any():
-        row, column = (int(i) for i in np.argwhere(infinite)[0])
-        raise infinite_value(place, first + row, column, float(X[row, column]))
 
 
 def _decisions(codes: np.ndarray, predicted: np.ndarray, w: np.ndarray, n_classes: int) -> Sums:

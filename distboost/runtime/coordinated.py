@@ -66,12 +66,7 @@ class CoordinatedRows(Rows):
         self.weight_scale, self.whole_weights = layout.weight_scale, layout.whole_weights
         self._windows = None if layout.window_bytes is None else Windows(layout.window_bytes, layout.n_bins)
         self.counts = counts
-        for count in counts:
-            if count.n_rows and not count.weight_units:
-                raise LimitError(
-                    f"the weights of {count.n_rows} rows are so far below the largest weight of the training rows that their sum "
-                    "is rounded to 0. Choose weights that differ less, or give these rows weight 0."
-                )
+        _check_weights(counts)
         self.threads = threads
         self.calls = Counter()
         self.roots_asked = 0
@@ -343,6 +338,16 @@ class CoordinatedRows(Rows):
         """
         self._shifts = [np.ceil(shift * 2**10) / 2**10 for shift in self._shifts]
         self._bound = self._before = self._shifts[0]
+
+
+def _check_weights(counts: Sequence[RowCounts]) -> None:
+    """Raise LimitError if the weights of a set of rows are too small beside the largest weight."""
+    for count in counts:
+        if count.n_rows and not count.weight_units:
+            raise LimitError(
+                f"the weights of {count.n_rows} rows are so far below the largest weight of the training rows that their sum is "
+                "rounded to 0. Choose weights that differ less, or give these rows weight 0."
+            )
 
 
 def _scale_of(statistic: Statistic, shifts: np.ndarray, before: np.ndarray, count: RowCounts) -> Scale:

@@ -139,7 +139,7 @@ def test_there_are_no_workers_if_none_responds(silent, healthy, none_responds, m
             raise InterruptedError
         return {worker: {"nthreads": 1} for worker in silent + healthy}
 
-    async def send(worker, operation):
+    async def send(worker, operation, direct):
         if worker in silent:
             raise WorkerLostError("it is silent")
 
