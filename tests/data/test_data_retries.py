@@ -29,7 +29,7 @@ PASSING = {
     "EAGAIN": OSError(errno.EAGAIN, "Resource temporarily unavailable"),
     "ESTALE": OSError(errno.ESTALE, "Stale file handle"),
     "EREMOTEIO": OSError(errno.EREMOTEIO, "We encountered an internal error. Please try again."),
-    "ETIMEDOUT": OSError(errno.ETIMEDOUT, "Connection timed out"),
+    "timeout": TimeoutError("timed out"),  # without a number
     "reset": ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
     "fsspec": fsspec.exceptions.FSTimeoutError(),
     "botocore": botocore.exceptions.ReadTimeoutError(endpoint_url="http://somewhere"),
