@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import distboost
 from distboost import GDMCBoostClassifier
@@ -73,7 +74,7 @@ def test_a_second_training_that_diverges_leaves_the_model_without_a_calibration(
     with pytest.warns(UserWarning, match=r"not calibrated: in the second training, after round \d+ the loss"):
         model.fit(*noise)
     assert model.calibration_ is None
-    model.set_params(calibration="temperature")
+    model = clone(model).set_params(calibration="temperature")
     with pytest.raises(LimitError, match="after round"):
         model.fit(*noise)
     assert model.n_iter_ == 60  # the training itself is kept

@@ -17,7 +17,7 @@ from distboost.prediction import streamed as stream
 from tests.active.sessions import committee, learner
 from tests.faults import traps
 from tests.faults.crews import Workers
-from tests.faults.rounds import Slowly
+from tests.faults.rounds import Slowly, at
 from tests.faults.trainings import TRAININGS, fit
 from tests.faults.traps import Stage, Trap
 
@@ -47,7 +47,12 @@ def train(data, client, folder):
 
 def train_slowly(data, client, folder):
     """Messages go from the client to the workers, so rounds do not need the scheduler."""
-    fit(TRAININGS["long"], data, client, folder, worker_timeout=TIMEOUT, callbacks=[Slowly(1, lambda: False)])
+
+    def fail() -> None:
+        raise AssertionError("all rounds were trained without the scheduler")
+
+    callbacks = [Slowly(1, lambda: False), at(60, fail)]
+    fit(TRAININGS["long"], data, client, folder, worker_timeout=TIMEOUT, callbacks=callbacks)
 
 
 def train_on_dask(data, client, folder):
