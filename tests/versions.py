@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
@@ -133,13 +134,18 @@ def versions(ours: Path) -> str:
     return done.stdout.strip().replace(" ,", ",")
 
 
-def main(names: list[str]) -> int:
-    pythons = {LOWEST: supported()[0], **{version: version for version in supported()}}
+PYTHONS = {LOWEST: supported()[0], **{version: version for version in supported()}}
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(PYTHONS)))
+def main(names: tuple[str, ...]) -> None:
+    """Test with the newest libraries on some Pythons, or with the lowest ones; with all of them if no NAMES are given."""
     failures = 0
-    for name in names or pythons:
-        interpreter = python(pythons[name])
+    for name in names or PYTHONS:
+        interpreter = python(PYTHONS[name])
         if interpreter is None:
-            print(f"{name}: Python {pythons[name]} is not on this machine", flush=True)
+            print(f"{name}: Python {PYTHONS[name]} is not on this machine", flush=True)
             continue
         start = time.monotonic()
         ours = install(name, interpreter)
@@ -150,8 +156,8 @@ def main(names: list[str]) -> int:
         )
         print(f"{name}: {failed or 'ok'}; {' '.join(passed)}; {time.monotonic() - start:.0f} s", flush=True)
         failures += failed is not None
-    return int(failures > 0)
+    sys.exit(int(failures > 0))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
