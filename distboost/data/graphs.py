@@ -21,7 +21,7 @@ from distributed.shuffle._core import P2PBarrierTask
 
 from distboost.errors import ClusterError, DataError, DistboostError
 
-if TYPE_CHECKING:  # its import takes half a second and 17 MB: whoever has a dask array has paid for it
+if TYPE_CHECKING:  # its import takes half a second and 14 MB: whoever has a dask array has paid for it
     import dask.array as da
 
 

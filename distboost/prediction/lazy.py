@@ -19,7 +19,7 @@ from distboost.data.parts import load
 from distboost.data.sources import ZarrSource, as_features, as_source, collection, is_dask, rows_at_once
 from distboost.errors import DataError
 
-if TYPE_CHECKING:  # its import takes half a second and 17 MB, which rows in memory do not need
+if TYPE_CHECKING:  # its import takes half a second and 14 MB, which rows in memory do not need
     import dask.array as da
 
 BLOCK_BYTES = 2**26  # bytes of whole rows that are read at once, unless a chunk of the array is larger
