@@ -51,8 +51,9 @@ def train_slowly(data, client, folder):
     def fail() -> None:
         raise AssertionError("all rounds were trained without the scheduler")
 
-    callbacks = [Slowly(1, lambda: False), at(60, fail)]
-    fit(TRAININGS["long"], data, client, folder, worker_timeout=TIMEOUT, callbacks=callbacks)
+    training = TRAININGS["long"]
+    callbacks = [Slowly(1, lambda: False), at(training.make().n_estimators, fail)]
+    fit(training, data, client, folder, worker_timeout=TIMEOUT, callbacks=callbacks)
 
 
 def train_on_dask(data, client, folder):
