@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dask._task_spec import Alias, GraphNode, convert_legacy_graph
+from dask._task_spec import Alias, GraphNode, Task, convert_legacy_graph
 from dask.base import compute, optimize
 from dask.core import flatten
 from dask.utils import ensure_dict
@@ -28,7 +28,8 @@ if TYPE_CHECKING:  # its import takes half a second and 14 MB: whoever has a das
 def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
     """Return the same arrays, with chunks of known sizes, in one separate graph that contains each common task once.
 
-    Futures among the tasks keep their names: Dask keeps their data as long as the caller references the original arrays.
+    A chunk that is computed to another size raises DataError: kernels rely on the sizes. Futures among the tasks keep their
+    names: Dask keeps their data as long as the caller references the original arrays.
     """
     if not arrays:
         return []
@@ -45,13 +46,34 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
         tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: a chunk that was persisted
     apart = [_array(array, tasks, _named(array.name, mark)) for array in arrays]
     try:
-        return _measured(apart)
+        measured = _measured(apart)
     except (DistboostError, ValueError, TypeError):
         raise
     except (Exception, CancelledError) as error:
         raise ClusterError(
             f"the sizes of the chunks of {' or '.join(places)} cannot be computed: {type(error).__name__}: {error}"
         ) from error
+    return [_held_to_sizes(array, tasks, place) for array, place in zip(measured, places, strict=True)]
+
+
+def _held_to_sizes(array: da.Array, tasks: Mapping[Any, GraphNode], place: str) -> da.Array:
+    """Return the array with a check of the shape of each chunk, in the task that computes it."""
+    held = {}
+    for position in np.ndindex(*array.numblocks):
+        key = (array.name, *position)
+        shape = tuple(sizes[i] for sizes, i in zip(array.chunks, position, strict=True))
+        held[key] = Task(key, _of_shape, tasks[key], shape, place, position)
+    return _array(array, {**tasks, **held}, array.name)
+
+
+def _of_shape(chunk: Any, shape: tuple[int, ...], place: str, position: tuple[int, ...]) -> Any:
+    """Return the chunk, if it has the shape that its array says."""
+    if np.shape(chunk) != shape:
+        raise DataError(
+            f"chunk {position} of {place} was computed to the shape {np.shape(chunk)}, but the dask array says {shape}. Give the "
+            "function that makes it the chunks that it returns, as in map_blocks(function, chunks=...)."
+        )
+    return chunk
 
 
 def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:

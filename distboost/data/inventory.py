@@ -165,7 +165,7 @@ def _absolute(store: Store) -> Store:
         return LocalStore(store.root.absolute(), read_only=store.read_only)
     archive = _archive(store)
     if archive is not None and not archive.is_absolute():
-        return ZipStore(archive.absolute(), mode="r")
+        return sync(ZipStore.open(archive.absolute(), mode="r"))  # its reads need an open one
     return store
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +59,7 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         data = _opened_store(X, sample_weight)
     elif y is None:
         opened(X, "X")  # whose own error is the better one
-        raise ValueError(
+        raise DataError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. "
             "Give one label per row. Only a binned store as X contains labels."
         )
@@ -101,10 +102,22 @@ def _checked(
         if sample_weight is not None and not is_lazy(sample_weight):
             sample_weight = unmasked(sample_weight)
             rows = as_frame(X, f"{prefix}X") if is_frame(X) else X
-            sample_weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+            with _refusals(f"{prefix}sample_weight"):
+                sample_weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
     if not is_lazy(y):
-        y = column_or_1d(unmasked(y), warn=True)
+        with _refusals(f"{prefix}y"):
+            y = column_or_1d(unmasked(y), warn=True)
     return X, y, sample_weight
+
+
+@contextmanager
+def _refusals(place: str) -> Iterator[None]:
+    """Turn a ValueError of scikit-learn into a DataError with its text, and with the place unless the text begins with it."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        raise DataError(text if text.startswith(place) else f"{place}: {text}") from error
 
 
 def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
@@ -121,7 +134,7 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
     except ValueError as error:
         text = first_text(values)
         if text is None:
-            raise
+            raise DataError(f"{place}: {error}") from error
         raise DataError(
             f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number. Encode it, "
             "or give a data frame, of which categorical_features may name columns of text."

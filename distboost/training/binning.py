@@ -115,6 +115,10 @@ def bin(
     }  # fmt: skip
     validate_parameter_constraints(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
+    if y is None:
+        raise DataError(
+            "y is None: give one label per row. A binned store has the labels that its rows are trained on."
+        )
     with options.storage_options(storage_options):
         X, labels = encoded(X, "X", categorical_features)
         if labels and keep_values:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import zarr
 
+import distboost
 from distboost.errors import DataError
 from tests.bad_input.forms import N, to_dask, to_numpy
 
@@ -63,3 +64,38 @@ def test_zero_rows_in_zarr(model, tmp_path):
     y = zarr.create_array(str(tmp_path / "y"), shape=(0,), chunks=(10,), dtype="i8")
     with pytest.raises(DataError, match=r"X .* has 0 rows\. Give at least 1 row of each of 2 classes"):
         model.fit(x, y)
+
+
+@pytest.mark.parametrize("returned", [slice(10), np.r_[:40, :40]], ids=["shorter", "longer"])
+@pytest.mark.parametrize("lying", ["X", "y", "sample_weight"])
+def test_dask_chunks_of_other_sizes_than_the_array_says(model, data, lying, returned):
+    """Kernels rely on the sizes: they would read and write outside of their arrays."""
+    given = {"X": data[0], "y": data[1], "sample_weight": np.ones(N)}
+    array = to_dask(given[lying], None)
+    given[lying] = array.map_blocks(lambda chunk: chunk[returned], dtype=array.dtype, chunks=array.chunks)
+    with pytest.raises(DataError, match=rf"chunk \(\d,.*\) of {lying} was computed to the shape \((10|80),"):
+        model.fit(**given)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": np.zeros((N, 2, 2))}, r"^X: Found array with dim 3"),
+        ({"X": np.zeros(N)}, r"^X: Expected 2D array"),
+        ({"X": np.zeros((N, 4), complex)}, r"^X: Complex data not supported"),
+        ({"y": np.zeros((N, 2))}, r"^y should be a 1d array"),
+        ({"sample_weight": np.zeros(N)}, r"^sample_weight: Sample weights must contain"),
+        ({"sample_weight": np.full(N, np.nan)}, r"^sample_weight: Input sample_weight contains NaN"),
+        ({"eval_set": (np.zeros((0, 4)), np.zeros(0))}, r"^eval_set X: Found array with 0 sample"),
+    ],
+)
+def test_what_scikit_learn_refuses_is_a_data_error_with_a_place(model, data, change, message):
+    with pytest.raises(DataError, match=message):
+        model.fit(**{"X": data[0], "y": data[1], **change})
+
+
+def test_no_labels(model, data, tmp_path):
+    with pytest.raises(DataError, match="the target y is None"):
+        model.fit(data[0])
+    with pytest.raises(DataError, match="y is None: give one label per row"):
+        distboost.bin(data[0], None, str(tmp_path / "store"))

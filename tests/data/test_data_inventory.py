@@ -100,6 +100,14 @@ def test_an_archive(tmp_path):
     assert re.fullmatch("[0-9a-f]{64}", digest)
 
 
+def test_an_archive_at_a_relative_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with zarr.storage.ZipStore("x.zip", mode="w") as store:
+        zarr.create_array(store, name="a", data=X, chunks=(10, 3))
+    source = ZarrSource(zarr.open_array(zarr.storage.ZipStore("x.zip", mode="r"), path="a", mode="r"), "X")
+    np.testing.assert_array_equal(source.read(0, 100), X)
+
+
 def test_a_store_that_tells_names_alone():
     """Whether a chunk is there is compared, its size is not."""
     array = zarr.create_array(zarr.storage.MemoryStore(), data=X, chunks=(10, 3))
