@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
+from distboost.baselines import AdaBoostM1Classifier, SAMMEClassifier
 from distboost.errors import TrainingEndedWarning
 from distboost.estimators.factory import estimator
 from distboost.registry import ALGORITHMS
@@ -127,10 +128,11 @@ def _file(model, folder) -> str:
     return str(folder / "model")
 
 
-def test_callbacks_are_told_and_can_stop(make, digits):
+@pytest.mark.parametrize("boolean", [bool, np.bool_])
+def test_callbacks_are_told_and_can_stop(boolean, make, digits):
     X, y, Xt, yt = digits
     seen = []
-    model = make(n_estimators=20, callbacks=[seen.append, lambda progress: progress.round == 4])
+    model = make(n_estimators=20, callbacks=[seen.append, lambda progress: boolean(progress.round == 4)])
     model.fit(X, y, eval_set=(Xt, yt))
     assert [progress.round for progress in seen] == [1, 2, 3, 4]
     assert model.outcome_ == "callback"
@@ -170,6 +172,16 @@ def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
     assert saved(rest, tmp_path) == saved(whole, tmp_path) == saved(distboost.load(url), tmp_path)
     with pytest.raises(distboost.errors.DataError, match=r"subsample=0.5, not 0.6"):
         make(calibration=None, n_estimators=23, subsample=0.6, checkpoint=url).fit(X, y, resume=True)
+
+
+def test_a_checkpoint_of_another_algorithm(digits, tmp_path):
+    X, y, _, _ = digits
+    given = {"calibration": None, "n_estimators": 2, "max_depth": 2, "checkpoint": tmp_path / "checkpoint"}
+    SAMMEClassifier(**given).fit(X, y)
+    with pytest.raises(
+        distboost.errors.ModelFormatError, match="model of the algorithm 'samme', not of 'adaboost-m1'"
+    ):
+        AdaBoostM1Classifier(**given).fit(X, y, resume=True)
 
 
 def test_perfect_separation_trains_all_rounds(make):

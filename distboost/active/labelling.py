@@ -23,6 +23,7 @@ from distboost.io.progress import SHORT, display
 from distboost.kernels.random import STOP_SET, key
 from distboost.prediction import lazy
 from distboost.runtime.local import LocalRuntime
+from distboost.training.loop import one_stops
 
 TARGET_ERROR = "target error"
 LABEL_BUDGET = "label budget"
@@ -141,7 +142,7 @@ class _CurveRecorder:
             curve.points.append(Point(len(learner.labelled_), self._error(committee), seconds))
             if self.criteria.stabilised is not None:
                 self._compare(committee)
-            self.stopped = any([callback(curve) is True for callback in self.criteria.callbacks])  # noqa: C419 (each callback is called)
+            self.stopped = one_stops(self.criteria.callbacks, curve)
         curve.outcome = self._outcome(curve)
 
     def _error(self, committee: Any) -> float | None:

@@ -336,10 +336,9 @@ def overwrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
     """Raise an error early, before hours of work, if a file cannot be written, or exists and must not be replaced."""
     check_folder(path)
-    from distboost.io.filesystems import filesystem_at
+    from distboost.io.storage import exists
 
-    filesystem, place = filesystem_at(path)
-    if not overwrite and filesystem.exists(place):
+    if not overwrite and exists(path):
         raise click.ClickException(
             f"there is a file at {path} already: give another place, or add --overwrite to replace it{or_else}."
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
 
-from distboost.errors import DataError
+from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.keeping import load_estimator
 from distboost.estimators.names import set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, deciding_parameters, left_out
@@ -42,7 +42,7 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
             f"resume=True needs a checkpoint, but {url} has no complete one. Call fit without resume first."
         )
     else:
-        kept = load_estimator(url, {estimator.algorithm_name: type(estimator)}.__getitem__)
+        kept = load_estimator(url, lambda algorithm: _same_algorithm(estimator, algorithm))
         learned, place = kept.learned_, f"the checkpoint {url}"
     changed = changed_parameter(estimator, learned)
     if changed is not None:
@@ -54,6 +54,16 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
         set_features(estimator, kept.n_features_in_, getattr(kept, "feature_names_in_", None))
     found: Learned = learned
     return found
+
+
+def _same_algorithm(estimator: CommonParameters, algorithm: str) -> type[CommonParameters]:
+    """Return the class of the estimator, if `algorithm` is its own."""
+    if algorithm != estimator.algorithm_name:
+        raise ModelFormatError(
+            f"it is a model of the algorithm {algorithm!r}, not of {estimator.algorithm_name!r}, the algorithm of "
+            f"{type(estimator).__name__}. Continue it with the estimator that began it, or give another checkpoint."
+        )
+    return type(estimator)
 
 
 def changed_parameter(estimator: CommonParameters, learned: Learned) -> Changed | None:

@@ -23,6 +23,7 @@ from fsspec.implementations.local import LocalFileSystem
 from distboost.errors import ModelFormatError
 from distboost.io.filesystems import filesystem_at
 from distboost.io.publishing import file_kind, publish
+from distboost.io.retry import retried
 
 # The format versions that this library reads, each with the entries of the header of which a file needs it.
 VERSIONS: dict[int, frozenset[str]] = {
@@ -109,7 +110,7 @@ def read(url: str, most: int | None = None, kind: type[Exception] = ModelFormatE
     end = None if most is None else most + 1
     if isinstance(filesystem, LocalFileSystem):
         return read_local(path, end, kind)
-    content: bytes = filesystem.cat_file(path, end=end)
+    content: bytes = retried(lambda: filesystem.cat_file(path, end=end), url)
     return content
 
 

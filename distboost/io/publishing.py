@@ -13,6 +13,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from distboost.errors import StoreError
 from distboost.io.filesystems import filesystem_at
+from distboost.io.retry import retried
 
 # The suffix of files that are being written. A process that is killed leaves such files behind.
 PARTIAL = ".part"
@@ -22,10 +23,10 @@ def publish(url: str, content: bytes) -> None:
     """Write a file at a path or URL. Readers see the old file or the new one, never a part."""
     filesystem, path = filesystem_at(url)
     if isinstance(filesystem, LocalFileSystem):
-        check_replaceable(path)
+        check_folder(path)
         write_durably(path, content)
-    else:
-        filesystem.pipe_file(path, content)  # an object store shows only complete objects
+    else:  # an object store shows only complete objects
+        retried(lambda: filesystem.pipe_file(path, content), url, "written")
 
 
 def write_durably(path: str | os.PathLike[str], content: Any, suffix: str = PARTIAL) -> None:

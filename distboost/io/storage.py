@@ -119,7 +119,7 @@ def exists(url: str, options: Mapping[str, Any] | None = None) -> bool:
     """Whether a file or folder at a path or URL is visible to this process, which may need options of another one."""
     with storage_options(options):
         filesystem, path = filesystem_at(url)
-    return bool(filesystem.exists(path))
+        return bool(retried(lambda: filesystem.exists(path), url))
 
 
 def open_store(url: str | os.PathLike[str], read_only: bool = True, must_exist: bool = False) -> Store:

@@ -14,7 +14,7 @@ import numpy as np
 from distboost.algorithms.base import Algorithm
 from distboost.data.categories import restored_categories
 from distboost.data.labels import restored
-from distboost.errors import DataError, ModelFormatError
+from distboost.errors import DataError, ModelFormatError, StoreError
 from distboost.io.files import read_file
 from distboost.model.calibration import Calibration
 from distboost.model.checkpoint import Segment, read_checkpoint
@@ -62,6 +62,8 @@ def read_model(url: str) -> Stored:
     try:
         header, arrays = read_file(url)
     except OSError as error:
+        if isinstance(error, StoreError) and not isinstance(error.__cause__, PermissionError):
+            raise
         try:
             header, segments = read_checkpoint(url)
         except (FileNotFoundError, NotADirectoryError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -166,9 +166,13 @@ def _call_back(
             raise RuntimeError("this training has no estimator.")
         return model(now.copy(), history.until(n_rounds))
 
-    progress = history.progress(schedule.n_rounds, current)
-    # A list: every callback is called, whatever an earlier one returns.
-    return any([callback(progress) is True for callback in schedule.callbacks])  # noqa: C419
+    return one_stops(schedule.callbacks, history.progress(schedule.n_rounds, current))
+
+
+def one_stops(callbacks: Iterable[Callable[[Any], object]], now: Any) -> bool:
+    """Call every callback with what there is now; return whether one of them returned True, of Python or of NumPy."""
+    answers = [callback(now) for callback in callbacks]
+    return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
 
 def _check_growth(losses: Losses, round: int, learning_rate: float) -> None:

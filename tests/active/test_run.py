@@ -128,7 +128,7 @@ def test_callbacks(problem):
         return "a string does not stop it"
 
     def stop(curve):
-        return len(curve.points) == 3
+        return np.bool_(len(curve.points) == 3)
 
     curve = learner(X).run(y, callbacks=[stop, watch])
     assert curve.outcome == "callback"
