@@ -137,8 +137,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -370,8 +370,8 @@ class CDMCBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -588,8 +588,8 @@ class GAMBLEClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -816,8 +816,8 @@ class GDMCBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -1053,8 +1053,8 @@ class REBELClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -1284,8 +1284,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0

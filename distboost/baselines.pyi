@@ -112,8 +112,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -330,8 +330,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -549,8 +549,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -768,8 +768,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -984,8 +984,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -1198,8 +1198,8 @@ class GradBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -1413,8 +1413,8 @@ class MultiBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -1632,8 +1632,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
@@ -1848,8 +1848,8 @@ class SAMMEClassifier(BoostingClassifier):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from dask.system import cpu_count
 from threadpoolctl import ThreadpoolController
 
+ENTRIES_PER_THREAD = 2**17  # rows times features
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -21,6 +23,14 @@ Result = TypeVar("Result")
 def available_cores() -> int:
     """The number of cores this process may use: its CPU affinity, limited by the quota of its container."""
     return cpu_count()
+
+
+def useful_threads(n: int | None, n_entries: int) -> int:
+    """Return how many threads to train with, `n` (None: one per core) at most, if rows times features are `n_entries`.
+
+    Whatever the number, each question hands work to all threads. So a thread with little work costs more than it saves.
+    """
+    return max(min(n or available_cores(), round(n_entries / ENTRIES_PER_THREAD)), 1)
 
 
 class _SingleBlas:

@@ -31,6 +31,7 @@ import dask  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 from distributed.utils import get_mp_context  # noqa: E402
 
+from distboost import threads  # noqa: E402
 from distboost.io import temporary  # noqa: E402
 
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
@@ -122,6 +123,12 @@ def _same_signals():
         gc.collect()  # what the test left behind may be in a cycle, and a thread that removes its folder changes no handler
         temporary._disarm()
     assert signal.getsignal(signal.SIGTERM) in (before, signal.SIG_DFL)
+
+
+@pytest.fixture(autouse=True)
+def _many_threads(monkeypatch):
+    """Let trainings in this process use all threads they are given: tests have so few rows that one thread would do."""
+    monkeypatch.setattr(threads, "ENTRIES_PER_THREAD", 1)
 
 
 @pytest.fixture(scope="session")

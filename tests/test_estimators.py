@@ -302,6 +302,15 @@ def test_a_client_is_cloned_but_not_pickled(make, digits):
     assert_array_equal(again.predict(Xt), model.predict(Xt))
 
 
+def test_few_rows_are_trained_on_by_few_threads(digits, monkeypatch):
+    X, y, _, _ = digits
+    monkeypatch.setattr("distboost.threads.ENTRIES_PER_THREAD", X.size // 2)
+    model = GDMCBoostClassifier(n_estimators=1, calibration=None, n_jobs=3).fit(X, y)
+    assert model.runtime_ == "in this process with 2 threads"
+    model.fit(X[:50], y[:50])
+    assert model.runtime_ == "in this process with 1 thread"
+
+
 def test_a_search_of_scikit_learn_trains_on_the_client_of_the_estimator(digits, clients):
     """Although it is not the current client."""
     X, y, _, _ = digits

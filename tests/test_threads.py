@@ -15,7 +15,7 @@ from collections import Counter
 import pytest
 
 from distboost import threads as threads_module
-from distboost.threads import Threads, batches
+from distboost.threads import Threads, batches, useful_threads
 
 DEADLINE = 20.0
 
@@ -267,3 +267,12 @@ def test_as_many_threads_as_a_container_has_time_for(quota, expected, in_contain
     found = in_container(files, "from distboost.threads import Threads; print(Threads().n)")
     cores = len(os.sched_getaffinity(0))
     assert int(found.stdout) == min(expected or cores, cores)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_entries", "expected"), [(8, 0, 1), (8, 150, 2), (8, 340, 3), (8, 10_000, 8), (None, 10_000, 5)]
+)
+def test_little_work_takes_few_threads(n, n_entries, expected, monkeypatch):
+    monkeypatch.setattr(threads_module, "ENTRIES_PER_THREAD", 100)
+    monkeypatch.setattr(threads_module, "available_cores", lambda: 5)
+    assert useful_threads(n, n_entries) == expected

@@ -38,7 +38,7 @@ from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
 from distboost.runtime.peak import peak_bytes
 from distboost.splits.tree_histograms import load_search
-from distboost.threads import Threads
+from distboost.threads import Threads, useful_threads
 from distboost.training.calibration import calibrated
 from distboost.training.events import Fitted, phases_of, tell_fitted, tell_start
 from distboost.training.loop import Callback, Schedule
@@ -68,7 +68,8 @@ def fit_to(
         callbacks = callbacks_of(estimator, stack)
         tell_start(estimator.callbacks or ())
         phases = phases_of(callbacks)
-        runtime = stack.enter_context(runtime_of(estimator, _loads(estimator, data), phases))
+        n_entries = data.n_rows * data.n_features
+        runtime = stack.enter_context(runtime_of(estimator, n_entries, _loads(estimator, data), phases))
         estimator.runtime_ = str(runtime)
         staging = staging_of(estimator, data, [found.data for found in evaluations], runtime)
         least = staging.first_plan(lambda n_classes: algorithm_of(estimator, n_classes))
@@ -173,12 +174,18 @@ def _loads(estimator: CommonParameters, data: Dataset) -> list[Callable[[], None
 
 
 def runtime_of(
-    estimator: CommonParameters, loads: list[Callable[[], None]], phases: Phases = SILENT
+    estimator: CommonParameters,
+    n_entries: int,
+    loads: list[Callable[[], None]],
+    phases: Phases = SILENT,
 ) -> AbstractContextManager[Runtime]:
-    """Open the runtime where the estimator trains; `loads` and `phases` are as for `open_runtime`."""
+    """Open the runtime where the estimator trains on data of `n_entries`, rows times features.
+
+    `loads` and `phases` are as for `open_runtime`.
+    """
     return open_runtime(
         estimator.client,
-        n_threads(estimator),
+        useful_threads(n_threads(estimator), n_entries),
         estimator.worker_timeout,
         estimator.wait_for_workers,
         loads,

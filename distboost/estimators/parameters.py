@@ -153,8 +153,8 @@ class CommonParameters(BaseEstimator):
         On a cluster: `fit` begins when so many workers can take work, and plans rows and memory for all of them. If they are not
         there within 600 seconds, it raises an error. None: it begins with the first worker; those that come later join.
     n_jobs : int or None, default=None
-        Threads of training and prediction in this process; None or -1: one per core. On a cluster and in lazy prediction, Dask
-        determines their number.
+        The most threads of training and prediction in this process; None or -1: one per core. Training takes fewer for few rows,
+        which more threads would only slow down. On a cluster and in lazy prediction, Dask determines their number.
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0

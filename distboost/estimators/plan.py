@@ -6,7 +6,7 @@ import numpy as np
 
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression, growth_limits
 from distboost.estimators.parameters import n_threads as threads_of
-from distboost.threads import available_cores
+from distboost.threads import useful_threads
 from distboost.training.memory_parts import Task
 from distboost.training.memory_plan import MemoryPlan, parse_limit, plan_memory
 
@@ -67,6 +67,7 @@ def plan(
         n_rounds=estimator.n_estimators,
     )
     on_cluster = n_workers is not None
-    threads = n_threads or (1 if on_cluster else threads_of(estimator) or available_cores())
+    alone = 1 if on_cluster else useful_threads(threads_of(estimator), n_rows * n_features)
+    threads = n_threads or alone
     limit = parse_limit(estimator.memory_limit)
     return plan_memory(task, limit, n_workers or 1, threads, on_cluster=on_cluster, leader_limit=limit)

@@ -50,7 +50,7 @@ class LocalRuntime:
         """Do nothing: no other process needs access."""
 
     def __str__(self) -> str:
-        return f"in this process with {self.threads.n} threads"
+        return f"in this process with {self.threads.n} thread{'s' if self.threads.n > 1 else ''}"
 
     def map(
         self, function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], at_once: int | None = None

@@ -19,7 +19,8 @@ from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.threads import Threads
 
-FEW_ENTRIES = 2**17  # rows times features: to sum them takes less time than to share them out
+ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
+ENTRIES_PER_BIN = 32  # to copy the sums of a bin and add the copy to others takes as long as to add these
 SHARED_BYTES = 2**26  # the most that the sums of threads that share rows take
 BLOCKS_PER_THREAD = 4  # with fewer, some thread would wait long for the others
 
@@ -137,8 +138,9 @@ class Tally:
         """Add the rows of these blocks, which are all there are, and finish all parts."""
         spans = self._spans(blocks)
         n_entries = self.n_rows * sum(len(part.features) for part in self._parts)
-        if self._has_few_parts and n_entries > FEW_ENTRIES:
-            self._add_shares(blocks, spans, self._threads.n)
+        n_threads = min(self._threads.n, n_entries // ENTRIES_PER_THREAD)
+        if self._has_few_parts and n_threads > 1:
+            self._add_shares(blocks, spans, n_threads, self.n_rows)
             self.finish()
         else:
             self._add_parts(blocks, spans)
@@ -154,7 +156,7 @@ class Tally:
 
     def begin_stream(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks. Other blocks follow by `add_streamed`, then `finish`."""
-        self._add_shares(blocks, self._spans(blocks), self._threads.n)
+        self._add_shares(blocks, self._spans(blocks), self._threads.n, n_rows=math.inf)  # unknown, but many
         free: defaultdict[int, SimpleQueue[Share]] = defaultdict(SimpleQueue)
         for share in self._shares:
             free[int(share.features[0])].put(share)
@@ -183,11 +185,13 @@ class Tally:
         groups = self._free[turn:] + self._free[:turn]
         helpers.map(add_share, [(free, number) for free in groups for number in range(n_shares)])
 
-    def _add_shares(self, blocks: list[Block], spans: list[np.ndarray], n_threads: int) -> None:
+    def _add_shares(
+        self, blocks: list[Block], spans: list[np.ndarray], n_threads: int, n_rows: float
+    ) -> None:
         fresh = not self._shares
         if fresh:
             n = -(-n_threads // len(self._parts))
-            self._shares = [share for part in self._begun() for share in part.shares(n)]
+            self._shares = [share for part in self._begun() for share in part.shares(n, n_rows)]
 
         def add_share(share: Share) -> None:
             own = [_part_of(some, share.number, share.n_shares) for some in spans]
@@ -212,7 +216,7 @@ class Tally:
     def finish(self) -> None:
         """Finish all parts."""
         for part in self._begun():
-            self._threads.map(part.add_up, part.groups_to_add_up(self._threads.n))
+            self._threads.map(part.add_up, part.groups_to_add_up())
             part.give_back()
         self._threads.map(lambda part: part.finish(), self._parts)
 
@@ -276,15 +280,17 @@ class SharedPart:
         self._free: LifoQueue[tuple[Slots, bool]] = LifoQueue()
         self._free.put((self.slots, True))
 
-    def shares(self, n_threads: int) -> list[Share]:
-        """Divide the sums between threads.
+    def shares(self, n_threads: int, n_rows: float) -> list[Share]:
+        """Divide the sums over so many rows between threads.
 
-        They share the features if these do not fit in few tiles. Otherwise they share the rows: to visit a row for few features
-        at a time would take longer.
+        They share the features if these do not fit in few tiles, or if the rows are so few that copies of the sums would take
+        longer. Otherwise they share the rows: to visit a row for few features at a time would take longer.
         """
         pool, _, offsets = self.slots
         n_tiles = tiles_of(self.features, offsets, pool.shape[2])
-        n_shares = min(-(-n_threads // n_tiles), self.most_copies)
+        n_bins = self._n_nodes * int((offsets[self.features + 1] - offsets[self.features]).sum())
+        few_rows = n_rows * len(self.features) < ENTRIES_PER_BIN * n_bins
+        n_shares = 1 if few_rows else min(-(-n_threads // n_tiles), self.most_copies)
         groups = feature_groups(
             self.features, offsets, round_up(n_visits(n_tiles), -(-n_threads // n_shares))
         )
@@ -312,8 +318,9 @@ class SharedPart:
         self._copies.append(slots)
         return slots
 
-    def groups_to_add_up(self, n: int) -> list[np.ndarray]:
-        """Return n groups of features whose copies are to be added up, or none."""
+    def groups_to_add_up(self) -> list[np.ndarray]:
+        """Return groups of features whose copies are to be added up, one for each thread that has summed, or none."""
+        n = 1 + len(self._copies)
         return feature_groups(self.features, self.slots.offsets, n) if self._copies else []
 
     def add_up(self, features: np.ndarray) -> None:

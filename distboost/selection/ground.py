@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from distboost.data.blocks import BinnedSet
 from distboost.data.categories import resolved
-from distboost.data.dataset import RawDataset
+from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.division import Divided, divided
 from distboost.data.edges import load_merge
 from distboost.data.folds import InFold, Numbering, folds_by_class, folds_by_group
@@ -130,8 +130,9 @@ class Grounds:
 
     Parameters
     ----------
-    estimator : CommonParameters
-    given : Given
+    first : CommonParameters
+        A clone of the estimator that has the features of the rows.
+    data : Dataset
         The rows, without evaluation rows.
     groups : array-like of shape (n_rows,) or None
     n_folds, seed : int
@@ -142,16 +143,15 @@ class Grounds:
 
     def __init__(
         self,
-        estimator: CommonParameters,
-        given: Given,
+        first: CommonParameters,
+        data: Dataset,
         groups: Any,
         n_folds: int,
         seed: int,
         runtime: Runtime,
         stack: ExitStack,
     ):
-        self._first = clone(estimator)
-        self._data = training_data(self._first, given)
+        self._first, self._data = first, data
         self._n_folds, self._seed = n_folds, seed
         self._groups = None if groups is None else as_source(groups, "groups")
         self._runtime, self._stack = runtime, stack
@@ -209,8 +209,10 @@ def opened(
     """Open the place where the estimator trains, and divide the rows into folds there."""
     with ExitStack() as stack:
         stack.enter_context(storage_options(estimator.storage_options))
-        runtime = stack.enter_context(runtime_of(estimator, [load_merge]))
-        yield Grounds(estimator, given, groups, n_folds, seed, runtime, stack)
+        first = clone(estimator)
+        data = training_data(first, given)
+        runtime = stack.enter_context(runtime_of(estimator, data.n_rows * data.n_features, [load_merge]))
+        yield Grounds(first, data, groups, n_folds, seed, runtime, stack)
 
 
 def check_folds(n_folds: int, seed: int) -> None:

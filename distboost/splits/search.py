@@ -14,7 +14,7 @@ from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
-FEW_BINS = 2**14  # to search them takes less time than to share them out
+SUMS_PER_THREAD = 2**17  # with fewer, a thread costs more time than it saves
 
 
 def keep_better(splits: BestSplits, others: BestSplits) -> None:
@@ -117,13 +117,12 @@ def search(
         )
         return found
 
-    if threads.n == 1:
-        return search_features(features)
     n_bins = int((histograms.offsets[features + 1] - histograms.offsets[features]).sum())
-    if n_bins * (len(own) + len(siblings)) < FEW_BINS:
+    n_sums = n_bins * (len(own) + len(siblings)) * histograms.n_used
+    n_groups = max(min(threads.n, len(features), n_sums // SUMS_PER_THREAD), 1)
+    if n_groups == 1:
         return search_features(features)
-    groups = [group for group in np.array_split(features, threads.n) if len(group)]
-    first, *others = threads.map(search_features, groups)
+    first, *others = threads.map(search_features, np.array_split(features, n_groups))
     for other in others:
         keep_better(first, other)
     return first

@@ -54,7 +54,8 @@ def expected_sums(blocks, offsets, features):
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
 )
 def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monkeypatch):
-    monkeypatch.setattr(tally_module, "FEW_ENTRIES", 0)
+    monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
+    monkeypatch.setattr(tally_module, "ENTRIES_PER_BIN", 0)
     monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
     rng = np.random.default_rng(0)
     blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
@@ -87,6 +88,24 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
         assert_array_equal(pool[slots, bins], expected[:, bins] if d in features else before[slots, bins])
     assert_array_equal(pool[[0, 2, 4]], before[[0, 2, 4]])
     assert tally.n_rows == 271
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_entries_per_thread", "n_copies"), [(200, 200, 4), (200, 300, 2), (200, 500, 1), (50, 50, 1)]
+)
+def test_few_rows_have_few_copies_of_sums(n_rows, n_entries_per_thread, n_copies, monkeypatch):
+    """Nor are there copies if each bin has few rows."""
+    offsets = offsets_of(N_BINS, np.arange(4))
+    n_bins = 2 * offsets[-1]
+    monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", n_entries_per_thread)
+    monkeypatch.setattr(tally_module, "ENTRIES_PER_BIN", 500 / n_bins)
+    taken = []
+    monkeypatch.setattr(Spare, "take", lambda self, n: taken.append(n) or np.empty(n, np.int64))
+    part = Given(np.arange(4), Slots(np.zeros((2, offsets[-1], 8), np.int64), np.arange(2), offsets))
+    with Threads(8) as threads:
+        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 2**26, Spare())
+        tally.add_all([block_of(0, n_rows, np.random.default_rng(0))])
+    assert len(taken) == n_copies - 1
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

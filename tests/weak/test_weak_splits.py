@@ -35,7 +35,7 @@ def assert_finds(nodes, n_bins, features, n_sums, kind, min_rows, min_weight, we
     ]
     for n_threads in (1, 2, 3):
         histograms, slots = in_slots(nodes, n_bins)
-        with Threads(n_threads) as threads, mock.patch.object(search_module, "FEW_BINS", 0):
+        with Threads(n_threads) as threads, mock.patch.object(search_module, "SUMS_PER_THREAD", 1):
             found = search(
                 histograms,
                 slots,
@@ -115,7 +115,7 @@ def found_of(rows, n_bins, kind=gains.LEAST_SQUARES, min_rows=1, n_threads=1):
     if kind == gains.NEWTON:
         context = gains.context_of((1.0,), n_sums, 1.0)
     histograms, slots = in_slots([histogram_of(statistics, bins, np.array(n_bins))], np.array(n_bins))
-    with Threads(n_threads) as threads, mock.patch.object(search_module, "FEW_BINS", 0):
+    with Threads(n_threads) as threads, mock.patch.object(search_module, "SUMS_PER_THREAD", 1):
         found = search(
             histograms,
             slots,
