@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from distributed import Worker
 from distributed.comm.core import CommClosedError
-from distributed.protocol.serialize import Serialized, serialize
 
 from distboost.runtime.cluster.answers import combined
+from distboost.runtime.cluster.packing import serialized_once
 
 Member = TypeVar("Member")
 
@@ -85,7 +85,7 @@ def forwarder(
 
     It raises UnansweredError if the head of the subtree does not respond for `timeout` seconds. An answer may take longer.
     """
-    sent = [Serialized(*serialize(argument)) for argument in arguments]  # once for all subtrees
+    sent = serialized_once(arguments)
 
     async def ask(head: Peer, members: list[Peer]) -> Any:
         reply = await getattr(worker.rpc(head.address), handler)(

@@ -11,9 +11,10 @@ from typing import Any
 from distributed import Worker
 from distributed.comm.core import CommClosedError
 
-from distboost.rows.messages import Expansion, HistogramQuestion, UpdateQuestion
+from distboost.rows.messages import Expanded, Expansion, HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, Part, Reply
 from distboost.runtime.cluster.gathering import Piece
+from distboost.runtime.cluster.packing import serialized
 from distboost.runtime.cluster.relay import Peer
 
 log = logging.getLogger("distboost")
@@ -96,32 +97,47 @@ class WorkerExchange:
     ) -> Reply:
         self._collected.clear()
         self._complete.clear()
-        await self._call(self._exchange.begin, attempt, expansion)
-        async with self._begun:
-            self._ready = attempt.number
-            self._begun.notify_all()
         n_nodes = len(expansion.build)
-        found: Contribution = await self._call(self._exchange.contribute, attempt, question, n_nodes)
+        found: Contribution
+        _, found = await asyncio.gather(
+            self._begin(attempt, expansion),
+            self._call(self._exchange.contribute, attempt, question, n_nodes),
+        )
         assert found.totals is not None
-        await self._add(attempt.number, self._exchange.collect, attempt, found)
+        if not self._exchange.has_collected:
+            await self._add(attempt.number, self._exchange.collect, attempt, found)
         session = self._exchange.session
-        sending = [
+        # The search begins as soon as all sums are there: others may still be adding the pieces of this process.
+        working = [
             asyncio.ensure_future(work)
             for work in (
                 *(self._share(attempt, other, found, n_nodes) for other in self._others(attempt, session)),
                 *(self._pass_on(attempt, part, found, n_nodes) for part in _turned(attempt.collected(session), session)),
+                self._answer(attempt),
             )
         ]  # fmt: skip
         try:
-            await asyncio.gather(*sending)
+            *_, expanded = await asyncio.gather(*working)
         except UnreachableError as error:
             return Reply(found.totals, found.losses, None, error.session)
         finally:
-            for each in sending:
+            for each in working:
                 each.cancel()
-        if any(part.owner == session for part in attempt.parts):
-            await self._complete.wait()
-        return Reply(found.totals, found.losses, await self._call(self._exchange.answer))
+        return Reply(found.totals, found.losses, expanded)
+
+    async def _begin(self, attempt: Attempt, expansion: Expansion) -> None:
+        """Let pieces of an attempt be added."""
+        await self._call(self._exchange.begin, attempt, expansion)
+        self._note(attempt.number)
+        async with self._begun:
+            self._ready = attempt.number
+            self._begun.notify_all()
+
+    async def _answer(self, attempt: Attempt) -> Expanded | None:
+        """Once the sums of this process's own parts are complete, search them."""
+        await self._complete.wait()
+        found: Expanded | None = await self._call(self._exchange.answer)
+        return found
 
     @staticmethod
     def _others(attempt: Attempt, session: int) -> list[int]:
@@ -149,14 +165,18 @@ class WorkerExchange:
 
     async def _reach(self, attempt: Attempt, session: int, piece: Piece) -> None:
         try:
-            await asyncio.wait_for(self._send(attempt.peers[session], piece), attempt.timeout)
+            async with asyncio.timeout(attempt.timeout):
+                await self._send(attempt.peers[session], piece)
         except (OSError, CommClosedError, TimeoutError) as error:
             log.info("session %d cannot be reached: %r", session, error)
             raise UnreachableError(session) from error
 
     async def _add(self, attempt: int, add: Callable[..., None], *arguments: Any) -> None:
-        """Add sums, and note whether they were the last ones."""
         await self._call(add, *arguments)
+        self._note(attempt)
+
+    def _note(self, attempt: int) -> None:
+        """Note which sums of an attempt are complete."""
         if attempt == self._newest:
             if self._exchange.has_collected:
                 self._collected.set()
@@ -165,18 +185,19 @@ class WorkerExchange:
 
 
 def _turned(parts: list[Part], session: int) -> list[Part]:
-    """Return the parts in an order that begins elsewhere for each session: they do not all send to the same owner first."""
-    return sorted(parts, key=lambda part: (part.owner < session, part.owner, part.number))
+    """Return the parts in an order that begins elsewhere for each session, and ends with its own parts.
+
+    So they do not all send to the same owner first, and no owner waits while others add their own sums.
+    """
+    return sorted(parts, key=lambda part: (part.owner <= session, part.owner, part.number))
 
 
-def sender(
-    worker: Worker, handler: str, serialized: Callable[[Any], Any]
-) -> Callable[[Peer, Piece], Awaitable[None]]:
+def sender(worker: Worker, handler: str) -> Callable[[Peer, Piece], Awaitable[None]]:
     """Return a function that sends a piece from a worker to another one's session."""
 
     async def send(peer: Peer, piece: Piece) -> None:
         reply = await getattr(worker.rpc(peer.address), handler)(
-            session=peer.session, token=peer.token, method="receive", arguments=[serialized(piece)]
+            session=peer.session, token=peer.token, method="receive", arguments=serialized([piece])
         )
         if reply is None or "value" not in reply:
             raise CommClosedError(f"{peer.session} is closed")

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
-from distributed.protocol.serialize import to_serialize
 from distributed.utils import sync
 
 from distboost.data.inventory import Probe
@@ -25,6 +24,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
+from distboost.runtime.cluster.packing import serialized
 from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered
 from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange, sender
 from distboost.runtime.layout import Allotment, Layout
@@ -51,7 +51,7 @@ class WorkerSession:
         self.host, self.worker = host, worker
         self.token = uuid.uuid4().hex
         self.pool = ThreadPoolExecutor(worker.state.nthreads + 1, "distboost-host")
-        self.exchange = WorkerExchange(host.exchange, self.pool, sender(worker, HANDLER, serialized))
+        self.exchange = WorkerExchange(host.exchange, self.pool, sender(worker, HANDLER))
         self.closed = False
 
     def close(self) -> None:
@@ -180,12 +180,6 @@ def _call(session: WorkerSession, method: str, arguments: list[Any]) -> Awaitabl
         return found
     function = getattr(session.host, method)
     return asyncio.get_running_loop().run_in_executor(session.pool, function, *arguments)
-
-
-def serialized(value: Any) -> Any:
-    """Have Dask send a value of a message by its own serializers, without copying arrays."""
-    wrap: Any = to_serialize  # it has no types
-    return wrap(value)
 
 
 def store_rows(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import operator
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed.protocol.serialize import Serialized, serialize
+from distributed.protocol.serialize import Serialized
 
 from distboost.data.frames import FrameRows
 from distboost.data.graphs import renamed
@@ -24,13 +24,13 @@ from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
+from distboost.runtime.cluster.packing import serialized, serialized_once
 from distboost.runtime.cluster.relay import Peer
 from distboost.runtime.cluster.worker_session import (
     HANDLER,
     located_error,
     open_session,
     run_task,
-    serialized,
     store_rows,
 )
 from distboost.runtime.layout import Allotment, Layout, Reading
@@ -39,7 +39,6 @@ log = logging.getLogger("distboost")
 
 CALL_DEADLINE = 3600.0  # seconds, for an answer of a worker that keeps answering pings
 QUESTIONS = ("answer", "expand", "search")  # each is sent to all workers
-LAST_SENT = 4  # arguments that are remembered in their serialized form
 BATCH = 16  # blocks per thread, of those that a worker reads by itself
 
 
@@ -164,7 +163,7 @@ class DaskWorkers:
         self._host_arguments = _probes(items), layout, n_sets, allotment
         self._name = name
         self._sessions: dict[int, RemoteSession] = {}
-        self._sent: deque[tuple[Any, Serialized]] = deque(maxlen=LAST_SENT)
+        self._question: tuple[tuple[Any, ...], Serialized] | None = None  # the last one, as it was sent
 
     def members(self) -> dict[str, int]:
         """Return the workers that can take rows, with their numbers of threads."""
@@ -267,25 +266,16 @@ class DaskWorkers:
             "members": [self.peer(other) for other in others],
             "fan_out": fan_out,
             "timeout": self.timeout,
-            "arguments": [
-                # Numbers are cheap, and would displace the questions.
-                self._serialized_once(argument)
-                if method in QUESTIONS and is_dataclass(argument)
-                else serialized(argument)
-                for argument in arguments
-            ],
+            "arguments": self._sent(arguments) if method in QUESTIONS else serialized(arguments),
         }
         below = tuple(self._sessions[other].worker for other in others)
         return DaskRequest(session.worker, self._link.start(self._reply(session, message)), others=below)
 
-    def _serialized_once(self, argument: Any) -> Any:
-        """Return an argument in serialized form, that of the last worker if it is the same."""
-        for known, sent in self._sent:
-            if known is argument:
-                return sent
-        sent = Serialized(*serialize(argument))
-        self._sent.append((argument, sent))
-        return sent
+    def _sent(self, arguments: tuple[Any, ...]) -> Serialized:
+        """Return the arguments of a question in serialized form, that of the last worker if they are the same."""
+        if self._question is None or not _identical(self._question[0], arguments):
+            self._question = arguments, serialized_once(arguments)
+        return self._question[1]
 
     def peer(self, session_id: int) -> Peer:
         """Return how other sessions address a session."""
@@ -353,6 +343,10 @@ def _probes(items: Mapping[Key, Reading]) -> list[Probe]:
         argument.probe() for reading in firsts for argument in reading.call if hasattr(argument, "probe")
     ]
     return [probe for probe in found if probe is not None]
+
+
+def _identical(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
 def _is_sent(argument: Any) -> bool:
