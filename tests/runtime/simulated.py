@@ -134,7 +134,9 @@ class SimulatedWorkers(SimulatedExchanges):
     def peer(self, session_id: int) -> Peer:
         return Peer(self._sessions[session_id], session_id)
 
-    def finished(self, requests: Collection[SimulatedRequest]) -> list[SimulatedRequest]:
+    def finished(
+        self, requests: Collection[SimulatedRequest], together: bool = False
+    ) -> list[SimulatedRequest]:
         while not (done := [request for request in requests if request.settled]):
             self._step()
         self.random.shuffle(done)

@@ -270,6 +270,43 @@ def test_a_piece_waits_for_its_attempt(two):
     asyncio.run(run())
 
 
+def test_an_owner_searches_while_its_pieces_are_under_way(two, monkeypatch):
+    async def run() -> None:
+        loop, searched, answer = asyncio.get_running_loop(), asyncio.Event(), two[0].answer
+
+        def noted():
+            loop.call_soon_threadsafe(searched.set)
+            return answer()
+
+        async def slow(peer, piece):
+            await searched.wait()
+
+        monkeypatch.setattr(two[0], "answer", noted)
+        owner = worker(two[0], slow)
+        [piece] = pieces(two[1], attempt(1), PARTS[0])
+        arriving = asyncio.ensure_future(owner.receive(piece))
+        async with asyncio.timeout(20):
+            assert (await owner.expand(QUESTION, EXPANSION, attempt(1))).expanded is not None
+            await arriving
+
+    asyncio.run(run())
+
+
+def test_a_session_that_owns_nothing_answers_when_its_pieces_have_arrived(two):
+    async def run() -> None:
+        sent = []
+
+        async def slow(peer, piece):
+            await asyncio.sleep(0.1)
+            sent.append(peer)
+
+        others = attempt(1, parts=(PARTS[1],), groups=((1,), (2,)))
+        reply = await worker(two[0], slow).expand(QUESTION, EXPANSION, others)
+        assert (reply.expanded, sent) == (None, [2])
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("error", [OSError("no route"), TimeoutError()])
 def test_an_owner_that_cannot_be_reached_is_named(two, error):
     async def run() -> None:

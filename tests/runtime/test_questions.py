@@ -56,7 +56,7 @@ class Crew:
         unreachable = self.broken if len(session_ids) > 1 else self.lost
         return Answers(WorkerLostError("gone") if unreachable & {*session_ids} else len(session_ids))
 
-    def finished(self, requests):
+    def finished(self, requests, together):
         return list(requests)
 
     def answers(self, asked, until_loss):

@@ -86,10 +86,11 @@ class Workers(Protocol[T]):
     def peer(self, session_id: int) -> Any:
         """Return how other sessions address a session."""
 
-    def finished(self, requests: Collection[T]) -> Collection[T]:
+    def finished(self, requests: Collection[T], together: bool = False) -> Collection[T]:
         """Wait until some requests have a result, and return these.
 
-        The result may also contain requests that were returned before or whose session is closed.
+        With `together`, it may wait a little longer: for all of them, or for one that is lost. To be woken once for all answers
+        to a question takes less time. The result may also contain requests that were returned before or whose session is closed.
         """
 
     def close_session(self, session_id: int, lost: bool) -> None:
@@ -193,7 +194,7 @@ class Crew:
         With `until_loss`, the first loss is the end.
         """
         while asked:
-            for request in self.workers.finished(asked.keys()):
+            for request in self.workers.finished(asked.keys(), together=until_loss):
                 if request not in asked:  # it was handled before, or its session is closed
                     continue
                 session, about = asked.pop(request)

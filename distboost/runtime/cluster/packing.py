@@ -2,49 +2,33 @@
 
 from __future__ import annotations
 
-from pickle import PickleBuffer
+import pickle
 from typing import Any
 
 from distributed.protocol.pickle import dumps, loads
-from distributed.protocol.serialize import Serialized, serialize, to_serialize
+from distributed.protocol.serialize import to_serialize
 
-# Arrays of at least so many bytes are sent without copying them.
-LARGE = 2**16
+SMALL = 2**16  # bytes
 
 
-class Packed:
-    """A value, as messages carry it: the receiver finds the value itself.
+def packed(value: Any) -> Any:
+    """Return a value in the form in which a message carries it; `unpacked` is the inverse.
 
-    Dask sends and reads each array of a value by itself. This takes longer than to copy a small array, and a question has about
-    15 of them. So only large arrays are left to Dask.
+    Dask serializes and reads each array of a value by itself, without copying it. For the many small arrays of a question or of
+    an answer this takes most of the time of a message: so they are sent as one string of bytes.
     """
+    arrays: list[pickle.PickleBuffer] = []
+    pickled = dumps(value, buffer_callback=arrays.append)
+    views = [array.raw() for array in arrays]
+    if len(pickled) + sum(view.nbytes for view in views) > SMALL:
+        wrap: Any = to_serialize  # it has no types
+        return wrap(value)
+    return pickle.dumps((pickled, [(bytes if view.readonly else bytearray)(view) for view in views]))
 
-    def __init__(self, value: Any):
-        self._value = value
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        arrays: list[PickleBuffer] = []
-        pickled = dumps(self._value, buffer_callback=arrays.append)
-        return _unpacked, (pickled, [_copied_if_small(array) for array in arrays])
-
-
-def _unpacked(pickled: bytes, arrays: list[Any]) -> Any:
+def unpacked(found: Any) -> Any:
+    """Return the value of a message that was received."""
+    if not isinstance(found, bytes):  # Dask has restored it
+        return found
+    pickled, arrays = pickle.loads(found)
     return loads(pickled, buffers=arrays)
-
-
-def _copied_if_small(array: PickleBuffer) -> PickleBuffer | bytes | bytearray:
-    view = array.raw()
-    if view.nbytes >= LARGE:
-        return array
-    return bytes(view) if view.readonly else bytearray(view)
-
-
-def serialized(value: Any) -> Any:
-    """Have Dask serialize a value when it sends the message."""
-    wrap: Any = to_serialize  # it has no types
-    return wrap(Packed(value))
-
-
-def serialized_once(value: Any) -> Serialized:
-    """Serialize a value for several messages."""
-    return Serialized(*serialize(Packed(value)))

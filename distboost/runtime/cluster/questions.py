@@ -94,7 +94,7 @@ class Questions:
         }
         found = None
         while asked:
-            for request in asked.intersection(workers.finished(asked)):
+            for request in asked.intersection(workers.finished(asked, together=True)):
                 asked.remove(request)
                 try:
                     answer = request.result()

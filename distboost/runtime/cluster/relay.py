@@ -15,7 +15,7 @@ from distributed import Worker
 from distributed.comm.core import CommClosedError
 
 from distboost.runtime.cluster.answers import combined
-from distboost.runtime.cluster.packing import serialized_once
+from distboost.runtime.cluster.packing import packed, unpacked
 
 Member = TypeVar("Member")
 
@@ -79,13 +79,13 @@ async def gathered(
 
 
 def forwarder(
-    worker: Worker, handler: str, method: str, arguments: list[Any], fan_out: int, timeout: float
+    worker: Worker, handler: str, method: str, arguments: Sequence[Any], fan_out: int, timeout: float
 ) -> Callable[[list[Peer]], Awaitable[Any]]:
     """Return a function that asks a subtree of sessions on other workers.
 
     It raises UnansweredError if the head of the subtree does not respond for `timeout` seconds. An answer may take longer.
     """
-    sent = serialized_once(arguments)
+    sent = packed(arguments)
 
     async def ask(head: Peer, members: list[Peer]) -> Any:
         reply = await getattr(worker.rpc(head.address), handler)(
@@ -100,8 +100,8 @@ def forwarder(
         if reply is None or "gone" in reply:
             raise UnansweredError(f"{head.address} has no session, or one below it has not answered")
         if "error" in reply:
-            raise reply["error"]
-        return reply["value"]
+            raise unpacked(reply["error"])
+        return unpacked(reply["value"])
 
     async def forward(subtree: list[Peer]) -> Any:
         head, *members = subtree

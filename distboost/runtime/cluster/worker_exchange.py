@@ -14,7 +14,7 @@ from distributed.comm.core import CommClosedError
 from distboost.rows.messages import Expanded, Expansion, HistogramQuestion, UpdateQuestion
 from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, Part, Reply
 from distboost.runtime.cluster.gathering import Piece
-from distboost.runtime.cluster.packing import serialized
+from distboost.runtime.cluster.packing import packed
 from distboost.runtime.cluster.relay import Peer
 
 log = logging.getLogger("distboost")
@@ -86,8 +86,8 @@ class WorkerExchange:
         if self._running is not None:
             self._running.cancel()
 
-    async def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
+        return asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
     async def _expand(
         self,
@@ -98,16 +98,12 @@ class WorkerExchange:
         self._collected.clear()
         self._complete.clear()
         n_nodes = len(expansion.build)
-        found: Contribution
-        _, found = await asyncio.gather(
-            self._begin(attempt, expansion),
-            self._call(self._exchange.contribute, attempt, question, n_nodes),
-        )
+        found = await self._contribute(question, expansion, attempt)
         assert found.totals is not None
         if not self._exchange.has_collected:
             await self._add(attempt.number, self._exchange.collect, attempt, found)
         session = self._exchange.session
-        # The search begins as soon as all sums are there: others may still be adding the pieces of this process.
+        # The own parts are searched as soon as their sums are complete, while others may still be adding pieces of this process.
         working = [
             asyncio.ensure_future(work)
             for work in (
@@ -125,13 +121,22 @@ class WorkerExchange:
                 each.cancel()
         return Reply(found.totals, found.losses, expanded)
 
-    async def _begin(self, attempt: Attempt, expansion: Expansion) -> None:
-        """Let pieces of an attempt be added."""
-        await self._call(self._exchange.begin, attempt, expansion)
-        self._note(attempt.number)
-        async with self._begun:
-            self._ready = attempt.number
-            self._begun.notify_all()
+    async def _contribute(
+        self, question: HistogramQuestion | UpdateQuestion, expansion: Expansion, attempt: Attempt
+    ) -> Contribution:
+        """Sum the rows, and meanwhile begin the attempt: pieces of others may come before this process has its sums."""
+        begun = self._call(self._exchange.begin, attempt, expansion)
+        contributed = self._call(self._exchange.contribute, attempt, question, len(expansion.build))
+        try:
+            await begun
+            self._note(attempt.number)
+            async with self._begun:
+                self._ready = attempt.number
+                self._begun.notify_all()
+            found: Contribution = await contributed
+        finally:
+            contributed.cancel()
+        return found
 
     async def _answer(self, attempt: Attempt) -> Expanded | None:
         """Once the sums of this process's own parts are complete, search them."""
@@ -197,7 +202,7 @@ def sender(worker: Worker, handler: str) -> Callable[[Peer, Piece], Awaitable[No
 
     async def send(peer: Peer, piece: Piece) -> None:
         reply = await getattr(worker.rpc(peer.address), handler)(
-            session=peer.session, token=peer.token, method="receive", arguments=serialized([piece])
+            session=peer.session, token=peer.token, method="receive", arguments=packed([piece])
         )
         if reply is None or "value" not in reply:
             raise CommClosedError(f"{peer.session} is closed")

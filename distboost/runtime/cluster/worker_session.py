@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.host import Host
-from distboost.runtime.cluster.packing import serialized
+from distboost.runtime.cluster.packing import packed, unpacked
 from distboost.runtime.cluster.relay import Peer, UnansweredError, forwarder, gathered
 from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange, sender
 from distboost.runtime.layout import Allotment, Layout
@@ -142,7 +142,7 @@ async def _answer(
     session: str,
     token: str,
     method: str,
-    arguments: list[Any],
+    arguments: Any,
     members: Any = (),
     fan_out: int = 1,
     timeout: float = 0.0,
@@ -151,6 +151,7 @@ async def _answer(
     found = _find(session, token)
     if found is None:
         return {"gone": True}
+    arguments = unpacked(arguments)
     try:
         value = _call(found, method, arguments)
         if members:
@@ -164,16 +165,16 @@ async def _answer(
             return {"gone": True}
         if isinstance(error, asyncio.CancelledError):  # the worker is closing
             raise
-        return {"error": serialized(located_error(error, _stage(method, arguments), found.worker.address))}
-    return {"value": serialized(value)}
+        return {"error": packed(located_error(error, _stage(method, arguments), found.worker.address))}
+    return {"value": packed(value)}
 
 
-def _stage(method: str, arguments: list[Any]) -> str:
+def _stage(method: str, arguments: Sequence[Any]) -> str:
     """Return the name of a question, for messages."""
     return str(arguments[1]) if method == "answer" else method
 
 
-def _call(session: WorkerSession, method: str, arguments: list[Any]) -> Awaitable[Any]:
+def _call(session: WorkerSession, method: str, arguments: Sequence[Any]) -> Awaitable[Any]:
     """Call a method of the session's exchange, or one of its host in a thread."""
     if method in ("expand", "receive"):
         found: Awaitable[Any] = getattr(session.exchange, method)(*arguments)

@@ -8,12 +8,11 @@ import operator
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, CancelledError, Future, wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed.protocol.serialize import Serialized
 
 from distboost.data.frames import FrameRows
 from distboost.data.graphs import renamed
@@ -24,7 +23,7 @@ from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import POLL_INTERVAL, Link
 from distboost.runtime.cluster.monitor import WorkerMonitor
-from distboost.runtime.cluster.packing import serialized, serialized_once
+from distboost.runtime.cluster.packing import packed, unpacked
 from distboost.runtime.cluster.relay import Peer
 from distboost.runtime.cluster.worker_session import (
     HANDLER,
@@ -163,7 +162,7 @@ class DaskWorkers:
         self._host_arguments = _probes(items), layout, n_sets, allotment
         self._name = name
         self._sessions: dict[int, RemoteSession] = {}
-        self._question: tuple[tuple[Any, ...], Serialized] | None = None  # the last one, as it was sent
+        self._question: tuple[tuple[Any, ...], Any] | None = None  # the last one, as it was sent
 
     def members(self) -> dict[str, int]:
         """Return the workers that can take rows, with their numbers of threads."""
@@ -266,15 +265,15 @@ class DaskWorkers:
             "members": [self.peer(other) for other in others],
             "fan_out": fan_out,
             "timeout": self.timeout,
-            "arguments": self._sent(arguments) if method in QUESTIONS else serialized(arguments),
+            "arguments": self._sent(arguments) if method in QUESTIONS else packed(arguments),
         }
         below = tuple(self._sessions[other].worker for other in others)
         return DaskRequest(session.worker, self._link.start(self._reply(session, message)), others=below)
 
-    def _sent(self, arguments: tuple[Any, ...]) -> Serialized:
-        """Return the arguments of a question in serialized form, that of the last worker if they are the same."""
+    def _sent(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the packed arguments of a question, which are packed once for all workers."""
         if self._question is None or not _identical(self._question[0], arguments):
-            self._question = arguments, serialized_once(arguments)
+            self._question = arguments, packed(arguments)
         return self._question[1]
 
     def peer(self, session_id: int) -> Peer:
@@ -289,16 +288,16 @@ class DaskWorkers:
                 "it was restarted, or given up before, or a worker below it has not answered"
             )
         if "error" in reply:
-            raise reply["error"]
-        return reply["value"]
+            raise unpacked(reply["error"])
+        return unpacked(reply["value"])
 
-    def finished(self, requests: Collection[DaskRequest]) -> list[DaskRequest]:
+    def finished(self, requests: Collection[DaskRequest], together: bool = False) -> list[DaskRequest]:
         """Wait until some of the requests have a result, and return these."""
         while True:
             wait(
                 [request.future for request in requests],
                 timeout=POLL_INTERVAL,
-                return_when=FIRST_COMPLETED,
+                return_when=FIRST_EXCEPTION if together else FIRST_COMPLETED,
             )
             done = [request for request in requests if request.future.done()]
             if done:

@@ -12,7 +12,7 @@ import numpy as np
 from distributed import Client, LocalCluster, Worker
 from scipy.optimize import nnls
 
-from distboost.runtime.cluster.packing import serialized
+from distboost.runtime.cluster.packing import packed
 from tests.benchmarks.simulation import check
 from tests.benchmarks.simulation.costs import Costs
 from tests.benchmarks.simulation.job import Job
@@ -51,7 +51,7 @@ async def _send(address: str, n: int, n_bytes: int, dask_worker: Worker) -> floa
 
     async def send() -> None:
         async with places:
-            await getattr(dask_worker.rpc(address), HANDLER)(values=serialized(values))
+            await getattr(dask_worker.rpc(address), HANDLER)(values=packed(values))
 
     began = _cpu()
     await asyncio.gather(*(send() for _ in range(n)))
