@@ -475,6 +475,11 @@ def test_no_such_model(data, tmp_path):
         ("train", "--resume", "--x", data / "x", "--y", data / "y", "--model", missing),
     ):
         assert str(missing) in fail(*command)
+    checkpoint = f"{missing}.checkpoint"  # the last command
+    assert (
+        f"nothing to resume from: no model at {missing}, and no complete checkpoint at {checkpoint}"
+        in fail(*command)
+    )
 
 
 def test_no_model_but_something_else(tmp_path):

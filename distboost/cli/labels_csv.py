@@ -54,10 +54,15 @@ def _cell(value: np.floating) -> str:
 
 
 def read_labels_csv(url: str) -> dict[int, str]:
-    """Return the text of each row's label, "" if it is empty; raise DataError for any other kind of file."""
+    """Return the text of each row's label, "" if it is empty; raise DataError for any other kind of file.
+
+    Raise FileNotFoundError if there is none.
+    """
     try:
         text = read(url, kind=DataError).decode("utf-8-sig")
         lines = list(_records(text, _delimiter(text)))
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"there is no file of labels at {url}. Give the path of one.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{url} is not a CSV file in UTF-8: {error}. Save it as one.") from error
     header = _columns(lines[0]) if lines else []

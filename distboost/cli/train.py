@@ -169,7 +169,13 @@ def _earlier(algorithm: str | None, model: str, checkpoint: str | None, paramete
     from distboost.model.checkpoint import is_checkpoint
 
     place = checkpoint if checkpoint is not None and is_checkpoint(checkpoint) else model
-    estimator = load(place)
+    try:
+        estimator = load(place)
+    except FileNotFoundError as error:
+        raise click.ClickException(
+            f"there is nothing to resume from: no model at {model}, and no complete checkpoint at {checkpoint}. A training that "
+            "was interrupted before its first checkpoint starts again without --resume."
+        ) from error
     if algorithm not in (None, estimator.algorithm_name):
         raise click.UsageError(f"{place} is a model of {estimator.algorithm_name}, not of {algorithm}.")
     changed = changed_parameter(with_parameters(estimator, parameters), estimator.learned_)

@@ -96,11 +96,14 @@ def parse_limit(given: int | str | None) -> int | None:
     if given is None:
         return None
     try:
-        return parse_bytes(given if isinstance(given, str) else int(given))
+        limit: int = parse_bytes(given if isinstance(given, str) else int(given))
+        if limit < 1:
+            raise ValueError("a process needs memory")
     except ValueError as error:
         raise LimitError(
             f"memory_limit is {given!r}. Give a number of bytes, or a text such as '2GB'."
         ) from error
+    return limit
 
 
 def plan_memory(

@@ -107,6 +107,12 @@ def test_files_that_cannot_be_right(data, files, content, message):
     assert log.read_bytes() == before
 
 
+def test_no_file_of_labels(data, files, tmp_path):
+    log, _, _ = begun(data, files)
+    error = fail("tell", "--log", log, "--labels", tmp_path / "none.csv")
+    assert f"there is no file of labels at {tmp_path / 'none.csv'}" in error
+
+
 def test_a_label_that_was_told_otherwise(data, files):
     log, out, rows = begun(data, files)
     run("tell", "--log", log, "--labels", write(out, {rows[0]: "a"}))

@@ -83,6 +83,12 @@ def test_memory_limit_is_checked_before_a_row_is_read(model, data):
         model.set_params(memory_limit=1000).fit(X, data[1])
 
 
+@pytest.mark.parametrize("limit", ["0", "-1", "-2GB"])
+def test_memory_limit_below_one_byte(model, data, limit):
+    with pytest.raises(LimitError, match=rf"memory_limit is '{limit}'\. Give a number of bytes"):
+        model.set_params(memory_limit=limit).fit(*data)
+
+
 def test_memory_limit_large_enough(model, data):
     assert model.set_params(memory_limit="1GB").fit(*data).n_iter_ == 2
 
