@@ -38,6 +38,12 @@ inlined: Any = njit(inline="always", **_options)
 # Decorates functions that kernels call. Their machine code is cached as a part of the kernel's.
 compiled: Any = njit(**_options)
 
+_without_references: Any = {"_nrt": False}
+
+# Decorates functions that are called very often with many arrays, and neither allocate nor call what does. Otherwise Numba counts
+# references, by atomic operations, wherever it does not see that it need not.
+uncounted: Any = njit(**_options, **_without_references)
+
 
 def kernel(function: Any, *sources: Any) -> Any:
     """Compile a function at its first call, and cache its machine code on disk if a folder is writable.

@@ -61,6 +61,10 @@ class Gain:
         compiled again.
     degree : int, default=1
         A common factor c of all sums multiplies the gain by c^degree.
+    may_exceed : compiled function, optional
+        may_exceed(squares, m, n, best) returns whether any of m splits may have a value above `best`. squares, (2, candidates)
+        float64, holds |L|^2 and |R|^2, with a relative error of at most (n + 6) 2^-53. It must return True if `pair_values` would
+        set a value above `best`, to the last bit, and it must not allocate. It saves the search most values.
     """
 
     def __init__(
@@ -71,12 +75,13 @@ class Gain:
         own_value: Any,
         source: Callable[..., Any],
         degree: int = 1,
+        may_exceed: Any = None,
     ):
         self.__name__: str = name
         self.__module__ = module
         self.__doc__ = source.__doc__
         self.pair_values, self.own_value, self.source = pair_values, own_value, source
-        self.degree = degree
+        self.degree, self.may_exceed = degree, may_exceed
 
     def __repr__(self) -> str:
         return f"{self.__module__}.{self.__name__}"
@@ -252,7 +257,27 @@ def direction_unsplit(S, n, context):
     return value, value * NOISE
 
 
-DIRECTION = Gain("DIRECTION", __name__, direction_pairs, direction_unsplit, direction_value.py_func)
+@compiled
+def direction_may_exceed(squares, m, n, best):
+    """Return whether |L| + |R| may exceed `best` for any of the squares |L|^2, |R|^2."""
+    # Let u = 2^-53. All terms are positive, so relative errors add up: (|L| + |R|)^2 as computed here is at most (n + 10) u too
+    # small, and the square of a value of `direction_pairs` is at most (n + 6) u too large. The limit allows for 8 (n + 10) u.
+    limit = best * best * (1.0 - (n + 10) * 2.0**-50)
+    found = False
+    for t in range(m):
+        left, right = squares[0, t], squares[1, t]
+        found |= left + right + 2.0 * np.sqrt(left * right) > limit
+    return found
+
+
+DIRECTION = Gain(
+    "DIRECTION",
+    __name__,
+    direction_pairs,
+    direction_unsplit,
+    direction_value.py_func,
+    may_exceed=direction_may_exceed,
+)
 
 
 @inlined

@@ -45,7 +45,8 @@ def numbered(builder, first, x):
     """Return first, first + 1, .. in as many lanes as x has, or `first` alone."""
     if not isinstance(x.type, ir.VectorType):
         return first
-    return builder.add(spread(builder, first), ir.Constant(INTS, list(range(LANES))))
+    n = x.type.count
+    return builder.add(spread(builder, first, n), ir.Constant(ir.VectorType(I64, n), list(range(n))))
 
 
 def as_float64(builder, x):

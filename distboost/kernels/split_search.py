@@ -9,16 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.kernels import simd
-from distboost.kernels._jit import inlined, kernel
+from distboost.kernels._jit import inlined, kernel, uncounted
 from distboost.kernels.categories import fill_set, order_bins
 from distboost.kernels.gains import Gain
+from distboost.kernels.side_lanes import pass_bins
 
 CHUNK = 32  # thresholds: their sums stay in the first-level cache
+MOST_BINS = 256  # of a feature, with that of missing values
 _LANES = np.uintp(simd.SUM_LANES)
 
-# The functions of the gain that the search is compiled for: `best_splits_by` puts them in their place.
+# The functions of the gain that the search is compiled for, and those compiled for the gain: `best_splits_by` puts them in their
+# place.
 pair_values: Any = None
 own_value: Any = None
+may_exceed: Any = None
+next_promising: Any = None
+first_promising: Any = None
 best_threshold: Any = None
 
 
@@ -41,13 +47,30 @@ class Thresholds(NamedTuple):
     weights: np.ndarray  # (CHUNK,) int64: the sum of their row weights
 
 
-class Work(NamedTuple):
-    """The working memory of a scan."""
+class Scan(NamedTuple):
+    """How far the thresholds of a feature have been scanned, with working memory."""
 
+    bins: (
+        np.ndarray
+    )  # (MOST_BINS + LANES,) int64: those that have rows, then that of missing values a few times
     L: np.ndarray  # (2, channels) int64: the left side so far, without and with missing values
+    before: np.ndarray  # (2, channels) int64: the left side where the chunk begins
+    squares: np.ndarray  # (2, CHUNK) float64: |L|^2 and |R|^2 of its thresholds, up to rounding
+
+
+class Work(NamedTuple):
+    """The working memory for the values of a chunk of thresholds."""
+
     right_value: np.ndarray  # (CHUNK,) float64: the value of each split if missing values go right
     left_value: np.ndarray  # (CHUNK,) float64: if they go left
     found: Thresholds
+
+
+@kernel
+def new_scan(n_channels):
+    """Return a scan for histograms with so many channels."""
+    sides = np.empty((2, 2, n_channels), np.int64)
+    return Scan(np.empty(MOST_BINS + simd.LANES, np.int64), sides[0], sides[1], np.empty((2, CHUNK)))
 
 
 @kernel
@@ -58,17 +81,17 @@ def new_work(n_channels):
     counts = np.empty((3, CHUNK), np.int64)
     values = np.empty((2, CHUNK))
     found = Thresholds(sides[0], sides[1], counts[0], counts[1], counts[2])
-    return Work(np.zeros((2, n_channels), np.int64), values[0], values[1], found)
+    return Work(values[0], values[1], found)
 
 
-@kernel
+@uncounted
 def subtract(a, b, first, stop):
     """Subtract b from a on some bins: a parent's histogram minus one child's is the other child's."""
     # IN: b (total bins, channels) int64
     # OUT: a (total bins, channels) int64
-    for j in range(first, stop):
-        for c in range(a.shape[1]):
-            a[j, c] -= b[j, c]
+    x, y, width = a.reshape(-1), b.reshape(-1), a.shape[1]
+    for i in range(np.uintp(first * width), np.uintp(stop * width)):
+        x[i] -= y[i]
 
 
 @kernel
@@ -99,7 +122,11 @@ def best_splits_by(gain: Gain) -> Any:
     """
     # The name must be unique to the gain: the cache finds the machine code by it.
     suffix = f"_by_{gain!r}".replace(".", "_")
-    namespace = {**globals(), "pair_values": gain.pair_values, "own_value": gain.own_value}
+    functions = {"pair_values": gain.pair_values, "own_value": gain.own_value, "may_exceed": gain.may_exceed}
+    namespace = {**globals(), **functions}
+    following = _next_promising if gain.may_exceed else _next
+    namespace["next_promising"] = uncounted(_with_globals(following, namespace, suffix))
+    namespace["first_promising"] = uncounted(_with_globals(_first_promising, namespace, suffix))
     namespace["best_threshold"] = inlined(_with_globals(_best_threshold, namespace, suffix))
     return kernel(_with_globals(_best_splits, namespace, suffix), gain.source)
 
@@ -135,8 +162,8 @@ def _best_splits(
     limits = Limits(n_sums, n_sums + weighted, min_rows, min_weight)
     P = np.zeros((2, n_channels), np.int64)
     best, own, is_open = np.zeros(2), np.zeros(2), np.zeros(2, np.bool_)
-    work = new_work(n_channels)
-    n_ordered = 256 if sets.shape[1] else 0
+    scan, work = new_scan(n_channels), new_work(n_channels)
+    n_ordered = MOST_BINS if sets.shape[1] else 0
     order, deviations = np.empty(n_ordered, np.int64), np.empty((n_ordered, n_sums + 2))
     ordered = np.empty((n_ordered, n_channels), np.int64)
     for built in range(n_built):
@@ -150,14 +177,15 @@ def _best_splits(
             if is_open[side]:
                 own[side], noise = own_value(P[side], n_sums, context)
                 best[side] = own[side] + noise
-        # A feature of the sibling is searched right after that of the node, while both are in the cache.
+        # A feature of the sibling is searched right after that of the node, while both are in the cache. The subtraction loads
+        # them: other work in between would make memory slower.
         for d in features:
             first, stop = offsets[d], offsets[d + 1] - 1
+            if n_sides == 2:
+                subtract(pool[parents[built]], children[slots[built]], first, stop + 1)
             for side in range(n_sides):
                 m = built + side * n_built
                 sums = pool[parents[built]] if side == 1 else children[slots[built]]
-                if side == 1:
-                    subtract(sums, children[slots[built]], first, stop + 1)
                 if not is_open[side]:
                     continue
                 table, low, high = sums, first, stop
@@ -167,8 +195,11 @@ def _best_splits(
                         sums, first, stop, n_sums, n_sums, limits.weight_channel, least_category, deviations, order,
                         ordered,
                     )  # fmt: skip
+                begin, n_bins = first_promising(table, low, high, P[side:], n_sums, best[side], scan)
+                if begin == n_bins:
+                    continue
                 total, cut, rows, to_left = best_threshold(
-                    table, low, high, P[side:], best[side], context, limits, work
+                    table, high, begin, n_bins, P[side:], best[side], context, limits, scan, work
                 )
                 if total > best[side]:
                     best[side] = total
@@ -184,32 +215,84 @@ def _best_splits(
                         add_left(sums, first, cut, stop, to_left, left_sums[m])
 
 
-def _best_threshold(sums, first, stop, P, best, context, limits, work):
-    """Find the best threshold of one feature in a node whose total exceeds `best`.
+def _first_promising(sums, first, stop, P, n_sums, best, scan):
+    """Begin to scan the bins first .. stop - 1, those of a feature. Return what `next_promising` returns, and the number of bins.
+
+    A threshold after an empty bin is skipped, because its two sides equal those of the threshold before.
+    """
+    # IN: sums (bins, channels) int64, `stop` for missing values; P[0] (channels,) int64: the sums of the node
+    # OUT: scan: Scan
+    n_bins = 0
+    for j in range(np.uintp(first), np.uintp(stop)):
+        scan.bins[np.uintp(n_bins)] = j
+        n_bins += sums[j, np.uintp(n_sums)] != 0
+    scan.bins[n_bins : n_bins + simd.LANES] = stop
+    for c in range(sums.shape[1]):
+        scan.L[0, c], scan.L[1, c] = 0, sums[stop, c]
+    return next_promising(sums, stop, 0, n_bins, P, n_sums, best, scan), n_bins
+
+
+def _next_promising(sums, stop, begin, n_bins, P, n_sums, best, scan):
+    """Move on to the next chunk of thresholds of which one may have a total above `best`. Return where it begins, or n_bins.
+
+    In the last chunk, lanes without a bin add the missing values instead, of which there are usually none. If there are some, the
+    chunk may be taken for more promising than it is.
+    """
+    # IN: begin: scan.bins[begin] is the next bin; the rest as in `_first_promising`
+    # OUT: scan: Scan, of which L is the left side at the bin to go on from
+    bins, L, before, squares = scan
+    n_ways = 2 if sums[stop, n_sums] > 0 else 1
+    is_promising = False
+    while begin < n_bins and not is_promising:
+        n = min(CHUNK, n_bins - begin)
+        copy_sides(L, before)
+        for way in range(n_ways):
+            for t in range(0, n, simd.LANES):
+                pass_bins(L, way, sums, bins, begin + t, P, n_sums, squares, t)
+            is_promising |= may_exceed(squares, n, n_sums, best)
+        if is_promising:
+            copy_sides(before, L)
+        else:
+            begin += n
+    return begin
+
+
+def _next(sums, stop, begin, n_bins, P, n_sums, best, scan):
+    """Do what `_next_promising` does, for a gain of which no bound is known: any threshold may have a total above `best`."""
+    return begin
+
+
+@uncounted
+def copy_sides(source, target):
+    """Set target = source, two arrays (2, channels)."""
+    for side in range(source.shape[0]):
+        for c in range(source.shape[1]):
+            target[side, c] = source[side, c]
+
+
+def _best_threshold(sums, stop, begin, n_bins, P, best, context, limits, scan, work):
+    """Find the best threshold of one feature in a node whose total exceeds `best`, from that after bins[begin] on.
 
     Return its total, the last bin on the left, the number of rows there and whether missing values go left. If there is no such
     threshold, the total is `best`.
     """
-    # IN: sums (bins, channels) int64: the feature has the bins first .. stop - 1, and `stop` for missing values;
+    # IN: sums (bins, channels) int64: the feature has the bins scan.bins[:n_bins], and `stop` for missing values;
     #     P[0] (channels,) int64: the sums of the node; context (2, k) float64
-    # OUT: work: Work
+    # OUT: scan: Scan; work: Work
     n_sums, weight_channel, min_rows, min_weight = limits
     n_rows, weight = P[0, n_sums], P[0, weight_channel]
     most, heaviest = n_rows - min_rows, weight - min_weight
     n_missing, w_missing = sums[stop, n_sums], sums[stop, weight_channel]
-    # The left side, without and with missing values.
-    L, right_value, left_value, found = work
-    for c in range(L.shape[1]):
-        L[0, c], L[1, c] = 0, sums[stop, c]
+    L, bins = scan.L, scan.bins
+    right_value, left_value, found = work
     rows, weights = found.rows, found.weights
-    cut, rows_left, missing_left = first, np.int64(0), False
-    after = first
-    while after < stop:
-        begin = after
+    cut, rows_left, missing_left = bins[begin], np.int64(0), False
+    while begin < n_bins:
+        end = min(begin + CHUNK, n_bins)
         if n_missing > 0:
-            n, after = both_sides(sums, begin, stop, limits, min_rows, most + n_missing, L[1:], P, found)
+            n = both_sides(sums, bins[begin:end], limits, min_rows, most + n_missing, L[1:], P, found)
             pair_values(found.left, found.right, n, n_sums, context, left_value)
-        n, after = both_sides(sums, begin, stop, limits, min_rows - n_missing, most, L, P, found)
+        n = both_sides(sums, bins[begin:end], limits, min_rows - n_missing, most, L, P, found)
         pair_values(found.left, found.right, n, n_sums, context, right_value)
         for t in range(n):
             right, left = -np.inf, -np.inf
@@ -226,6 +309,9 @@ def _best_threshold(sums, first, stop, P, best, context, limits, work):
                 to_left = left >= right
                 rows_left = rows[t] + (n_missing if to_left else 0)
                 missing_left = to_left if n_missing > 0 else 2 * weights[t] >= weight
+        if L[0, n_sums] >= most:
+            break
+        begin = next_promising(sums, stop, end, n_bins, P, n_sums, best, scan)
     return best, cut, rows_left, missing_left
 
 
@@ -261,29 +347,25 @@ def add_categories(sums, first, categories, missing, missing_left, out):
             out[c] += sums[first + b, c]
 
 
-@kernel
-def both_sides(sums, first, stop, limits, fewest, most, L, P, found):
-    """Compute the sums on both sides of the next thresholds of a feature; return their number and the bin to go on from.
+@uncounted
+def both_sides(sums, bins, limits, fewest, most, L, P, found):
+    """Compute the sums on both sides of the thresholds after some bins of a feature; return the number of thresholds.
 
     Only thresholds with `fewest` to `most` rows on the left count. The left side of threshold t is the initial L (the sums of the
-    missing values, or 0, and of the bins before `first`) plus the bins first .. last_bin[t]; the right side is P minus the left.
-    A threshold after an empty bin is skipped, because its two sides equal those of the threshold before.
+    missing values, or 0, and of the bins before) plus these bins up to last_bin[t]; the right side is P minus the left.
     """
-    # IN: sums (bins, channels) int64; P[0] (channels,) int64: the sums of the node
-    # OUT: L[0] (channels,) int64: the left side at the bin to go on from; found: Thresholds
+    # IN: sums (bins, channels) int64; bins (at most CHUNK,) int64; P[0] (channels,) int64: the sums of the node
+    # OUT: L[0] (channels,) int64: the left side after the last bin, or after the first with more than `most` rows on the left;
+    #     found: Thresholds
     n_channels = np.uintp(sums.shape[1])
     n = 0
-    for j in range(first, stop):
-        if sums[j, limits.n_sums] == 0:
-            continue
+    for j in bins:
         for c in range(np.uintp(0), n_channels, _LANES):
             simd.advance_lanes(L, sums, np.uintp(j), c, P, found.left, found.right, np.uintp(n))
         n_left = L[0, limits.n_sums]
         if n_left > most:
-            return n, stop
+            break
         if n_left >= fewest:
             found.last_bin[n], found.rows[n], found.weights[n] = j, n_left, L[0, limits.weight_channel]
             n += 1
-            if n == CHUNK:
-                return n, j + 1
-    return n, stop
+    return n

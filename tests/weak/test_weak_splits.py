@@ -298,6 +298,45 @@ def test_more_thresholds_than_a_chunk(n_bins, missing):
         assert found.left[0].tolist() == left.tolist()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 10, 26, 40])
+@pytest.mark.parametrize("largest", [2, 2**20, 2**52])
+@pytest.mark.parametrize("missing", [False, True])
+def test_directions_of_features_with_many_bins(n_classes, largest, missing):
+    """Features of one bin, too, and two that are the same."""
+    rng = np.random.default_rng(n_classes)
+    n, n_bins = 120, np.array([70, 1, 33, 8, 70])
+    bins = np.column_stack([rng.integers(0, b + missing, n) for b in n_bins])
+    bins[:, 4] = bins[:, 0]
+    statistics = statistics_of(rng, n, n_classes, gains.DIRECTION, False, largest)
+    half = rng.random(n) < 0.5
+    nodes = [histogram_of(statistics[rows], bins[rows], n_bins) for rows in (half, slice(None))]
+    for min_rows in (1, 20):
+        assert_finds(
+            nodes, n_bins, np.arange(5), n_classes, gains.DIRECTION, min_rows, 0, False, gains.NO_CONTEXT
+        )
+
+
+@pytest.mark.parametrize("n_classes", [10, 26, 40])
+def test_directions_that_differ_in_the_last_digit(n_classes):
+    """The same splits with the classes in other orders: their values differ by rounding only, and the largest is found."""
+    rng = np.random.default_rng(n_classes)
+    n_features, n_bins = 40, 9
+    offsets, features = np.arange(n_features + 1) * (n_bins + 1), np.arange(n_features)
+    winners = set()
+    for _ in range(10):
+        feature = np.zeros((n_bins + 1, n_classes), np.int64)
+        feature[: n_bins - 1] = rng.integers(-(2**50), 2**50, (n_bins - 1, n_classes))
+        feature[n_bins - 1] = 2**52 - feature.sum(axis=0)  # the node's sums are the same for all classes
+        rows = np.r_[np.ones(n_bins, np.int64), 0]
+        node = np.concatenate(
+            [np.column_stack([feature[:, rng.permutation(n_classes)], rows]) for _ in features]
+        )
+        winners.add(naive_best_split(node, offsets, features, n_classes, gains.DIRECTION, 1).feature)
+        n_each = np.full(n_features, n_bins)
+        assert_finds([node], n_each, features, n_classes, gains.DIRECTION, 1, 0, False, gains.NO_CONTEXT)
+    assert len(winners) > 1
+
+
 def test_slots_are_used_again():
     histograms = Histograms(np.array([3, 4]), 5)
     first = histograms.take(3)
