@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import dask
 import numpy as np
 import pytest
@@ -57,6 +59,20 @@ def test_evaluation_and_binning_at_an_address(cluster, blobs, tmp_path):
     assert str(distboost.evaluate(fitted, *blobs)) == str(expected)
     distboost.bin(*blobs, str(tmp_path / "store"), client=cluster.scheduler_address)
     assert model().fit(str(tmp_path / "store")).digest() == fitted.digest()
+
+
+def test_an_asynchronous_client(cluster, blobs, saved):
+    """It is refused at once in the thread of its event loop, which would wait for itself; another thread may use it."""
+
+    async def train(refused: bool):
+        async with Client(cluster.scheduler_address, asynchronous=True) as client:
+            far = model()
+            far.client = client
+            return far.fit(*blobs) if refused else await asyncio.to_thread(far.fit, *blobs)
+
+    with pytest.raises(ClusterError, match=r"is asynchronous: .* asyncio\.to_thread"):
+        asyncio.run(train(refused=True))
+    assert saved(asyncio.run(train(refused=False))) == saved(model().fit(*blobs))
 
 
 @pytest.mark.parametrize("given", ["tcp://127.0.0.1:1", "no address", 7, object()])

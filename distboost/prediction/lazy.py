@@ -38,10 +38,15 @@ def map_rows(
     """Return a dask array (n, *shape) of `dtype`: function(rows, argument) for the rows, (m, n_features), of each chunk."""
     array = as_dask(X)
     refuse_date_types(array.dtype, "X")
-    if array.ndim != 2 or array.shape[1] != n_features:
+    if array.ndim != 2:
         raise DataError(
-            f"X has {array.shape[1] if array.ndim > 1 else 0} features (its shape is {array.shape}), but the model is expecting "
-            f"{n_features} features as input."
+            f"X has {array.ndim} dimensions (its shape is {array.shape}), but the model is expecting 2: rows and {n_features} "
+            "features. Reshape your data."
+        )
+    if array.shape[1] != n_features:
+        raise DataError(
+            f"X has {array.shape[1]} features (its shape is {array.shape}), but the model is expecting {n_features} features as "
+            "input."
         )
     array = _whole_rows(array)
 

@@ -52,11 +52,14 @@ def test_predicting_with_other_features(model, data, stored, method):
         getattr(model, method)(stored(X[:, :3], "x"))
 
 
-def test_predicting_with_one_dimension(model, data, stored):
+@pytest.mark.parametrize("n_dimensions", [1, 3])
+def test_predicting_with_other_dimensions(model, data, stored, n_dimensions):
     X, y = data
     model.fit(X, y)
-    with pytest.raises(ValueError, match=r"1D array|shape is \(240,\)"):
-        model.predict(stored(X[:, 0], "x"))
+    given = X[:, 0] if n_dimensions == 1 else X[:, :, None]
+    message = rf"Expected 2D array|array with dim 3|X has {n_dimensions} dimensions \(its shape is \(240,.* expecting 2: rows"
+    with pytest.raises(DataError, match=message):
+        model.predict(stored(given, "x"))
 
 
 def test_predicting_from_infinite_values(model, data, stored):

@@ -51,6 +51,12 @@ class Link:
                 f"the given client is {client.status}. Connect a new one: Client(<scheduler address>)."
             )
         self.address = str(scheduler.address)
+        if client.asynchronous:
+            raise ClusterError(
+                f"the client of the scheduler at {self.address} is asynchronous: its answers arrive in the event loop of this "
+                "thread, which cannot run while a training waits for them. Connect with Client(address), or call in another "
+                "thread: await asyncio.to_thread(model.fit, X, y)."
+            )
 
     def check(self) -> None:
         """Raise ClusterError if the connection is gone.
