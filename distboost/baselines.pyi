@@ -41,13 +41,12 @@ class AdaBoostECCClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -259,13 +258,12 @@ class AdaBoostM1Classifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -478,13 +476,12 @@ class AdaBoostMHClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -697,13 +694,12 @@ class AdaBoostMOClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -913,13 +909,12 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1127,13 +1122,12 @@ class GradBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1342,13 +1336,12 @@ class MultiBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1561,13 +1554,12 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None
@@ -1777,13 +1769,12 @@ class SAMMEClassifier(BoostingClassifier):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None

@@ -44,7 +44,7 @@ def problem():
 
 
 def limits(fraction, seed=0, **how):
-    return GrowthLimits(subsample=fraction, sampling="weight", seed=seed, **how)
+    return GrowthLimits(**{"subsample": fraction, "sampling": "weight", "seed": seed, **how})
 
 
 def moved(runtime, X, y, weights=None, steps=2, wide=False):
@@ -139,12 +139,13 @@ def test_samples_are_of_the_blocks_that_are_asked_about(problem):
         rows.close()
 
 
+@pytest.mark.parametrize("sampling", ["uniform", "weight"])
 @pytest.mark.parametrize("fraction", [0.05, 0.5])
-def test_leaves_and_steps_are_over_all_rows(problem, fraction):
+def test_leaves_and_steps_are_over_all_rows(problem, fraction, sampling):
     X, y, weights = problem
     with closing(LocalRuntime(2)) as runtime:
         rows = moved(runtime, X, y, weights, wide=True)
-        grow = TreeGrower(rows, limits(fraction, max_depth=3))
+        grow = TreeGrower(rows, limits(fraction, max_depth=3, sampling=sampling))
         tree = grow(Residuals(WEIGHTING, wide=True), gains.DIRECTION)
         assert tree.n_leaves > 2
         assert tree.weight == weights.sum()
@@ -178,6 +179,12 @@ def _leaf_of(tree, block):
             node = (tree.binned.left if left else tree.binned.right)[node]
         leaf[i] = ~node
     return leaf
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "weight"])
+def test_the_risk_of_all_rows_falls_in_every_round(problem, sampling):
+    model = GDMCBoostClassifier(n_estimators=30, subsample=0.2, sampling=sampling, calibration=None)
+    assert (np.diff(model.fit(*problem).train_loss_) <= 0).all()
 
 
 # One model, wherever it is trained.

@@ -82,13 +82,12 @@ class CommonParameters(BaseEstimator):
     min_weight_fraction_leaf : float, default=0.0
         The least fraction of the total sample weight on either side of a split. With `subsample`, only the drawn rows count.
     subsample : float, default=1.0
-        The fraction of rows that each round learns from. The choice depends only on `random_state`, the round and the row's
-        number.
+        The fraction of rows by which each round chooses its splits. The values of the leaves and the step follow from all rows.
+        The choice depends only on `random_state`, the round and the row's number.
     sampling : {"uniform", "weight"}, default="uniform"
-        How the rows of `subsample` are drawn. "uniform": all are equally likely, and the others do not take part in the round.
-        "weight": the larger a row's weight in the loss, the likelier it is drawn (minimal-variance sampling), and what it adds
-        to histograms is divided by its probability. Only the splits follow from the drawn rows; the values of the leaves follow
-        from all rows. Needs a `subsample` below 1.
+        How the rows of `subsample` are drawn. "uniform": all are equally likely. "weight": the larger a row's weight in the loss,
+        the likelier it is drawn (minimal-variance sampling), and what it adds to histograms is divided by its probability. Needs
+        a `subsample` below 1.
     max_features : float, int, "sqrt" or "log2", default=1.0
         The fraction or the number of features that each round may split on; "sqrt" and "log2": this function of their number.
     sketch : int or None, default=None

@@ -58,12 +58,13 @@ def _state(name: str, doc: str) -> Any:
 class Grown(NamedTuple):
     """The splits of a growing tree, for rows that its histograms leave out."""
 
+    is_gathered: bool  # whether the drawn rows are gathered in a `Sample`, which divides them between nodes
     splits: tuple[Splits, ...] = ()
     missing_bin: np.ndarray = np.zeros(0, np.int64)
 
     def followed_by(self, splits: Splits, missing_bin: np.ndarray) -> Grown:
         """Return the tree with more splits."""
-        return Grown((*self.splits, splits), missing_bin)
+        return self._replace(splits=(*self.splits, splits), missing_bin=missing_bin)
 
     @property
     def n_nodes(self) -> int:
@@ -145,13 +146,12 @@ class Block:
     round : int
         The last round whose steps were added to the scores.
     grown : Grown or None
-        A tree whose histograms sum fewer rows than its leaves have: `order` has the drawn rows, which are divided between nodes
-        in a `Sample` only. None: the leaves have the rows in `order`.
+        A tree whose histograms sum fewer rows than its leaves have: `order` has the drawn rows. None: the leaves have the rows
+        in `order`.
     """
 
     scores = _state("scores", "The scores, (n, n_scores).")
     order = _state("order", "The numbers of the tree's rows, sorted by node, (n_rows_of_tree,) int32.")
-    rest = _state("rest", "The numbers of the rows that this round's tree leaves out, int32.")
 
     def __init__(
         self,
@@ -255,20 +255,19 @@ class Block:
         return other
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
-        """Put all rows of positive weight into node 0; with a mask `drawn`, (n,) bool, only those that it selects."""
-        rows, rest = self.present, np.empty(0, np.int32)
+        """Put all rows of positive weight into node 0. With a mask `drawn`, (n,) bool, the histograms sum those that it selects."""
+        rows = self.present
+        self._begin(rows if drawn is None else rows[drawn[rows]])
         if drawn is not None:
-            rows, rest = rows[drawn[rows]], rows[~drawn[rows]]
-        self._begin(rows, rest)
+            self.grown = Grown(is_gathered=False)
 
     def start_sampled_tree(self, rows: np.ndarray) -> None:
-        """Put all rows of positive weight into node 0, but let the histograms sum only `rows`, (n_rows_of_tree,) int32."""
-        self._begin(rows, np.empty(0, np.int32))
-        self.grown = Grown()
+        """Put all rows of positive weight into node 0. The histograms sum those of `rows`, (n_rows_of_tree,) int32, gathered."""
+        self._begin(rows)
+        self.grown = Grown(is_gathered=True)
 
-    def _begin(self, rows: np.ndarray, rest: np.ndarray) -> None:
+    def _begin(self, rows: np.ndarray) -> None:
         self.buffer("order", (len(rows),), np.int32, overwrite=True)[:] = rows
-        self.rest = rest
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
         self.grown = self._nodes = None
@@ -277,7 +276,8 @@ class Block:
         """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
         if self.grown is not None:
             self.grown, self._nodes = self.grown.followed_by(splits, missing_bin), None
-            return
+            if self.grown.is_gathered:
+                return
         n = int(max(splits.left.max(), splits.right.max())) + 1
         if len(self.spans) < n:
             grown = np.zeros((2 * n, 2), np.int32)
@@ -371,9 +371,8 @@ class StreamedBlock:
         magnitudes = self._load(MAGNITUDES)
         assert magnitudes is not None
         if not len(drawn(draw, self.first, magnitudes, np.arange(len(magnitudes), dtype=np.int32))):
-            for name in ("order", "rest"):
-                self._extents[name] = self._scratch.write(np.empty(0, np.int32), self._extents.get(name))
-            self.spans, self.grown = np.zeros((64, 2), np.int32), Grown()
+            self._extents["order"] = self._scratch.write(np.empty(0, np.int32), self._extents.get("order"))
+            self.spans, self.grown = np.zeros((64, 2), np.int32), Grown(is_gathered=True)
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
         """Divide nodes none of whose rows the histograms sum."""

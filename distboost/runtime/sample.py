@@ -54,7 +54,7 @@ class Sample(Block):
             ):
                 np.take(source, rows, axis=0, out=target[own], mode="clip")
         self.traits = _traits(blocks)
-        self._begin(np.arange(end, dtype=np.int32), np.empty(0, np.int32))
+        self._begin(np.arange(end, dtype=np.int32))
 
 
 def _traits(blocks: Sequence[Block]) -> Traits:

@@ -87,9 +87,9 @@ class Task:
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes per row that it takes to draw rows by weight: its magnitude and its leaf, and those of the drawn rows."""
+        """Bytes per row that it takes to draw rows: its leaf; by weight also its magnitude, and those of the drawn rows."""
         if not self.limits.by_weight:
-            return 0
+            return 4 if self.limits.samples else 0
         gathered = self.n_features + self.score_row_bytes + self.statistic_bytes + 4 + 8 + 8 + 2 * 4
         return 8 + 4 + math.ceil(self.limits.subsample * SPARE * gathered)
 
@@ -133,7 +133,7 @@ class Task:
         """Bytes of the largest reduction's sums."""
         leaves = self.limits.most_leaves(self.n_rows)
         largest = self.algorithm.reduction_size(leaves, self.n_rounds)
-        if self.limits.by_weight:  # the exact sums of a tree, and the totals
+        if self.limits.samples:  # the exact sums of a tree, and the totals
             largest = max(largest, (leaves + 1) * (self.algorithm.histogram_sums + 2))
         return 8 * largest
 

@@ -44,9 +44,14 @@ class GrowthLimits:
     sampling: str = "uniform"  # or "weight": see `rows.sampling`
 
     @property
+    def samples(self) -> bool:
+        """Whether rows are drawn for a tree: the histograms then sum some rows, and the leaves have all."""
+        return self.subsample < 1.0
+
+    @property
     def by_weight(self) -> bool:
-        """Whether rows are drawn by weight: the histograms then sum some rows, and the leaves have all."""
-        return self.sampling == "weight"
+        """Whether rows are drawn by weight."""
+        return self.samples and self.sampling == "weight"
 
     @property
     def same_every_round(self) -> bool:
@@ -56,7 +61,7 @@ class GrowthLimits:
     @property
     def draws_rows(self) -> bool:
         """Whether trees depend on draws by the numbers of rows."""
-        return self.subsample < 1.0 or self.statistic_bits is not None
+        return self.samples or self.statistic_bits is not None
 
     def most_features(self, n_features: int) -> int:
         """Return how many features a round draws, as scikit-learn's trees do; more than `n_features` mean all."""
@@ -241,7 +246,7 @@ class TreeGrower:
             self.nodes.note(ROOT, best)
         self._split_nodes = [NO_NODES]
         self.weight = int(sums[self.n_sums + self.weighted]) / (LEAF_WEIGHT_FACTOR if self.weighted else 1.0)
-        if self.limits.by_weight:
+        if self.limits.samples:
             self.weight = self.rows.counts[0].weight
         self._root_node = root
 
@@ -349,7 +354,7 @@ class TreeGrower:
             for _ in range(self.degree):
                 gain = scale.real(gain) * np.exp(scale.shift) / self.stretch
         gain = np.minimum(gain, np.finfo(np.float64).max)
-        if exact and self.limits.by_weight:
+        if exact and self.limits.samples:
             sums = self.rows.leaf_sums(self._root_node, leaves.astype(np.int32))
         else:
             sums = tree.sums[leaves]
@@ -377,7 +382,7 @@ def _draw_features(n_features: int, limits: GrowthLimits, round: int) -> np.ndar
 
 
 def _draw_rows(limits: GrowthLimits, round: int) -> Subsample | None:
-    if limits.subsample >= 1.0:
+    if not limits.samples:
         return None
     key = random.key(limits.seed, random.ROW_SUBSAMPLE, round)
     return Subsample(key, limits.subsample, limits.by_weight)

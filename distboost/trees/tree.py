@@ -56,11 +56,9 @@ class TreeStep(NamedTuple):
 
     def add(self, block: BlockRows, missing_bin: np.ndarray, partitioned: bool) -> None:
         """Add the leaves' values to the scores of a block's rows."""
-        rest = block.present
         if partitioned and self.leaves is not None:
-            update.add_by_leaf(block.scores, *block.rows_in(self.leaves), self.values)
-            rest = block.rest
-        if len(rest):
-            leaf = np.empty(len(rest), np.int32)
-            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rest, leaf)
-            update.add_by_leaf(block.scores, rest, leaf, self.values)
+            rows, leaf = block.rows_in(self.leaves)
+        else:
+            rows, leaf = block.present, np.empty(len(block.present), np.int32)
+            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rows, leaf)
+        update.add_by_leaf(block.scores, rows, leaf, self.values)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import distboost
-from distboost import GDMCBoostClassifier
+from distboost import CDMCBoostClassifier
 from distboost.errors import LimitError
 
 NAMES = ["AdaBoostMM", "CDMCBoost", "GAMBLE", "GDMCBoost", "REBEL", "StagewiseBoost"]
@@ -42,13 +42,13 @@ def test_the_largest_steps(name, learning_rate, subsample, noise):
         refusal = ""
         found += [model.feature_importances_, model.scores(X), model.predict_proba(X)]
     assert all(np.isfinite(numbers).all() for numbers in found)
-    if refusal or (name, learning_rate, subsample) == ("GDMCBoost", 10.0, 0.3):
+    if refusal or (name in ("CDMCBoost", "StagewiseBoost") and (learning_rate, subsample) == (10.0, 0.3)):
         assert refusal.startswith(f"after round {len(losses) + 1} the loss")
         assert refusal.endswith(f"Give a smaller learning_rate than {learning_rate}.")
 
 
 def test_what_came_before_an_overshoot_is_kept(noise, tmp_path):
-    model = GDMCBoostClassifier(
+    model = CDMCBoostClassifier(
         learning_rate=10.0, subsample=0.3, checkpoint=tmp_path / "kept", checkpoint_every=1
     )
     with pytest.raises(LimitError, match="overshoot") as refused:
@@ -65,12 +65,12 @@ def test_a_rate_that_enlarges_steps_without_end_is_refused(name, learning_rate, 
 
 
 def test_a_second_training_that_diverges_leaves_the_model_without_a_calibration():
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(1)
     noise = (
         rng.normal(size=(1000, 3)),
         rng.integers(0, 3, 1000),
     )  # enough rows for a second training of all rounds
-    model = distboost.CDMCBoostClassifier(n_estimators=60, learning_rate=10.0, subsample=0.3, n_jobs=1)
+    model = CDMCBoostClassifier(n_estimators=60, learning_rate=10.0, subsample=0.3, n_jobs=1)
     with pytest.warns(UserWarning, match=r"not calibrated: in the second training, after round \d+ the loss"):
         model.fit(*noise)
     assert model.calibration_ is None

@@ -140,7 +140,7 @@ def test_rows_descend_to_their_leaves(seed, n_splits, in_one):
         )
         sets.append(rng.integers(0, 2**64, 4, np.uint64))
         leaves += [left, left + 1]
-    grown = Grown()
+    grown = Grown(is_gathered=True)
     for some in [range(n_splits)] if in_one else [[number] for number in range(n_splits)]:
         part = Splits.of([splits[number] for number in some])
         part = part._replace(sets=np.array([sets[number] for number in some]))

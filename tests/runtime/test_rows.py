@@ -56,8 +56,8 @@ def test_root_histogram_is_the_sum_over_rows(runtime, problem, wide):
     rows.close()
 
 
-def test_totals_are_of_the_rows_in_use(runtime, problem):
-    """Of those drawn, in units of the histograms; they stay until the next tree."""
+def test_totals_are_of_all_rows(runtime, problem):
+    """Also of those that were not drawn for the tree, in units of the histograms; they stay until the next tree."""
     X, y, weights = problem
     rows, _ = place(runtime, X, y, weights)
     rows.begin(WEIGHTING)
@@ -65,7 +65,7 @@ def test_totals_are_of_the_rows_in_use(runtime, problem):
     tree = grow(Residuals(WEIGHTING, own=0.3, wide=True), gains.CODEWORD)
     hits = rows.sums(HitsAndMisses(WEIGHTING), tree.leaves)[:, 0]
     assert rows.histogram_scale.real(rows.totals) == pytest.approx(hits.sum(), rel=1e-15)
-    assert 0 < tree.weight < weights.sum()
+    assert tree.weight == pytest.approx(weights.sum())
     TreeGrower(rows, STUMPS)(CodeSides(CodeWeights(one_against_all(rows.n_classes))), gains.VOTES)
     assert rows.totals.tolist() == []
     rows.close()

@@ -138,9 +138,11 @@ def test_a_block_keeps_what_was_changed(scratch):
     of_node = Splits.of([(0, 1, 4, False, 1, 2)])
     block.split(of_node, MISSING_BIN)
     block.buffer("statistics", (N, 8), np.int64, overwrite=True)[:] = np.arange(8)
-    order, rest = block.order.copy(), block.rest.copy()
+    order = block.order.copy()
+    in_leaves = [array.copy() for array in block.rows_in(np.array([1, 2]))]
+    assert_array_equal(in_leaves, [np.arange(N), block.bins[:, 1] > 4])  # those that were not drawn, too
     streamed.put_back(block)
-    assert sorted(scratch.written) == [(N // 2,), (N // 2,), (N, 4), (N, 8)]
+    assert sorted(scratch.written) == [(N // 2,), (N, 4), (N, 8)]
     scratch.written.clear()
 
     block = streamed.open()
@@ -150,7 +152,7 @@ def test_a_block_keeps_what_was_changed(scratch):
     assert_array_equal(block.kept("statistics"), np.tile(np.arange(8), (N, 1)))
     assert scratch.loaded == [(N, 8)]  # what is not asked for is not read
     assert_array_equal(block.order, order)
-    assert_array_equal(block.rest, rest)
+    assert_array_equal(block.rows_in(np.array([1, 2])), in_leaves)
     assert_array_equal(block.scores, np.full((N, 4), 1.5, "float32"))
     assert block.scores.dtype == np.float32
     block.scores[0] = 7.0

@@ -38,6 +38,8 @@ MM_SETTINGS = {
     "weighted": {"max_depth": 3, "class_weight": "balanced"},
     "half the rate": {"max_depth": 3, "learning_rate": 0.5},
     "twice the rate": {"max_depth": 3, "learning_rate": 2.0},
+    "some rows": {"max_depth": 3, "subsample": 0.3},
+    "some rows, by weight": {"max_depth": 3, "subsample": 0.3, "sampling": "weight"},
 }
 
 

@@ -202,9 +202,10 @@ def drawn(limits, round, n):
 
 
 def leaves_of(rows, leaves):
-    """Global numbers of the rows in each leaf."""
+    """Global numbers of the rows in each leaf, those that were not drawn for the tree among them."""
+    found = [(block.first, *block.leaf_arrays(leaves)[3:5]) for block in rows.shard.blocks]
     return [
-        np.concatenate([block.first + block.order[slice(*block.spans[leaf])] for block in rows.shard.blocks])
+        np.concatenate([first + order[slice(*spans[leaf])] for first, order, spans in found])
         for leaf in leaves
     ]
 
@@ -232,16 +233,19 @@ def assert_grows(kind, statistic, limits, weighted):
     for round in (1, 2):  # the second from scores that differ from row to row
         tree = grow(statistic, kind)
         values = rng.normal(scale=0.5, size=(tree.n_leaves, N_CLASSES))
-        in_use = (data.weights > 0) & drawn(limits, round, len(data.labels))
+        present = data.weights > 0
+        in_use = present & drawn(limits, round, len(data.labels))
         naive = NaiveTree(
             data.bins, statistics_of(rows, statistic), data.weights, kind, limits, grow.features, in_use
         )
         splits, leaves = naive.grow(np.flatnonzero(in_use))
         assert len(splits) > 0
         assert splits_of(tree) == splits
-        assert tree.weight == pytest.approx(data.weights[in_use].sum(), rel=1e-5)
+        assert tree.weight == pytest.approx(data.weights.sum(), rel=1e-5)
         rows.update([tree.step(values)])
-        assert sorted(map(tuple, leaves)) == sorted(tuple(sorted(x)) for x in leaves_of(rows, tree.leaves))
+        found = leaves_of(rows, tree.leaves)
+        assert sorted(map(tuple, leaves)) == sorted(tuple(sorted(leaf[in_use[leaf]])) for leaf in found)
+        np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.flatnonzero(present))
         assert_sums(rows, tree, statistic, data)
     runtime.close()
 

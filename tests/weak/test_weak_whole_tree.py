@@ -165,8 +165,9 @@ def sides_of(rows, weighting):
 
 
 def rows_of(rows, leaf):
-    found = [block.first + block.order[slice(*block.spans[leaf])] for block in rows.shard.blocks]
-    return np.sort(np.concatenate(found))
+    """Global numbers of the rows in a leaf, those that were not drawn for the tree among them."""
+    found = [(block.first, *block.leaf_arrays(np.array([leaf]))[3:5]) for block in rows.shard.blocks]
+    return np.sort(np.concatenate([first + order[slice(*spans[leaf])] for first, order, spans in found]))
 
 
 def grown(data, limits, rounds):
@@ -260,7 +261,8 @@ def test_drawn_rows_and_features_are_all_a_tree_sees():
     limits = GrowthLimits(max_depth=3, subsample=0.5, max_features=2, seed=1)
     for number, (rows, tree, _, N, P) in enumerate(grown(data, limits, 4), 1):
         drawn = random.uniforms(random.key(1, random.ROW_SUBSAMPLE, number), 0, 120) < 0.5
-        assert set(np.concatenate([rows_of(rows, leaf) for leaf in tree.leaves])) == {*np.flatnonzero(drawn)}
+        seen = [block.first + block.order for block in rows.shard.blocks]
+        assert set(np.concatenate(seen)) == {*np.flatnonzero(drawn)}
         unseen = [d for d in range(4) if d not in rows._features]
         narrowed = Data(2, 3, n=120)
         narrowed.bins[:, unseen] = 0
