@@ -32,9 +32,7 @@ class BlockRows(Protocol):
     present : ndarray of shape (m,), int32
         Rows of weight above 0.
     order : ndarray of shape (n_rows_of_tree,), int32
-        The rows of this round's tree, sorted by node.
-    rest : ndarray of shape (m - n_rows_of_tree,), int32
-        The rows in `present` that this round's tree leaves out.
+        The rows that the histograms of this round's tree sum, sorted by node.
     spans : ndarray of shape (nodes, 2), int32
         Where each node's rows begin and end in `order`.
     scores : ndarray of shape (n, n_scores), float32 or float64
@@ -72,9 +70,6 @@ class BlockRows(Protocol):
 
     @property
     def order(self) -> np.ndarray: ...
-
-    @property
-    def rest(self) -> np.ndarray: ...
 
     def at_zero(self) -> BlockRows:
         """Return a block of the same rows whose scores are 0."""

@@ -255,7 +255,7 @@ class Block:
         return other
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
-        """Put all rows of positive weight into node 0. With a mask `drawn`, (n,) bool, the histograms sum those that it selects."""
+        """Put all rows of positive weight into node 0. The histograms sum those that the mask `drawn`, (n,) bool, selects."""
         rows = self.present
         self._begin(rows if drawn is None else rows[drawn[rows]])
         if drawn is not None:
