@@ -63,10 +63,14 @@ def test_prediction_of_a_store_with_values(method, stores, blobs, fitted):
 
 
 def test_staged_prediction_of_a_store_with_values(stores, blobs, fitted):
-    for found, expected in zip(
-        fitted.staged_scores(f"{stores}/values"), fitted.staged_scores(blobs[0]), strict=True
+    place = f"{stores}/values"
+    for lazy, at_once in (
+        (fitted.staged_scores(place), fitted.staged_scores(blobs[0])),
+        (fitted.staged_predict(place), fitted.staged_predict(blobs[0])),
     ):
-        np.testing.assert_array_equal(found, expected)
+        for found, expected in zip(lazy, at_once, strict=True):
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_array_equal(found.compute(), expected)
 
 
 def test_evaluation_on_a_store_with_values(stores, blobs, fitted):

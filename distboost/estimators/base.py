@@ -107,8 +107,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
     def predict(self, X: Any) -> Any:
         """Return the class with the largest score, (n_samples,); if several are equal, the first of them."""
-        classes = self._learned().classes
-        return predicting.predict(self, X, Answer(lambda F: _largest(classes, F), (), classes.dtype))
+        return predicting.predict(self, X, self._classes_answer())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
@@ -117,15 +116,23 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
             return evaluating.confusion(self, X, y, sample_weight).accuracy
         return float(super().score(X, y, sample_weight))
 
-    def staged_scores(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the scores after each round, (n_samples, n_classes) float64. This loads all of X into memory."""
-        self._learned()
-        return predicting.staged_scores(self, X)
+    def staged_scores(self, X: Any) -> Iterator[Any]:
+        """Yield the scores after each round, (n_samples, n_classes) float64.
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the predictions after each round, (n_samples,). This loads all of X into memory."""
+        They are lazy dask arrays if X is a dask array, a zarr array, or the path or URL of one. Each then computes all rounds up
+        to its own. Rows in memory (`np.asarray(X)`) take each round once.
+        """
+        self._learned()
+        return predicting.staged(self, X, predicting.scores_answer(self))
+
+    def staged_predict(self, X: Any) -> Iterator[Any]:
+        """Yield the predictions after each round, (n_samples,): lazy dask arrays where `staged_scores` yields these."""
+        return predicting.staged(self, X, self._classes_answer())
+
+    def _classes_answer(self) -> Answer:
+        """Return the answer that is the class with the largest score."""
         classes = self._learned().classes
-        return (_largest(classes, F) for F in self.staged_scores(X))
+        return Answer(lambda F: _largest(classes, F), (), classes.dtype)
 
     @property
     def feature_importances_(self) -> np.ndarray:

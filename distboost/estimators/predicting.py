@@ -133,13 +133,17 @@ def predict_chunk(X: np.ndarray, predictor: OfRows) -> np.ndarray:
     return predictor(X, Threads(1))
 
 
-def staged_scores(estimator: CommonParameters, X: Any) -> Iterator[np.ndarray]:
-    """Yield the scores after each round, (n, n_classes) float64."""
-    learned = estimator.learned_
+def staged(estimator: CommonParameters, X: Any, answer: Answer) -> Iterator[Any]:
+    """Yield the answer after each round for the rows of X, as a lazy array if X is lazy."""
     X = opened_rows(estimator, X, 3)
-    X = lazy.loaded(X) if is_lazy(X) else X
-    algorithm = algorithm_of(estimator, len(learned.classes))
+    predictor = predictor_of(estimator, answer)
+    if is_lazy(X):
+        X = lazy.as_dask(X)
+        for n_rounds in range(1, len(predictor.ensemble) + 1):
+            first = predictor._replace(ensemble=predictor.ensemble.copy(n_rounds))
+            yield lazy.map_rows(X, predict_chunk, estimator.n_features_in_, first, answer.shape, answer.dtype)
+        return
     with Threads(n_threads(estimator)) as threads:
         X = finite_rows(estimator, X, threads)
-        for G in learned.ensemble.staged(X, threads):
-            yield algorithm.decoded(G.copy())
+        for G in predictor.ensemble.staged(X, threads):
+            yield answer.of_scores(predictor.algorithm.decoded(G.copy()))
