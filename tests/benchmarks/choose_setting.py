@@ -1,10 +1,10 @@
-"""Chooses distboost's setting for the comparison: ``python -m tests.benchmarks.choose_setting``.
+"""Chooses distboost's settings for the comparison: ``python -m tests.benchmarks.choose_setting``.
 
-Test rows are not used. The training rows of a small data set are divided into five folds, each held out once; of a large one,
+One setting is chosen for the small data sets, and one for the large ones. Test rows are not used. The training rows of a small data set are divided into five folds, each held out once; of a large one,
 some training rows are learnt from and some others held out. The other libraries are trained with their defaults. The score of a
 setting is the time until distboost reaches the accuracy of the most accurate of them over all held-out rows, divided by the time
-of that one. The setting with the smallest geometric mean over the data sets is chosen; one that does not reach the accuracy
-scores `MISSED`. The rival's time is a common factor of all scores on a data set, so it does not affect the choice.
+of that one. The setting with the smallest geometric mean over the data sets of a size is chosen; one that does not reach the
+accuracy scores `MISSED`. The rival's time is a common factor of all scores on a data set, so it does not affect the choice.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.benchmarks.contenders import RIVALS, Contender, Distboost, contender
 from tests.benchmarks.datasets import NAMES, Split, folds
 from tests.benchmarks.made import Size, made
 from tests.benchmarks.results import first_round, table
-from tests.benchmarks.suite import PLANS
+from tests.benchmarks.suite import PLANS, SIZES
 
-CHOSEN = Path(__file__).with_name("setting.json")
+CHOSEN = Path(__file__).with_name("chosen.json")
 N_FOLDS = 5
 MISSED = 4.0  # the score of a setting that does not reach the accuracy
 
@@ -48,9 +48,10 @@ TRIALS: dict[str, Trial] = {
     "mixture": Trial(20, 40, Size(20_000, 10_000)),
 }
 
+LEAVES: tuple[dict[str, Any], ...] = ({}, {"loss": "softmax", "leaf": "newton"})
 GRID: list[dict[str, Any]] = [
-    {"max_depth": depth, "learning_rate": rate, "max_features": features}
-    for depth, rate, features in product((5, 6, 7, 8), (1.0, 0.6), (1.0, 0.5))
+    {"max_depth": depth, "learning_rate": rate, "max_features": features, **leaves}
+    for leaves, depth, rate, features in product(LEAVES, (5, 6, 7, 8), (1.0, 0.6), (1.0, 0.5))
 ]
 
 
@@ -81,20 +82,13 @@ def rate(name: str, settings: list[dict[str, Any]]) -> list[float]:
     return ratios
 
 
-def ranking(scores: dict[str, list[float]]) -> str:
-    """Settings and their scores on each data set, the best first."""
+def ranking(scores: dict[str, list[float]]) -> tuple[str, dict[str, Any]]:
+    """Settings and their scores on each data set, the best first; and the best."""
     ratios = np.array(list(scores.values())).T
-    overall = geometric_mean(ratios)
-    rows = [
-        [f"`{describe(GRID[i])}`", *(f"{x:.2f}" for x in (*ratios[i], overall[i]))]
-        for i in np.argsort(overall, kind="stable")
-    ]
-    return table(["setting", *scores, "mean"], rows)
-
-
-def geometric_mean(ratios: np.ndarray) -> np.ndarray:
-    """The geometric mean over the data sets, for each setting."""
-    return np.exp(np.log(ratios).mean(axis=1))
+    overall = np.exp(np.log(ratios).mean(axis=1))  # geometric means
+    order = np.argsort(overall, kind="stable")
+    rows = [[f"`{describe(GRID[i])}`", *(f"{x:.2f}" for x in (*ratios[i], overall[i]))] for i in order]
+    return table(["setting", *scores, "mean"], rows), GRID[order[0]]
 
 
 def describe(setting: dict[str, Any]) -> str:
@@ -110,7 +104,7 @@ def describe(setting: dict[str, Any]) -> str:
     type=click.Path(path_type=Path),
     help="Where scores are kept; data sets already there are not rated again.",
 )
-@click.option("--write", is_flag=True, help="Keep the chosen setting in setting.json.")
+@click.option("--write", is_flag=True, help="Keep the chosen settings in chosen.json.")
 def main(names: tuple[str, ...], file: Path | None, write: bool) -> None:
     """Rates all settings on held-out training rows and prints them, the best first."""
     warnings.filterwarnings("ignore")  # the libraries' own
@@ -121,10 +115,12 @@ def main(names: tuple[str, ...], file: Path | None, write: bool) -> None:
             scores[name] = rate(name, GRID)
             if file is not None:
                 file.write_text(json.dumps(scores) + "\n")
-    scores = {name: scores[name] for name in PLANS if name in scores}
-    click.echo(ranking(scores))
-    chosen = GRID[int(np.argmin(geometric_mean(np.array(list(scores.values())).T)))]
-    click.echo(f"chosen: {describe(chosen)}")
+    chosen = json.loads(CHOSEN.read_text())
+    for size, members in SIZES.items():
+        rated = {name: scores[name] for name in members if name in scores}
+        if rated:
+            ranked, chosen[size] = ranking(rated)
+            click.echo(f"{size}:\n{ranked}\nchosen: {describe(chosen[size])}\n")
     if write:
         CHOSEN.write_text(json.dumps(chosen, indent=2) + "\n")
 
