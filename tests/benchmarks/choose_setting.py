@@ -1,10 +1,13 @@
-"""Chooses distboost's settings for the comparison: ``python -m tests.benchmarks.choose_setting``.
+"""Chooses distboost's setting for the comparison: ``python -m tests.benchmarks.choose_setting``.
 
-One setting is chosen for the small data sets, and one for the large ones. Test rows are not used. The training rows of a small data set are divided into five folds, each held out once; of a large one,
+Test rows are not used. The training rows of a small data set are divided into five folds, each held out once; of a large one,
 some training rows are learnt from and some others held out. The other libraries are trained with their defaults. The score of a
 setting is the time until distboost reaches the accuracy of the most accurate of them over all held-out rows, divided by the time
-of that one. The setting with the smallest geometric mean over the data sets of a size is chosen; one that does not reach the
-accuracy scores `MISSED`. The rival's time is a common factor of all scores on a data set, so it does not affect the choice.
+of that one; a setting that does not reach the accuracy scores `MISSED`. The rival's time is a common factor of all scores on a
+data set, so it does not affect the choice.
+
+The leaves, and with them the loss, are those with the smaller score on each data set. All else is the same on all data sets: what
+has the smallest geometric mean of these scores.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from tests.benchmarks.contenders import RIVALS, Contender, Distboost, contender
 from tests.benchmarks.datasets import NAMES, Split, folds
 from tests.benchmarks.made import Size, made
 from tests.benchmarks.results import first_round, table
-from tests.benchmarks.suite import PLANS, SIZES
+from tests.benchmarks.suite import PLANS
 
 CHOSEN = Path(__file__).with_name("chosen.json")
 N_FOLDS = 5
@@ -42,17 +45,18 @@ class Trial(NamedTuple):
 
 TRIALS: dict[str, Trial] = {
     **dict.fromkeys(NAMES, Trial(100, 100)),
-    "spheres-10": Trial(30, 60, Size(100_000, 20_000)),
-    "spheres-64": Trial(30, 60, Size(50_000, 20_000)),
-    "images": Trial(30, 60, Size(8_000, 4_000)),
-    "mixture": Trial(20, 40, Size(20_000, 10_000)),
+    "spheres-10": Trial(30, 60, Size(200_000, 20_000)),
+    "spheres-64": Trial(30, 60, Size(100_000, 20_000)),
+    "images": Trial(30, 60, Size(20_000, 5_000)),
+    "mixture": Trial(20, 40, Size(50_000, 10_000)),
 }
 
-LEAVES: tuple[dict[str, Any], ...] = ({}, {"loss": "softmax", "leaf": "newton"})
 GRID: list[dict[str, Any]] = [
-    {"max_depth": depth, "learning_rate": rate, "max_features": features, **leaves}
-    for leaves, depth, rate, features in product(LEAVES, (5, 6, 7, 8), (1.0, 0.6), (1.0, 0.5))
+    {"max_depth": depth, "learning_rate": rate, "max_features": features}
+    for depth, rate, features in product((5, 6, 7, 8), (1.0, 0.6), (1.0, 0.5))
 ]
+LEAVES: tuple[dict[str, Any], ...] = ({}, {"loss": "softmax", "leaf": "newton"})
+SETTINGS = [{**setting, **leaves} for leaves, setting in product(LEAVES, GRID)]
 
 
 def curve(fitted: Contender, splits: list[Split], n_rounds: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,13 +86,26 @@ def rate(name: str, settings: list[dict[str, Any]]) -> list[float]:
     return ratios
 
 
-def ranking(scores: dict[str, list[float]]) -> tuple[str, dict[str, Any]]:
-    """Settings and their scores on each data set, the best first; and the best."""
-    ratios = np.array(list(scores.values())).T
+def choose(scores: dict[str, list[float]]) -> tuple[str, dict[str, dict[str, Any]]]:
+    """What the grid scores on each data set, the best first; and the chosen setting of each data set."""
+    by_leaves = np.array(list(scores.values())).reshape(len(scores), len(LEAVES), len(GRID))
+    ratios, leaves = by_leaves.min(axis=1).T, by_leaves.argmin(axis=1).T
     overall = np.exp(np.log(ratios).mean(axis=1))  # geometric means
     order = np.argsort(overall, kind="stable")
-    rows = [[f"`{describe(GRID[i])}`", *(f"{x:.2f}" for x in (*ratios[i], overall[i]))] for i in order]
-    return table(["setting", *scores, "mean"], rows), GRID[order[0]]
+    rows = [
+        [
+            f"`{describe(GRID[i])}`",
+            *(
+                f"{x:.2f}{' (Newton)' if which else ''}"
+                for x, which in zip(ratios[i], leaves[i], strict=True)
+            ),
+            f"{overall[i]:.2f}",
+        ]
+        for i in order
+    ]
+    best = order[0]
+    chosen = {name: {**GRID[best], **LEAVES[which]} for name, which in zip(scores, leaves[best], strict=True)}
+    return table(["setting", *scores, "mean"], rows), chosen
 
 
 def describe(setting: dict[str, Any]) -> str:
@@ -104,7 +121,7 @@ def describe(setting: dict[str, Any]) -> str:
     type=click.Path(path_type=Path),
     help="Where scores are kept; data sets already there are not rated again.",
 )
-@click.option("--write", is_flag=True, help="Keep the chosen settings in chosen.json.")
+@click.option("--write", is_flag=True, help="Keep the chosen setting of each data set in chosen.json.")
 def main(names: tuple[str, ...], file: Path | None, write: bool) -> None:
     """Rates all settings on held-out training rows and prints them, the best first."""
     warnings.filterwarnings("ignore")  # the libraries' own
@@ -112,15 +129,13 @@ def main(names: tuple[str, ...], file: Path | None, write: bool) -> None:
     scores = json.loads(file.read_text()) if file is not None and file.exists() else {}
     for name in names or PLANS:
         if name not in scores:
-            scores[name] = rate(name, GRID)
+            scores[name] = rate(name, SETTINGS)
             if file is not None:
                 file.write_text(json.dumps(scores) + "\n")
-    chosen = json.loads(CHOSEN.read_text())
-    for size, members in SIZES.items():
-        rated = {name: scores[name] for name in members if name in scores}
-        if rated:
-            ranked, chosen[size] = ranking(rated)
-            click.echo(f"{size}:\n{ranked}\nchosen: {describe(chosen[size])}\n")
+    ranked, chosen = choose({name: scores[name] for name in PLANS if name in scores})
+    click.echo(ranked)
+    for name, setting in chosen.items():
+        click.echo(f"{name}: {describe(setting)}")
     if write:
         CHOSEN.write_text(json.dumps(chosen, indent=2) + "\n")
 

@@ -35,7 +35,7 @@ from tests.benchmarks.results import (
     write,
 )
 from tests.benchmarks.rounds import Entry, saved, time_rounds
-from tests.benchmarks.suite import PLANS, SIZES, Plan, data
+from tests.benchmarks.suite import PLANS, Plan, data
 
 ROUNDS_ON = (
     "spheres-10",
@@ -81,7 +81,7 @@ def compare(split: Split, setting: dict, plan: Plan, times_of_rounds: bool) -> D
 
 def report(about: str, sets: dict[str, DataSet]) -> str:
     """All tables."""
-    large = {name: found for name, found in sets.items() if name in SIZES["large"]}
+    large = {name: found for name, found in sets.items() if PLANS[name].repeats == 1}
     parts = [about, "Time to the accuracy of the most accurate rival:", race_table(sets)]
     parts += ["The same for every rival:", ratio_table(sets)]
     if any(found.round_times for found in sets.values()):
@@ -97,7 +97,10 @@ def about(settings: dict[str, dict]) -> str:
     """Versions and the settings."""
     packages = ("distboost", "lightgbm", "xgboost", "catboost", "scikit-learn")
     versions = ", ".join(f"{package} {_version(package)}" for package in packages)
-    own = "; ".join(f"{describe(setting)} on the {size} data sets" for size, setting in settings.items())
+    of_setting: dict[str, list[str]] = {}
+    for name, setting in settings.items():
+        of_setting.setdefault(describe(setting), []).append(name)
+    own = "; ".join(f"{setting} on {', '.join(names)}" for setting, names in of_setting.items())
     return (
         f"{versions}; Python {platform.python_version()}, {THREADS} threads each\n\n"
         f"distboost: {own}; the others with their defaults"
@@ -131,13 +134,12 @@ def _version(package: str) -> str:
 def main(names: tuple[str, ...], file: Path | None, rounds: bool, plot: Path | None) -> None:
     """Trains all libraries side by side and prints accuracies, times, ratios and memory."""
     settings = json.loads(CHOSEN.read_text())
-    of_set = {name: settings[size] for size, members in SIZES.items() for name in members}
     text, sets = read(file) if file is not None and file.exists() else (about(settings), {})
     for name in names or PLANS:
         if name in sets:
             continue
         click.echo(f"{name} ...", err=True)
-        sets[name] = compare(data(name), of_set[name], PLANS[name], rounds and name in ROUNDS_ON)
+        sets[name] = compare(data(name), settings[name], PLANS[name], rounds and name in ROUNDS_ON)
         if file is not None:
             write(file, text, sets)
     sets = {name: sets[name] for name in PLANS if name in sets}

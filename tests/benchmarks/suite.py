@@ -32,11 +32,6 @@ PLANS: dict[str, Plan] = {
     "mixture": Plan(rounds=20, own=40, longest=80, repeats=1, slowest=10),
 }
 
-SIZES: dict[str, tuple[str, ...]] = {
-    "small": NAMES,
-    "large": tuple(name for name in PLANS if name not in NAMES),
-}
-
 
 def data(name: str) -> Split:
     """A data set by its name."""
