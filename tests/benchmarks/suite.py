@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
 PLANS: dict[str, Plan] = {
     **dict.fromkeys(NAMES, Plan(rounds=100, own=200, longest=400, repeats=3)),
-    "spheres-10": Plan(rounds=50, own=60, longest=150, repeats=1, slowest=20),
+    "spheres-10": Plan(rounds=50, own=100, longest=150, repeats=1, slowest=20),
     "spheres-64": Plan(rounds=30, own=50, longest=100, repeats=1, slowest=10),
     "images": Plan(rounds=30, own=60, longest=120, repeats=1, slowest=10),
     "mixture": Plan(rounds=20, own=40, longest=80, repeats=1, slowest=10),
