@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dask.system import cpu_count
 from threadpoolctl import ThreadpoolController
 
-ENTRIES_PER_THREAD = 2**17  # rows times features
+ENTRIES_PER_THREAD = 2**18  # rows times features
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
