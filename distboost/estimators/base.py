@@ -107,7 +107,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
     def predict(self, X: Any) -> Any:
         """Return the class with the largest score, (n_samples,); if several are equal, the first of them."""
-        return predicting.predict(self, X, self._classes_answer())
+        self._learned()
+        return predicting.predict(self, X, predicting.class_answer(self))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
@@ -127,12 +128,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
     def staged_predict(self, X: Any) -> Iterator[Any]:
         """Yield the predictions after each round, (n_samples,): lazy dask arrays where `staged_scores` yields these."""
-        return predicting.staged(self, X, self._classes_answer())
-
-    def _classes_answer(self) -> Answer:
-        """Return the answer that is the class with the largest score."""
-        classes = self._learned().classes
-        return Answer(lambda F: _largest(classes, F), (), classes.dtype)
+        self._learned()
+        return predicting.staged(self, X, predicting.class_answer(self))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -199,8 +196,3 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 def _difference(F: np.ndarray) -> np.ndarray:
     difference: np.ndarray = F[:, 1] - F[:, 0]
     return difference
-
-
-def _largest(classes: np.ndarray, F: np.ndarray) -> np.ndarray:
-    labels: np.ndarray = classes[np.argmax(F, axis=1)]
-    return labels

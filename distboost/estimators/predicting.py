@@ -120,6 +120,12 @@ def scores_answer(estimator: CommonParameters) -> Answer:
     return Answer(_unchanged, (len(estimator.learned_.classes),), np.float64)
 
 
+def class_answer(estimator: CommonParameters) -> Answer:
+    """Return the answer that is the class with the largest score."""
+    classes = estimator.learned_.classes
+    return Answer(lambda F: classes[np.argmax(F, axis=1)], (), classes.dtype)
+
+
 def _unchanged(F: np.ndarray) -> np.ndarray:
     return F
 

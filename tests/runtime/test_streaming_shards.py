@@ -95,15 +95,15 @@ def test_what_a_round_reads_and_writes(monkeypatch, tmp_path):
         rows.sums(ClassPairs(weighting), tree.leaves)
         rows.update([tree.step(np.ones((tree.n_leaves, 4)))], next_root=grow.next_root(statistic))
         found.close()
-    scores, vectors, order, rest = (N, 4), (N, 8), (N,), (0,)  # no row is left out
+    scores, vectors, order = (N, 4), (N, 8), (N,)
     per_block = {name: n / n_blocks for name, n in reads.items()}
     assert per_block == {"bins": 3, "labels": 2}
     loaded, written = (
         {shape: n / n_blocks for shape, n in Counter(shapes).items()}
         for shapes in (files[0].loaded, files[0].written)
     )
-    assert loaded == {vectors: 1, scores: 2, order: 3, rest: 1}
-    assert written == {vectors: 1, scores: 1, order: 3, rest: 1}
+    assert loaded == {vectors: 1, scores: 2, order: 3}
+    assert written == {vectors: 1, scores: 1, order: 3}
 
 
 def test_a_closed_shard_leaves_no_thread_and_no_file(tmp_path):
