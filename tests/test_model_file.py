@@ -6,12 +6,11 @@ import struct
 import numpy as np
 import pandas as pd
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 import distboost
 from distboost import AdaBoostMMClassifier, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.baselines import OneVsAllAdaBoostClassifier
-from distboost.errors import ModelFormatError, StoreError
+from distboost.errors import ModelFormatError
 from distboost.estimators.factory import estimator
 from distboost.io.files import read_file, write_file
 
@@ -130,19 +129,6 @@ def test_a_model_without_rounds(tmp_path):
     assert_round_trip(model, X, tmp_path)
 
 
-def test_files_by_url(blobs):
-    X, y = blobs
-    model = GDMCBoostClassifier(n_estimators=2).fit(X, y)
-    model.save("memory://models/m")
-    np.testing.assert_array_equal(distboost.load("memory://models/m").scores(X), model.scores(X))
-
-
-def test_a_file_is_replaced_whole(blobs, file):
-    GDMCBoostClassifier(n_estimators=1, max_depth=1).fit(*blobs).save(file)
-    assert distboost.load(file).n_iter_ == 1
-    assert [p.name for p in file.parent.iterdir()] == ["small.model"]
-
-
 # Equal trainings are equal files.
 
 
@@ -191,36 +177,6 @@ def test_gains_past_the_largest_number(algorithm, tmp_path, monkeypatch):
     again = distboost.load(tmp_path / "model")
     assert again.feature_importances_.tolist() == model.feature_importances_.tolist()
     assert again.feature_importances_.sum() == pytest.approx(1)
-
-
-def test_the_folder_of_a_new_file_is_missing(make, blobs, tmp_path):
-    with pytest.raises(
-        StoreError, match=r"cannot write .*missing/model: the folder .*missing does not exist"
-    ):
-        make().fit(*blobs).save(tmp_path / "missing" / "model")
-
-
-@pytest.mark.parametrize("way", ["cat_file", "pipe_file"])
-def test_a_url_that_fails_for_a_moment(way, make, blobs, monkeypatch):
-    """Reads and writes are tried again; those that always fail are errors of distboost."""
-    model, failures = make().fit(*blobs), [ConnectionResetError("no answer")]
-    model.save("memory://model-file/of-before")
-    whole = getattr(MemoryFileSystem, way)
-
-    def failing(self, *args, **kwargs):
-        if failures:
-            raise failures[0] if len(failures) > 5 else failures.pop()
-        return whole(self, *args, **kwargs)
-
-    monkeypatch.setattr(MemoryFileSystem, way, failing)
-    monkeypatch.setattr("distboost.io.retry.FIRST_WAIT", 0.0)
-    model.save("memory://model-file/of-before")
-    assert distboost.load("memory://model-file/of-before").n_iter_ == 3
-    assert not failures
-    failures += 6 * [ConnectionResetError("no answer")]
-    access = distboost.load if way == "cat_file" else model.save
-    with pytest.raises(StoreError, match=r"memory://.* cannot be (read|written): .*tried up to 6 times"):
-        access("memory://model-file/of-before")
 
 
 def test_an_ensemble_begins_with_its_own_first_rounds(make, blobs):
