@@ -194,8 +194,15 @@ def open_checkpoint(url: str | os.PathLike[str] | None, every: int | str) -> Ite
     if url is None:
         yield None
         return
+    folder = local_path(os.fspath(url))
+    is_new = folder is not None and not folder.exists()
     with ExitStack() as locks:
-        yield Checkpoint(os.fspath(url), interval, lambda: locks.enter_context(only_writer(os.fspath(url))))
+        try:
+            yield Checkpoint(os.fspath(url), interval, lambda: locks.enter_context(only_writer(os.fspath(url))))
+        finally:
+            if folder is not None and is_new:
+                with suppress(OSError):  # something was written
+                    folder.rmdir()
 
 
 class Interval(NamedTuple):

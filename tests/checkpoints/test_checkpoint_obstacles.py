@@ -32,12 +32,22 @@ def test_two_trainings_at_once(problem, tmp_path):
 
 
 def test_nothing_to_go_on_from(problem, tmp_path):
+    (tmp_path / "c").mkdir()
     with pytest.raises(
         ValueError, match=rf"{re.escape(str(tmp_path / 'c'))} has no complete one.*without resume"
     ):
         fitted(made("notes", checkpoint=tmp_path / "c"), problem, resume=True)
     with pytest.raises(ModelFormatError, match="is a folder without a complete checkpoint"):
         distboost.load(tmp_path / "c")
+
+
+def test_a_training_that_writes_nothing_leaves_no_folder(problem, tmp_path):
+    """Unless it was there before."""
+    (tmp_path / "before").mkdir()
+    for name in ("new", "before"):
+        with pytest.raises(ValueError, match="without resume"):
+            fitted(made("notes", checkpoint=tmp_path / name), problem, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["before"]
 
 
 @pytest.fixture
