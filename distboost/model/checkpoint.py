@@ -194,14 +194,17 @@ def open_checkpoint(url: str | os.PathLike[str] | None, every: int | str) -> Ite
     if url is None:
         yield None
         return
-    folder = local_path(os.fspath(url))
-    is_new = folder is not None and not folder.exists()
+    place = os.fspath(url)
+    folder = local_path(place)
+    was_there = _identity(place) is not None
     with ExitStack() as locks:
+        checkpoint = Checkpoint(place, interval, lambda: locks.enter_context(only_writer(place)))
+        made = None if was_there else _identity(place)
         try:
-            yield Checkpoint(os.fspath(url), interval, lambda: locks.enter_context(only_writer(os.fspath(url))))
+            yield checkpoint
         finally:
-            if folder is not None and is_new:
-                with suppress(OSError):  # something was written
+            if folder is not None and made is not None and made == _identity(place):
+                with suppress(OSError):  # it is not empty
                     folder.rmdir()
 
 
