@@ -121,9 +121,9 @@ def test_the_kept_rounds_are_calibrated_by_the_evaluation_rows(estimator, noisy)
 @pytest.mark.parametrize(
     "estimator",
     [
-        make,
-        lambda: make(subsample=0.6),
-        lambda: make(calibration="vector"),
+        partial(make, n_estimators=5),
+        lambda: make(n_estimators=5, subsample=0.6),
+        lambda: make(n_estimators=5, calibration="vector"),
         lambda: MultiBoostClassifier(n_estimators=2),
         lambda: make(n_estimators=20, subsample=0.7, calibration="vector"),
     ],
@@ -141,7 +141,7 @@ def test_one_calibration_on_any_runtime(estimator, shares, noisy, clients, tmp_p
         for url, array in zip(urls, (X, y), strict=True):
             zarr.create_array(url, data=array, chunks=(rows, *array.shape[1:]))
         assert estimator().fit(*urls).digest() == expected
-    for n in (1, 2, 3) if (estimator, shares) == (make, "few") else (2,):
+    for n in (1, 2, 3) if isinstance(estimator, partial) and shares == "few" else (2,):
         model = estimator()
         model.client = clients[n]
         assert model.fit(*urls).digest() == expected
@@ -156,14 +156,15 @@ def test_streamed(with_evaluation, method, noisy, monkeypatch):
     monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
     monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
     eval_set = tuple(evaluation) if with_evaluation else None
-    near = make(max_bins=16, calibration=method).fit(X, y, eval_set=eval_set)
+    small = {"n_estimators": 4, "max_bins": 16, "calibration": method}
+    near = make(**small).fit(X, y, eval_set=eval_set)
     histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
-    task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=10)
+    task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=4)
     limit = int(histograms + sums + 2 * task.streamed_block_bytes)
     placed = []
     place = LocalRuntime.place
     monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given[3]) or place(*given))
-    far = make(max_bins=16, calibration=method, memory_limit=limit).fit(X, y, eval_set=eval_set)
+    far = make(**small, memory_limit=limit).fit(X, y, eval_set=eval_set)
     assert far.memory_plan_.streamed > 1000
     assert all(allotment.resident < 500 for allotment in placed)
     assert len(placed) == 1 + (not with_evaluation)
