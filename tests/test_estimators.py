@@ -170,8 +170,13 @@ def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
     assert distboost.load(url).n_iter_ == 10
     rest = make(calibration=None, n_estimators=23, subsample=0.5, checkpoint=url).fit(X, y, resume=True)
     assert saved(rest, tmp_path) == saved(whole, tmp_path) == saved(distboost.load(url), tmp_path)
-    with pytest.raises(distboost.errors.DataError, match=r"subsample=0.5, not 0.6"):
-        make(calibration=None, n_estimators=23, subsample=0.6, checkpoint=url).fit(X, y, resume=True)
+    for other, said in (
+        ({"subsample": 0.6}, r"subsample=0.5, not 0.6"),
+        ({"n_estimators": 22}, "has 23 rounds, more than"),
+    ):
+        parameters = {"calibration": None, "n_estimators": 23, "subsample": 0.5, **other}
+        with pytest.raises(distboost.errors.DataError, match=said):
+            make(**parameters, checkpoint=url).fit(X, y, resume=True)
 
 
 def test_a_checkpoint_of_another_algorithm(digits, tmp_path):

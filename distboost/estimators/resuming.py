@@ -25,7 +25,7 @@ class Changed(NamedTuple):
 
 
 def what_to_resume(estimator: CommonParameters) -> Learned:
-    """Return what the estimator has learned, or else its checkpoint; raise if there is neither or a parameter differs.
+    """Return what the estimator has learned, or else its checkpoint; raise if there is neither, or if it does not fit.
 
     The names of the features become those of the checkpoint.
     """
@@ -49,6 +49,11 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
         raise DataError(
             f"{place} was made with {changed.name}={changed.before!r}, not {changed.now!r}. Set it to the earlier value, or "
             "train without resume=True."
+        )
+    if learned.n_rounds > estimator.n_estimators:
+        raise DataError(
+            f"{place} has {learned.n_rounds} rounds, more than n_estimators={estimator.n_estimators}. Set n_estimators to "
+            f"{learned.n_rounds} or more, or train without resume=True."
         )
     if learned is not getattr(estimator, "learned_", None):
         set_features(estimator, kept.n_features_in_, getattr(kept, "feature_names_in_", None))
