@@ -305,3 +305,29 @@ def test_whole_numbers_as_objects_are_scored(blobs):
     X, y = blobs[0], blobs[1].astype(object)
     model = GAMBLEClassifier(n_estimators=2, calibration=None).fit(X, y)
     assert model.score(X, y) == (model.predict(X) == y).mean()
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]"])
+def test_whole_numbers_of_nullable_columns_stay_whole(dtype):
+    X, y = np.repeat(np.eye(3), 3, axis=0), 2**60 + np.repeat(np.arange(3), 3)
+    labels = pd.Series(y, dtype=dtype)
+    model = GAMBLEClassifier(n_estimators=2, calibration=None).fit(X, labels)
+    assert model.classes_.dtype == np.int64
+    assert model.predict(X).tolist() == y.tolist()
+    # As floating-point numbers, all three would be equal.
+    wrong = pd.Series(np.roll(y, 3), dtype=dtype)
+    assert model.score(X, labels) == distboost.evaluate(model, X, labels)["accuracy"] == 1
+    assert model.score(X, wrong) == distboost.evaluate(model, X, wrong)["accuracy"] == 0
+
+
+def test_flags_of_nullable_columns_stay_flags(blobs):
+    X, y = blobs[0], blobs[1] > 0
+    model = GAMBLEClassifier(n_estimators=2, calibration=None).fit(X, pd.Series(y, dtype="boolean"))
+    assert model.predict(X).dtype == bool
+
+
+@pytest.mark.parametrize("dtype", [TEXT(), "S1"], ids=["text of any length", "bytes"])
+def test_text_of_any_type_is_scored(dtype, blobs):
+    X, y = blobs[0], blobs[1].astype(str).astype(dtype)
+    model = GAMBLEClassifier(n_estimators=2, calibration=None).fit(X, y)
+    assert model.score(X, y) == 1 - model.train_error_[-1]

@@ -209,6 +209,11 @@ def test_invalid_values(how, blobs):
         GDMCBoostClassifier(**how).fit(*blobs)
 
 
+def test_a_flag_is_a_sketch_of_one_number(blobs):
+    made = [GDMCBoostClassifier(n_estimators=2, sketch=k, calibration=None).fit(*blobs) for k in (True, 1)]
+    np.testing.assert_array_equal(made[0].scores(blobs[0]), made[1].scores(blobs[0]))
+
+
 def test_gradboost_learns_from_a_sketch(data):
     X, y, _ = data
     model = baselines.GradBoostClassifier(n_estimators=10, sketch=3).fit(X, y)

@@ -140,6 +140,8 @@ def test_no_row_is_left_out():
     X, y = np.repeat(np.arange(2.0), 20)[:, None], np.repeat(np.arange(2), 20)
     with pytest.raises(DataError, match=r"validation_fraction=0\.01 leaves out none of 40 rows.*larger"):
         make(validation_fraction=0.01).fit(X, y)
+    with pytest.raises(DataError, match=r"validation_fraction=0\.99 leaves out none of 40 rows.*smaller"):
+        make(validation_fraction=0.99).fit(X, y)
 
 
 def test_a_committee_learns_from_all_labels(rows):

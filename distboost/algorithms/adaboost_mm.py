@@ -123,8 +123,10 @@ class AdaBoostMM(Algorithm):
                 raise DataError(
                     f"{name} has {len(value)} numbers for n_estimators={self.n_estimators} rounds. Give one per round."
                 )
-        if not np.all((np.asarray(self.edge, float) > 0) & (np.asarray(self.edge, float) < 1)):
+        if not _lie_between(self.edge, 1.0):
             raise DataError(f"edge is {self.edge!r}. Give numbers above 0 and below 1.")
+        if self.alphas is not None and not _lie_between(self.alphas, np.inf):
+            raise DataError(f"alphas is {self.alphas!r}. Give finite numbers above 0.")
         if self.strategy == "os-zero-one":
             check_computable(self.n_classes, self.n_estimators, self.edge)
 
@@ -231,6 +233,15 @@ def kappa(γ: float, η: float, K: int) -> float:
 def best_step(γ: float, K: int) -> float:
     """1/2 ln(1 + K γ / (1 - γ)), the step η that minimises kappa."""
     return float(np.log1p(K * γ / (1 - γ)) / 2)
+
+
+def _lie_between(values: Any, limit: float) -> bool:
+    """Whether this is a number above 0 and below the limit, or a sequence of such numbers."""
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return found.ndim < 2 and bool(np.all((found > 0) & (found < limit)))
 
 
 def _at(values: Any, t: int) -> float:

@@ -1,4 +1,4 @@
-"""Masked arrays of NumPy: masked values are missing ones."""
+"""Masked arrays of NumPy, whose masked values are missing ones, and columns of pandas that may have missing numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from distboost.data.kinds import is_instance
+
 
 def unmasked(data: Any) -> Any:
-    """Return a masked array as a plain one, NaN in place of the masked numbers and None of other values; all else as it is."""
+    """Return a masked array as a plain one, NaN in place of the masked numbers and None of other values; all else as it is.
+
+    Columns of pandas of a nullable type become arrays, too: scikit-learn would make floats of their integers.
+    """
+    if is_nullable(data):
+        return np.asarray(data)
     if not isinstance(data, np.ma.MaskedArray):
         return data
     mask, kind = np.ma.getmaskarray(data), data.dtype.kind
@@ -18,3 +25,10 @@ def unmasked(data: Any) -> Any:
     values = np.array(data.data, data.dtype if kind in "fmM" else np.float64 if kind in "biu" else object)
     values[mask] = {"O": None, "m": "NaT", "M": "NaT"}.get(values.dtype.kind, np.nan)
     return values
+
+
+def is_nullable(data: Any) -> bool:
+    """Whether `data` is a column of pandas of integers or booleans that may be missing: Int64, boolean, int64[pyarrow]."""
+    if not (is_instance(data, "pandas", "Series") or is_instance(data, "pandas", "Index")):
+        return False
+    return not isinstance(data.dtype, np.dtype) and data.dtype.kind in "iub"

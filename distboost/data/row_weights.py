@@ -26,9 +26,13 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
         raise DataError(
             f"class_weight names {unknown[0]!r}, which is not among the classes {profile.classes.tolist()}."
         )
-    weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
+    refusal = f"class_weight is {dict(class_weight)}. Give finite weights of at least 0."
+    try:
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in profile.classes.tolist()])
+    except (TypeError, ValueError) as error:
+        raise DataError(refusal) from error
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise DataError(f"class_weight is {dict(class_weight)}. Give finite weights of at least 0.")
+        raise DataError(refusal)
     return weights
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from distboost.data.masked import is_nullable
 from distboost.data.sources import is_lazy
 from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
@@ -113,7 +114,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
         self._learned()
-        if any(is_lazy(data) for data in (X, y, sample_weight)) or self.classes_.dtype == object:
+        if any(is_lazy(data) for data in (X, y, sample_weight)) or _is_unknown_to_sklearn(self.classes_, y):
             return evaluating.confusion(self, X, y, sample_weight).accuracy
         return float(super().score(X, y, sample_weight))
 
@@ -196,3 +197,9 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 def _difference(F: np.ndarray) -> np.ndarray:
     difference: np.ndarray = F[:, 1] - F[:, 0]
     return difference
+
+
+def _is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
+    """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers."""
+    kinds = (classes.dtype.kind, getattr(getattr(y, "dtype", None), "kind", None))
+    return "O" in kinds[:1] or "S" in kinds or "T" in kinds or is_nullable(y)

@@ -31,7 +31,8 @@ def held_out(training: BinnedSet, fraction: float, n_classes: int, work: TaskRun
     parts, _ = by_content(training, ByContent(1 - fraction, fraction), n_classes, work)
     if not parts.n_judge.any():
         raise DataError(
-            f"validation_fraction={fraction} leaves out none of {parts.n_rows} rows: there are too few, or too few that "
-            "differ. Set a larger fraction, or give an eval_set."
+            f"validation_fraction={fraction} leaves out none of {parts.n_rows} rows: there are too few, or too few that differ, "
+            f"and some rows of each class are kept. Set a {'smaller' if fraction > 0.5 else 'larger'} fraction, or give an "
+            "eval_set."
         )
     return [parts.learn, parts.judge]

@@ -250,7 +250,7 @@ def growth_limits(estimator: CommonParameters) -> GrowthLimits:
         subsample=estimator.subsample,
         sampling=estimator.sampling,
         max_features=estimator.max_features,
-        sketch=estimator.sketch,
+        sketch=None if estimator.sketch is None else int(estimator.sketch),
         statistic_bits=estimator.statistic_bits,
         seed=seed_of(estimator),
     )

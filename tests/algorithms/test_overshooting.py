@@ -44,7 +44,7 @@ def test_the_largest_steps(name, learning_rate, subsample, noise):
     assert all(np.isfinite(numbers).all() for numbers in found)
     if refusal or (name in ("CDMCBoost", "StagewiseBoost") and (learning_rate, subsample) == (10.0, 0.3)):
         assert refusal.startswith(f"after round {len(losses) + 1} the loss")
-        assert refusal.endswith(f"Give a smaller learning_rate than {learning_rate}.")
+        assert refusal.endswith(f"a smaller learning_rate than {learning_rate}.")
 
 
 def test_what_came_before_an_overshoot_is_kept(noise, tmp_path):

@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
-from distboost import GDMCBoostClassifier
+from distboost import AdaBoostMMClassifier, GDMCBoostClassifier
 from distboost.errors import DistboostError, LimitError
 from tests.bad_input.forms import CHUNK
 
@@ -96,3 +96,19 @@ def test_memory_limit_large_enough(model, data):
 def test_no_labels(model, data):
     with pytest.raises(ValueError, match=r"requires y to be passed, but the target y is None"):
         model.fit(data[0])
+
+
+@pytest.mark.parametrize(
+    "values", [[0.1, np.nan], [0.1, np.inf], [0.1, -0.1], [0, 0.1], ["a", "b"], [[0.1], [0.1]]]
+)
+@pytest.mark.parametrize("name", ["edge", "alphas"])
+def test_a_sequence_with_a_number_that_is_no_step(name, values, data):
+    model = AdaBoostMMClassifier(strategy="fixed", n_estimators=2, calibration=None, **{name: values})
+    with pytest.raises(DistboostError, match=rf"{name} is \[.* Give .*numbers above 0"):
+        model.fit(*data)
+
+
+@pytest.mark.parametrize("weight", ["heavy", None, [1, 2]])
+def test_a_class_weight_that_is_no_number(model, data, weight):
+    with pytest.raises(DistboostError, match=r"class_weight is \{.*Give finite weights"):
+        model.set_params(class_weight={0: weight}).fit(*data)
