@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
 
 from distboost.data.categories import resolved
@@ -126,7 +127,7 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
     if is_frame(X):
         return X
     names, values = names_of(X, place), without_names(X)
-    values = np.asarray(values) if isinstance(values, list | tuple) else values
+    values = _as_array(values, place)
     if isinstance(values, np.ndarray):
         refuse_dates(values, place)
     try:
@@ -140,6 +141,24 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
             "or give a data frame, of which categorical_features may name columns of text."
         ) from error
     return values if names is None else Named(values, names)
+
+
+def _as_array(values: Any, place: str) -> Any:
+    """Return lists as an array, and what has an array's interface as it is; raise DataError if it is anything else."""
+    if hasattr(values, "__array__") or issparse(values):
+        return values
+    try:
+        found = np.asarray(values)
+    except ValueError as error:
+        raise DataError(
+            f"the rows of {place} have different lengths. Give each row one number per feature."
+        ) from error
+    if found.ndim == 0:
+        raise DataError(
+            f"{place} is of type {type(values).__name__}. Give an array of numbers, a data frame, a zarr or Dask array, or the "
+            "path or URL of a zarr array."
+        )
+    return found
 
 
 def _opened_store(X: Any, sample_weight: Any) -> BinnedStore:

@@ -42,6 +42,19 @@ def test_x_of_one_dimension(model, data, stored):
         model.fit(stored(X[:, 0], "x"), stored(y, "y"))
 
 
+@pytest.mark.parametrize("X", [{"a": [1.0]}, {1.0}, (n for n in range(3)), None, 5, object()], ids=type)
+def test_x_of_a_type_that_is_no_array(X, model, data):
+    model.fit(*data)
+    for use in (lambda: model.predict(X), lambda: model.fit(X, data[1])):
+        with pytest.raises(DataError, match=rf"X is of type {type(X).__name__}\. Give an array of numbers, "):
+            use()
+
+
+def test_lists_of_different_lengths(model, data):
+    with pytest.raises(DataError, match="the rows of X have different lengths"):
+        model.fit([[1.0, 2.0], [3.0]], [0, 1])
+
+
 @pytest.mark.parametrize("form", [to_numpy, to_dask], ids=["numpy", "dask"])
 def test_zero_features(model, data, form, tmp_path):
     with pytest.raises(
