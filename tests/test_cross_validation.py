@@ -298,6 +298,8 @@ def test_bad_input(data):
             cross_validate(make(), X, y, folds)
     with pytest.raises(ValueError, match="metrics has 'confusion', which is not a number"):
         cross_validate(make(), X, y, metrics=["confusion"])
+    with pytest.raises(ValueError, match="metrics is 3, expected a list of names"):
+        cross_validate(make(), X, y, metrics=3)
     with pytest.raises(ValueError, match="metrics has 'acuracy', expected some of"):
         cross_validate(make(), X, y, metrics=["acuracy"])
     with pytest.raises(ValueError, match="metrics is empty"):

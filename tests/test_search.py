@@ -236,6 +236,8 @@ def test_a_line_that_was_cut_off_is_done_again(data, trials, tmp_path):  # noqa:
 def test_bad_input(data, trials):  # noqa: F811
     with pytest.raises(ValueError, match=r"scoring is 'log_loss', expected one of accuracy, .*neg_log_loss"):
         search(make(), {"max_depth": [1]}, *data, scoring="log_loss")
+    with pytest.raises(ValueError, match=r"scoring is \['accuracy'\], expected one of accuracy"):
+        search(make(), {"max_depth": [1]}, *data, scoring=["accuracy"])
     with pytest.raises(ValueError, match="halving is 1, expected a whole number of at least 2"):
         search(make(), {"max_depth": [1]}, *data, halving=1)
     with pytest.raises(ValueError, match="Invalid parameter 'depth'"):

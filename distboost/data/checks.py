@@ -154,7 +154,7 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
     """One finite weight >= 0 per row, (n_rows,) float64; all 1 if there is no part."""
     if part is None:
         return np.ones(n_rows)
-    w = load(part).astype(np.float64)
+    w = _as_numbers(load(part), place, first)
     if w.ndim == 2 and w.shape[1] == 1:
         w = w[:, 0]
     if w.ndim != 1:
@@ -164,6 +164,20 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
         row = int(np.flatnonzero(bad)[0])
         raise DataError(f"{place} is {w[row]} in row {first + row}. Give finite weights of at least 0.")
     return w
+
+
+def _as_numbers(w: np.ndarray, place: str, first: int) -> np.ndarray:
+    kind = (
+        "dates or durations" if w.dtype.kind in "mM" else "complex numbers" if w.dtype.kind == "c" else None
+    )
+    try:
+        if kind is None:
+            return w.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        kind = f"values that are no numbers ({error})"
+    raise DataError(
+        f"{place} has {kind} in the rows {first} to {first + len(w) - 1}. Give finite weights of at least 0."
+    )
 
 
 def encode_labels(

@@ -251,6 +251,9 @@ def as_sources(named: Mapping[str, Any], features: str | None = None) -> list[So
         else _source(data, name, name == features)
         for name, data in given.items()
     }
+    for name, source in found.items():
+        if not source.shape:
+            raise DataError(f"{name} is a single value. Give one value per row.")
     if features is not None:
         refuse_date_types(found[features].dtype, found[features].place)
     return list(found.values())

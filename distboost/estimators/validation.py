@@ -233,6 +233,7 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
     if y is None and is_lazy(X) and BinnedStore.is_at(X):
         return _opened_store(X, weights)
     if y is None:
+        opened(X, place)  # raises if there is nothing at a path
         raise DataError(f"{place} has no labels. Give (X, y) or (X, y, sample_weight).")
     if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
         raise DataError(

@@ -186,6 +186,8 @@ def chosen(names: Iterable[str] | None) -> dict[str, str]:
     groups = {name: group for group, metrics in METRICS.items() for name in metrics}
     if names is None:
         return groups
+    if not isinstance(names, Iterable):
+        raise ValueError(f"metrics is {names!r}, expected a list of names, such as ['accuracy', 'log_loss'].")
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in groups]
     if unknown:

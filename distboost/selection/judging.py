@@ -88,7 +88,7 @@ class Scoring(NamedTuple):
     def of(cls, name: str) -> Scoring:
         """Return the scoring of this name, as scikit-learn names it; raise ValueError if there is none."""
         known = {f"neg_{m}" if m in LOSSES else m: cls(m, -1 if m in LOSSES else 1) for m in NUMBERS}
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise ValueError(f"scoring is {name!r}, expected one of {', '.join(known)}.")
         return known[name]
 

@@ -23,6 +23,11 @@ def test_labels_of_another_type_in_the_eval_set(model, data):
         model.fit(X, y, eval_set=(X, np.array(["a", "b", "c"])[y]))
 
 
+def test_nothing_at_the_path_of_the_eval_set(model, data):
+    with pytest.raises(DataError, match=r"eval_set: there is no zarr array at 'none\.binned'"):
+        model.fit(*data, eval_set="none.binned")
+
+
 def test_infinite_value_in_the_eval_set(model, data, stored):
     X, y = data
     other = X.copy()

@@ -1,5 +1,6 @@
 """Shapes that do not fit: each fault has an error of its own that gives the value, the limit, the place and the remedy."""
 
+import dask.array as da
 import numpy as np
 import pytest
 import zarr
@@ -28,6 +29,16 @@ def test_sample_weight_of_two_columns(model, data, stored):
     X, y = data
     with pytest.raises(ValueError, match=r"[Ss]ample.?weight.*(2 ?D|1D|dimension|shape|\(240, 2\))"):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(np.ones((N, 2)), "w"))
+
+
+@pytest.mark.parametrize("form", [to_numpy, to_dask], ids=["numpy", "dask"])
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_a_single_value_in_place_of_one_per_row(model, data, name, form):
+    X, y = data
+    model.set_params(calibration=None).fit(X, y)
+    scalar = np.asarray(1) if form is to_numpy else da.asarray(1)
+    with pytest.raises(DataError, match=rf"^{name}.*(is a single value\. Give one value per row|1d array)"):
+        distboost.evaluate(model, X, **{"y": y, name: scalar})
 
 
 def test_y_of_two_columns(model, data, stored):

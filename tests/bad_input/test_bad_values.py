@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import distboost
 from distboost.errors import DataError
 from tests.bad_input.forms import N, to_dask
 
@@ -71,6 +72,24 @@ def test_bad_weight(model, data, stored, value):
         match=rf"sample_weight.* is {value} in row 137\. Give finite weights of at least 0|[Ss]ample.?weight.*(NaN|infinity)",
     ):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(w, "w"))
+
+
+@pytest.mark.parametrize(
+    ("weights", "kind"),
+    [
+        (np.full(N, "heavy"), r"values that are no numbers \(could not convert string to float: .*heavy.*\)"),
+        (np.full(N, "2026-01-02", "M8[D]"), "dates or durations"),
+        (np.ones(N, complex), "complex numbers"),
+    ],
+    ids=["text", "dates", "complex"],
+)
+def test_weights_that_are_no_numbers(model, data, weights, kind):
+    model.set_params(calibration=None)
+    message = rf"sample_weight has {kind} in the rows \d+ to \d+\. Give finite weights of at least 0"
+    with pytest.raises(DataError, match=message):
+        model.fit(*data, sample_weight=to_dask(weights, None))
+    with pytest.raises(DataError, match=message):
+        distboost.evaluate(model.fit(*data), *data, sample_weight=weights)
 
 
 def test_all_weights_zero(model, data, stored):
