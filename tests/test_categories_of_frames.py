@@ -242,3 +242,40 @@ def test_texts_in_place_of_numbers_and_the_reverse_are_refused(columns):
             model.predict(of_pandas(table).assign(colour=codes))
     nothing = of_pandas(table).assign(colour=np.full(N, np.nan))
     assert len(model.predict(nothing)) == N
+
+
+def predict(model, table, y):
+    return model.predict(table)
+
+
+def evaluate(model, table, y):
+    return distboost.evaluate(model, table, y)
+
+
+def calibrate(model, table, y):
+    return model.calibrate(table, y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "dask"])
+@pytest.mark.parametrize("use", [predict, evaluate, calibrate])
+def test_tables_with_other_columns_are_refused_before_their_labels_are_looked_up(use, library, columns):
+    table, y = FRAMES[library](columns[0]), columns[1]
+    fitted = model_of().fit(table, y)
+    for names, found in (
+        (["size", "width", "colour"], "in the same order"),
+        (["colour"], "now missing:\n- size"),
+    ):
+        with pytest.raises(DataError, match=rf"The feature names should match[\s\S]*{found}"):
+            use(fitted, table[names], y)
+    table.columns = [0, 1, 2]  # no names
+    with pytest.raises(DataError, match="X has 1 columns, but feature 2 has labels in the model"):
+        use(model_of().fit(table, y), table[[0]], y)
+
+
+def test_labels_in_dask_become_codes_and_explain_scores(columns):
+    fitted = model_of().fit(of_pandas(columns[0]), columns[1])
+    table, dask = of_pandas(columns[0]), of_dask(columns[0])
+    np.testing.assert_array_equal(distboost.export.codes(fitted, dask), distboost.export.codes(fitted, table))
+    np.testing.assert_array_equal(
+        distboost.shap_values(fitted, table, background=dask), distboost.shap_values(fitted, table)
+    )

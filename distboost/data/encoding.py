@@ -31,6 +31,11 @@ def _is_dask_frame(X: Any) -> bool:
     return hasattr(X, "map_partitions") and hasattr(X, "columns")
 
 
+def _meta(X: Any) -> Any:
+    """Return a data frame with the columns of X: X itself, or an empty one if X is of Dask."""
+    return X._meta if _is_dask_frame(X) else X
+
+
 def encoded(X: Any, place: str, given: Any) -> tuple[Any, Labels]:
     """Return X with codes instead of labels, and these labels.
 
@@ -44,7 +49,7 @@ def encoded(X: Any, place: str, given: Any) -> tuple[Any, Labels]:
     """
     if not is_table(X):
         return X, {}
-    frame = as_frame(X._meta if _is_dask_frame(X) else X, place)
+    frame = as_frame(_meta(X), place)
     wanted = resolved(given, frame.shape[1], names_of(X, place))
     labels = {}
     for d, name in enumerate(frame.columns):
@@ -95,6 +100,11 @@ def encoded_for(X: Any, place: str, categories: Mapping[int, Categories]) -> Any
         raise DataError(
             f"feature {min(labels)} has labels in the model, such as {labels[min(labels)][0]!r:.100}, but {place} is not a data "
             "frame. Give a data frame with the columns of the training rows."
+        )
+    if labels and (n_columns := len(as_frame(_meta(X), place).columns)) <= max(labels):
+        raise DataError(
+            f"{place} has {n_columns} columns, but feature {max(labels)} has labels in the model. Give the columns of the "
+            "training rows."
         )
     return encoded_as(X, place, labels)
 

@@ -55,6 +55,8 @@ def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsem
     """Return the trees of a fitted estimator; raise DataError unless it has one of this number."""
     trees = trees_of(estimator, what)
     n_trees = len(trees) * trees.per_round
+    if not n_trees:
+        raise DataError(f"the model has no trees, so that {what} has nothing to show. `outcome_` says why.")
     if not (isinstance(tree, Integral) and 0 <= tree < n_trees):
         raise DataError(
             f"there is no tree {tree!r:.100}: the model has {n_trees} trees. Give a number from 0 to {n_trees - 1}."

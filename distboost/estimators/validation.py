@@ -30,6 +30,7 @@ from distboost.estimators.parameters import CommonParameters
 from distboost.io.options import storage_options
 from distboost.model.ensemble import slices
 from distboost.model.history import UNNAMED
+from distboost.prediction import lazy
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
 
@@ -252,10 +253,11 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
     if y is None:
         raise DataError("y is None: give one label per row, to compare the predictions with.")
     with storage_options(estimator.storage_options):
-        X = encoded_for(open_rows(X, "X"), "X", estimator.learned_.ensemble.categories)
+        X = open_rows(X, "X")
+        compare_names(estimator, names_of(X, "X"), "X", stacklevel - 1)
+        X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
         X, y, _ = _checked(estimator, X, y, None)
         data = RawDataset.of(X, y, given.sample_weight)
-    compare_names(estimator, data.names, "X", stacklevel - 1)
     check_features(data.sources.x, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Give at least 1 row to evaluate.")
@@ -266,9 +268,10 @@ def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> R
 def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray | FrameRows:
     """Return rows in memory for prediction, (n, n_features) float32, float64 or whole numbers. They are not copied.
 
-    The rows of a data frame become numbers when some of them are read. Whether they are finite is not checked.
+    The rows of a data frame become numbers when some of them are read. Whether they are finite is not checked. Lazy rows, as
+    `opened_rows` returns them, are loaded.
     """
-    X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
+    X = lazy.loaded(X) if is_lazy(X) else encoded_for(X, "X", estimator.learned_.ensemble.categories)
     source = as_features(_in_memory(estimator, X, "X"), "X")
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.frames import FrameRows
-from distboost.data.sources import is_lazy
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import check_fitted, leaf_values, trees_of
@@ -19,7 +18,6 @@ from distboost.kernels import shap
 from distboost.model.ensemble import kernel_rows, slices
 from distboost.model.nodes import Nodes
 from distboost.model.trees import TreeEnsemble
-from distboost.prediction import lazy
 from distboost.threads import Threads
 
 _ROWS_AT_ONCE = 128  # of one thread: few, since a row takes long
@@ -167,7 +165,7 @@ def _counted(model: BoostingClassifier, trees: TreeEnsemble, background: Any) ->
     nodes, child = _split_arrays(trees), np.column_stack([arrays["left"], arrays["right"]])
     background = opened_rows(model, background, 5)
     with Threads(n_threads(model)) as threads:
-        X = finite_rows(model, lazy.loaded(background) if is_lazy(background) else background, threads)
+        X = finite_rows(model, background, threads)
 
         def count(rows: slice) -> np.ndarray:
             counts, left = np.zeros(len(arrays["values"]), np.int64), np.empty(len(child), bool)

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.sources import is_lazy
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import check_fitted, trees_of
 from distboost.estimators.parameters import n_threads
 from distboost.estimators.validation import finite_rows, opened_rows
-from distboost.prediction import lazy
 from distboost.threads import Threads
 
 
@@ -43,5 +41,5 @@ def codes(model: BoostingClassifier, X: Any) -> np.ndarray:
     check_fitted(model)
     X = opened_rows(model, X, 3)
     with Threads(n_threads(model)) as threads:
-        rows = finite_rows(model, lazy.loaded(X) if is_lazy(X) else X, threads)
+        rows = finite_rows(model, X, threads)
     return np.array(trees_of(model, "export.codes").coded(rows), np.float64)

@@ -206,3 +206,13 @@ def test_the_number_of_a_tree_is_checked(tree, blobs):
     model = distboost.GDMCBoostClassifier(n_estimators=1, calibration=None).fit(*blobs)
     with pytest.raises(DataError, match=rf"there is no tree {tree!r}: the model has 1 trees"):
         distboost.export_text(model, tree)
+
+
+@pytest.mark.filterwarnings("ignore::distboost.errors.TrainingEndedWarning")
+def test_a_model_without_trees_has_no_tree_to_show():
+    model = GDMCBoostClassifier(n_estimators=1, calibration=None).fit(np.zeros((20, 1)), np.arange(20) % 2)
+    for show in (export_text, plot.tree):
+        with pytest.raises(
+            DataError, match=r"the model has no trees, so that (export_text|plot\.tree) has nothing to show"
+        ):
+            show(model, 0)
