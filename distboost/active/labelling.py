@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score
 from distboost.active.curve import LearningCurve, Point
 from distboost.active.pool import Pool, take_rows
 from distboost.active.scoring import random_rows
+from distboost.data.checks import load_labels
 from distboost.data.missing import warn_about
 from distboost.data.sources import ArraySource, as_features, as_source, is_lazy
 from distboost.errors import DataError
@@ -78,6 +79,12 @@ class StoppingCriteria(NamedTuple):
 
     def check(self) -> None:
         """Raise DataError if a criterion is out of range, or cannot be measured."""
+        if self.eval_set is not None and not (
+            isinstance(self.eval_set, tuple | list) and len(self.eval_set) == 2
+        ):
+            raise DataError(
+                f"eval_set is a {type(self.eval_set).__name__}, expected rows and their labels: eval_set=(X, y)."
+            )
         if self.target_error is not None and self.eval_set is None:
             raise DataError(
                 f"target_error={self.target_error} needs an eval_set to measure: eval_set=(X, y)."
@@ -199,7 +206,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
         raise DataError(
             f"the eval_set has {n} rows and labels of shape {labels.shape}: expected one for each."
         )
-    return X, labels
+    return X, load_labels(labels, "y of the eval_set", 0)
 
 
 def _as_function(oracle: Any, learner: Learner) -> Callable[[np.ndarray], Any]:

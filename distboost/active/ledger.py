@@ -270,7 +270,7 @@ def read_header(log: str | os.PathLike[str]) -> dict[str, Any] | None:
     content, end = (b"", 0) if path is None else _content(path)
     if path is None or not end:
         return None
-    return _records(path, content[: content.index(b"\n")])[0]
+    return _records(path, content[: content.index(b"\n") + 1])[0]
 
 
 def _content(path: Path) -> tuple[bytes, int]:

@@ -91,9 +91,17 @@ class Pool:
         """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
         if self._frame is not None:
             return self._frame[rows.tolist()].to_native()
-        if isinstance(self.source, ArraySource):
-            return as_numbers(self.source.array[rows], "pool")
-        return as_numbers(take_rows(self.source, rows, runtime), "pool")
+        some = (
+            self.source.array[rows]
+            if isinstance(self.source, ArraySource)
+            else take_rows(self.source, rows, runtime)
+        )
+        found = as_numbers(some, "pool")
+        infinite = np.argwhere(np.isinf(found))
+        if len(infinite):
+            row, column = map(int, infinite[0])
+            raise infinite_value(self.place, int(rows[row]), column, float(found[row, column]))
+        return found
 
     def named(self, rows: Any) -> Any:
         """Return rows that were taken, with the names of their features."""

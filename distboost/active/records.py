@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,8 @@ def to_line(record: dict[str, Any]) -> str:
 def from_line(found: bytes) -> dict[str, Any]:
     """Return the record of a line (without the newline); raise ValueError unless `to_line` can have written it."""
     checksum, _, text = found.partition(b" ")
+    if not re.fullmatch(b"[0-9a-f]{8}", checksum):
+        raise ValueError("it does not begin with a checksum")
     if int(checksum, 16) != zlib.crc32(text):
         raise ValueError("its checksum does not match")
     try:

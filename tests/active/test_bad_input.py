@@ -284,3 +284,28 @@ def test_a_chunk_that_cannot_be_read(problem, tmp_path):
     assert found.n_queries_ == 0
     chunk.write_bytes(content)
     assert found.query().tolist() == learner(X).teach(range(40), y[:40]).query().tolist()
+
+
+@pytest.mark.parametrize("form", ["numpy", "path"])
+def test_an_infinite_value_among_the_rows_taught(form, problem, tmp_path):
+    X, y = np.array(problem[0]), problem[1]
+    X[33, 2] = np.inf
+    found = learner(FORMS[form](X, tmp_path)).teach(range(30, 50), y[30:50])
+    with pytest.raises(
+        DataError, match=r"pool.* contains an infinite value \(inf\) in row 33, column 2: inf"
+    ):
+        found.query()
+
+
+@pytest.mark.parametrize("given", [3, "valid", ([[1.0]], [1], [1.0])])
+def test_an_evaluation_set_that_is_no_pair(given, problem):
+    with pytest.raises(
+        DataError, match=r"eval_set is a \w+, expected rows and their labels: eval_set=\(X, y\)"
+    ):
+        learner(problem[0]).run(problem[1], eval_set=given, max_labels=30)
+
+
+def test_a_missing_label_of_an_evaluation_set(problem):
+    y = np.where(np.arange(len(problem[1])) == 7, np.nan, problem[1])
+    with pytest.raises(DataError, match=r"y of the eval_set has a missing label \(NaN\) in row 7"):
+        learner(problem[0]).run(problem[1], eval_set=(problem[0], y), max_labels=30)

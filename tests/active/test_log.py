@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from distboost import GDMCBoostClassifier
+from distboost.active import resume
 from distboost.errors import DataError, StoreError
 from tests.active.sessions import asked, committee, learner, state
 
@@ -136,12 +137,14 @@ def test_a_damaged_line(problem, log):
 
 
 @pytest.mark.parametrize(
-    "content", [b"my notes", b"my notes\n", b"{}", b"\x00" * 40, b"0 {}\n", b"PK\x03\x04"]
+    "content", [b"my notes", b"my notes\n", b"\nmy notes\n", b"{}", b"\x00" * 40, b"0 {}\n", b"PK\x03\x04"]
 )
 def test_a_file_that_is_no_log_is_left_alone(content, problem, log):
     log.write_bytes(content)
     with pytest.raises(StoreError, match=r"line 1 of .*log is damaged, or this is no log of labels"):
         learner(problem[0], log=log)
+    with pytest.raises(StoreError if b"\n" in content else DataError, match="no log of labels"):
+        resume(log, problem[0])
     assert log.read_bytes() == content
 
 
