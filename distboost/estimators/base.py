@@ -114,9 +114,10 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
         self._learned()
-        if any(is_lazy(data) for data in (X, y, sample_weight)) or _is_unknown_to_sklearn(self.classes_, y):
+        lazy = any(map(is_lazy, (X, y)))
+        if lazy or y is None or sample_weight is not None or _is_unknown_to_sklearn(self.classes_, y):
             return evaluating.confusion(self, X, y, sample_weight).accuracy
-        return float(super().score(X, y, sample_weight))
+        return float(super().score(X, y))
 
     def staged_scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores after each round, (n_samples, n_classes) float64.

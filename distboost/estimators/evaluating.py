@@ -144,6 +144,8 @@ def confusion(
     data = judged_data(model, Given(X, y, sample_weight), 5)
     sums = judged(model, data, {DECISIONS}, False, client or model.client, verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
+    if not found.counts.sum():
+        raise DataError("every row has weight 0. Give some rows a weight above 0.")
     if not found.counts[:-1].sum():
         raise DataError(
             f"no label in {data.sources.y.place} is among the {len(model.classes_)} classes of the model "

@@ -101,6 +101,25 @@ def test_all_weights_zero(model, data, stored):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(np.zeros(N), "w"))
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (-np.ones(N), r"sample_weight.* is -1\.0 in row 0\. Give finite weights of at least 0"),
+        (np.full(N, "heavy"), "sample_weight.* has values that are no numbers"),
+        (np.zeros(N), "every row has weight 0"),
+        (np.ones(7), r"240 rows but sample_weight.* has 7"),
+    ],
+    ids=["negative", "text", "zero", "short"],
+)
+def test_bad_weights_of_a_score(model, data, stored, weights, message):
+    X, y = data
+    fitted = model.set_params(calibration=None).fit(X, y)
+    if weights.dtype.kind == "f" and len(weights) == N:
+        weights = stored(weights, "w")
+    with pytest.raises(DataError, match=message):
+        fitted.score(X, y, sample_weight=weights)
+
+
 def test_class_weight_of_an_unknown_class(model, data):
     with pytest.raises(
         DataError, match=r"class_weight names 'b', which is not among the classes \[0, 1, 2\]"
