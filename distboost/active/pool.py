@@ -89,8 +89,6 @@ class Pool:
 
     def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
         """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
-        if self._frame is not None:
-            return self._frame[rows.tolist()].to_native()
         some = (
             self.source.array[rows]
             if isinstance(self.source, ArraySource)
@@ -101,7 +99,7 @@ class Pool:
         if len(infinite):
             row, column = map(int, infinite[0])
             raise infinite_value(self.place, int(rows[row]), column, float(found[row, column]))
-        return found
+        return found if self._frame is None else self._frame[rows.tolist()].to_native()
 
     def named(self, rows: Any) -> Any:
         """Return rows that were taken, with the names of their features."""

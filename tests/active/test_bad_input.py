@@ -286,11 +286,13 @@ def test_a_chunk_that_cannot_be_read(problem, tmp_path):
     assert found.query().tolist() == learner(X).teach(range(40), y[:40]).query().tolist()
 
 
-@pytest.mark.parametrize("form", ["numpy", "path"])
+@pytest.mark.parametrize("form", ["numpy", "path", "frame"])
 def test_an_infinite_value_among_the_rows_taught(form, problem, tmp_path):
     X, y = np.array(problem[0]), problem[1]
     X[33, 2] = np.inf
-    found = learner(FORMS[form](X, tmp_path)).teach(range(30, 50), y[30:50])
+    found = learner(pd.DataFrame(X) if form == "frame" else FORMS[form](X, tmp_path)).teach(
+        range(30, 50), y[30:50]
+    )
     with pytest.raises(
         DataError, match=r"pool.* contains an infinite value \(inf\) in row 33, column 2: inf"
     ):
