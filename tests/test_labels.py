@@ -307,15 +307,16 @@ def test_whole_numbers_as_objects_are_scored(blobs):
     assert model.score(X, y) == (model.predict(X) == y).mean()
 
 
+@pytest.mark.parametrize("form", [pd.Series, pd.array, lambda y, dtype: pd.DataFrame({"y": y}, dtype=dtype)])
 @pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]"])
-def test_whole_numbers_of_nullable_columns_stay_whole(dtype):
+def test_whole_numbers_of_nullable_columns_stay_whole(form, dtype):
     X, y = np.repeat(np.eye(3), 3, axis=0), 2**60 + np.repeat(np.arange(3), 3)
-    labels = pd.Series(y, dtype=dtype)
+    labels = form(y, dtype=dtype)
     model = GAMBLEClassifier(n_estimators=2, calibration=None).fit(X, labels)
     assert model.classes_.dtype == np.int64
     assert model.predict(X).tolist() == y.tolist()
     # As floating-point numbers, all three would be equal.
-    wrong = pd.Series(np.roll(y, 3), dtype=dtype)
+    wrong = form(np.roll(y, 3), dtype=dtype)
     assert model.score(X, labels) == distboost.evaluate(model, X, labels)["accuracy"] == 1
     assert model.score(X, wrong) == distboost.evaluate(model, X, wrong)["accuracy"] == 0
 

@@ -29,6 +29,14 @@ def unmasked(data: Any) -> Any:
 
 def is_nullable(data: Any) -> bool:
     """Whether `data` is a column of pandas of integers or booleans that may be missing: Int64, boolean, int64[pyarrow]."""
-    if not (is_instance(data, "pandas", "Series") or is_instance(data, "pandas", "Index")):
+    kinds = (("pandas", "Series"), ("pandas", "Index"), ("pandas.api.extensions", "ExtensionArray"))
+    if not any(is_instance(data, *kind) for kind in kinds):
         return False
     return not isinstance(data.dtype, np.dtype) and data.dtype.kind in "iub"
+
+
+def nullable_labels(y: Any) -> Any:
+    """Return labels in a data frame of one nullable column as that column; all else as it is."""
+    if is_instance(y, "pandas", "DataFrame") and y.shape[1] == 1 and is_nullable(y.iloc[:, 0]):
+        return y.iloc[:, 0]
+    return y

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from distboost.data.masked import is_nullable
+from distboost.data.masked import is_nullable, nullable_labels
 from distboost.data.sources import is_lazy
 from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
@@ -203,4 +203,4 @@ def _difference(F: np.ndarray) -> np.ndarray:
 def _is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
     """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers."""
     kinds = (classes.dtype.kind, getattr(getattr(y, "dtype", None), "kind", None))
-    return "O" in kinds[:1] or "S" in kinds or "T" in kinds or is_nullable(y)
+    return "O" in kinds[:1] or "S" in kinds or "T" in kinds or is_nullable(nullable_labels(y))

@@ -17,7 +17,7 @@ from distboost.data.dates import refuse_dates
 from distboost.data.encoding import encoded, encoded_for
 from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
-from distboost.data.masked import unmasked
+from distboost.data.masked import nullable_labels, unmasked
 from distboost.data.missing import warn_about, warn_all
 from distboost.data.names import Named, names_of, without_names
 from distboost.data.parts import load
@@ -108,7 +108,7 @@ def _checked(
                 sample_weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
     if not is_lazy(y):
         with _refusals(f"{prefix}y"):
-            y = column_or_1d(unmasked(y), warn=True)
+            y = column_or_1d(unmasked(nullable_labels(y)), warn=True)
     return X, y, sample_weight
 
 
