@@ -300,7 +300,7 @@ def test_bad_input(data):
         cross_validate(make(), X, y, metrics=["confusion"])
     with pytest.raises(ValueError, match="metrics is 3, expected a list of names"):
         cross_validate(make(), X, y, metrics=3)
-    with pytest.raises(ValueError, match="metrics has 'acuracy', expected some of"):
+    with pytest.raises(ValueError, match="metrics has 'acuracy', expected some of 'accuracy', "):
         cross_validate(make(), X, y, metrics=["acuracy"])
     with pytest.raises(ValueError, match="metrics is empty"):
         cross_validate(make(), X, y, metrics=[])

@@ -181,8 +181,11 @@ METRICS: dict[str, dict[str, Callable[[Totals], Any]]] = {
 }
 
 
-def chosen(names: Iterable[str] | None) -> dict[str, str]:
-    """Return the group of each metric with these names, or of all; raise ValueError for an unknown name."""
+def chosen(names: Iterable[str] | None, expected: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the group of each metric with these names, or of all.
+
+    For an unknown name, raise a ValueError that lists the names that are `expected`; None: all.
+    """
     groups = {name: group for group, metrics in METRICS.items() for name in metrics}
     if names is None:
         return groups
@@ -191,7 +194,9 @@ def chosen(names: Iterable[str] | None) -> dict[str, str]:
     names = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in names if name not in groups]
     if unknown:
-        raise ValueError(f"metrics has {unknown[0]!r}, expected some of {', '.join(map(repr, groups))}.")
+        raise ValueError(
+            f"metrics has {unknown[0]!r}, expected some of {', '.join(map(repr, expected or groups))}."
+        )
     return {name: groups[name] for name in names}
 
 

@@ -36,10 +36,11 @@ def tidy(ax: Any, grid: str) -> None:
 
 
 def shortened(name: Any) -> str:
-    """Return a name that is not too long for a picture.
+    """Return a name that is not too long for a picture, with dollar signs that matplotlib draws rather than reads as formulas.
 
     >>> shortened("a" * 50) == "a" * 39 + "…"
     True
     """
     text = str(name)
-    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+    short = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+    return short.replace("$", r"\$")

@@ -67,7 +67,7 @@ class BinnedJudge:
 
 def numbers_of(names: Any) -> dict[str, str]:
     """Return the group of each metric; raise ValueError unless all are numbers."""
-    groups = chosen(names)
+    groups = chosen(names, NUMBERS)
     if not groups:
         raise ValueError("metrics is empty. Give the names of some metrics, or None for the default.")
     for name in groups:
