@@ -252,7 +252,7 @@ def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, need
     stays = "" if needed < streaming else ", even if all rows stream from disk"
     raise LimitError(
         f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
-        f"{more} with {task.algorithm.name}{stays}. Raise the limit to that{more}, or {_how_to_save(task)}. "
+        f"{more} with {task.algorithm.name}, libraries included{stays}. Raise the limit to that{more}, or {_how_to_save(task)}. "
         "`distboost plan` shows what takes the memory."
     )
 
