@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -89,16 +90,25 @@ class StoppingCriteria(NamedTuple):
             raise DataError(
                 f"target_error={self.target_error} needs an eval_set to measure: eval_set=(X, y)."
             )
-        if self.target_error is not None and not 0 <= self.target_error < 1:
-            raise DataError(f"target_error is {self.target_error}, expected a fraction: 0.05 is 5 %.")
-        if self.stabilised is not None and not 0 < self.stabilised <= 1:
+        if self.target_error is not None and not (
+            isinstance(self.target_error, Real) and 0 <= self.target_error < 1
+        ):
+            raise DataError(f"target_error is {self.target_error!r}, expected a fraction: 0.05 is 5 %.")
+        if self.stabilised is not None and not (
+            isinstance(self.stabilised, Real) and 0 < self.stabilised <= 1
+        ):
             raise DataError(
-                f"stabilised is {self.stabilised}, expected an agreement above 0 and at most 1, such as 0.99."
+                f"stabilised is {self.stabilised!r}, expected an agreement above 0 and at most 1, such as 0.99."
             )
         if self.max_labels is not None and not (
             hasattr(self.max_labels, "__index__") and self.max_labels >= 1
         ):
             raise DataError(f"max_labels is {self.max_labels!r}, expected a whole number of at least 1.")
+        for callback in self.callbacks:
+            if not callable(callback):
+                raise DataError(
+                    f"callbacks has {callback!r:.100}, which cannot be called. Give functions of a LearningCurve."
+                )
 
 
 def run_labelling(learner: Learner, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:

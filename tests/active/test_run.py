@@ -227,6 +227,12 @@ BAD_GOALS = {
     "too much agreement": ({"stabilised": 1.1}, r"stabilised is 1.1, expected an agreement above 0"),
     "no labels": ({"max_labels": 0}, r"max_labels is 0, expected a whole number of at least 1"),
     "part of a label": ({"max_labels": 2.5}, r"max_labels is 2.5, expected a whole number of at least 1"),
+    "a text as an error": (
+        {"target_error": "5 %", "eval_set": 1},
+        r"target_error is '5 %', expected a fraction",
+    ),
+    "a text as an agreement": ({"stabilised": "high"}, r"stabilised is 'high', expected an agreement"),
+    "no function": ({"callbacks": [3]}, r"callbacks has 3, which cannot be called"),
     "fewer labels": ({"eval_set": "short"}, r"the eval_set has 300 rows and labels of shape \(299,\)"),
     "nothing": ({"eval_set": "empty"}, r"the eval_set has 0 rows and labels of shape \(0,\)"),
 }
