@@ -40,3 +40,9 @@ def nullable_labels(y: Any) -> Any:
     if is_instance(y, "pandas", "DataFrame") and y.shape[1] == 1 and is_nullable(y.iloc[:, 0]):
         return y.iloc[:, 0]
     return y
+
+
+def is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
+    """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers."""
+    kinds = (classes.dtype.kind, getattr(getattr(y, "dtype", None), "kind", None))
+    return "O" in kinds[:1] or "S" in kinds or "T" in kinds or is_nullable(nullable_labels(y))

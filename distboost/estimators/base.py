@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from distboost.data.masked import is_nullable, nullable_labels
+from distboost.data.masked import is_unknown_to_sklearn
 from distboost.data.sources import is_lazy
 from distboost.estimators import evaluating, predicting
 from distboost.estimators.calibrating import Calibrated
@@ -115,7 +115,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         """Return the accuracy on labelled rows, given as for `fit`; those that are not in memory are read block by block."""
         self._learned()
         lazy = any(map(is_lazy, (X, y)))
-        if lazy or y is None or sample_weight is not None or _is_unknown_to_sklearn(self.classes_, y):
+        if lazy or y is None or sample_weight is not None or is_unknown_to_sklearn(self.classes_, y):
             return evaluating.confusion(self, X, y, sample_weight).accuracy
         return float(super().score(X, y))
 
@@ -198,9 +198,3 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 def _difference(F: np.ndarray) -> np.ndarray:
     difference: np.ndarray = F[:, 1] - F[:, 0]
     return difference
-
-
-def _is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
-    """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers."""
-    kinds = (classes.dtype.kind, getattr(getattr(y, "dtype", None), "kind", None))
-    return "O" in kinds[:1] or "S" in kinds or "T" in kinds or is_nullable(nullable_labels(y))
