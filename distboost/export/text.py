@@ -13,6 +13,7 @@ from distboost.estimators.inspecting import (
     listed,
     names_of,
 )
+from distboost.io.text import visible
 from distboost.model.nodes import Nodes
 
 _INDENT = "|   "
@@ -75,7 +76,7 @@ def export_text(model: BoostingClassifier, tree: int = 0, *, decimals: int = 3) 
         add(first + int(nodes.right[node]), depth + 1)
 
     add(first, 0)
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible, lines)) + "\n"  # names may have line breaks
 
 
 def _test(categories: list[Any] | None, threshold: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,8 @@ def importance(model: BoostingClassifier, *, most: int = 20, ax: Any = None) -> 
     features, gains = trees_of(model, "plot.importance").gains()
     if not gains.sum() > 0:
         raise DataError("no tree of the model has a split that gains anything, so no feature is important.")
-    if most < 1:
-        raise DataError(f"most is {most}. Give the number of features to draw, 1 or more.")
+    if not (isinstance(most, Integral) and most >= 1):
+        raise DataError(f"most is {most!r:.100}. Give the number of features to draw, 1 or more.")
     shares = gains / gains.sum()
     order = np.lexsort((features, -shares))[:most]
     names = names_of(model)

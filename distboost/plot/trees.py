@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,8 @@ def tree(model: BoostingClassifier, tree: int = 0, *, max_depth: int | None = No
         If there is no such tree, if the weak learners are similarities, or if matplotlib is not installed.
     """
     check_fitted(model)
-    if max_depth is not None and max_depth < 0:
-        raise DataError(f"max_depth is {max_depth}. Give a depth of 0 or more, or None.")
+    if max_depth is not None and not (isinstance(max_depth, Integral) and max_depth >= 0):
+        raise DataError(f"max_depth is {max_depth!r:.100}. Give a depth of 0 or more, or None.")
     drawn = Drawing(model, tree, max_depth)
     ax = axes_of(ax, drawn.width, drawn.height)
     drawn.draw(ax)

@@ -176,6 +176,21 @@ def test_names_with_dollar_signs_are_no_formulas(blobs):
         figure.draw_without_rendering()  # raises for formulas that cannot be read
 
 
+@pytest.mark.parametrize("number", ["a", 1.5, -1])
+def test_numbers_of_pictures_are_checked(number, model, ax):
+    with pytest.raises(DataError, match=rf"most is {number!r}\. Give the number of features"):
+        plot.importance(model, most=number, ax=ax)
+    with pytest.raises(DataError, match=rf"max_depth is {number!r}\. Give a depth of 0 or more"):
+        plot.tree(model, 0, max_depth=number, ax=ax)
+
+
+def test_names_with_line_breaks_stay_in_their_lines(blobs):
+    y = np.array(["a\nb", "c", "d"])[blobs[1]]
+    text = export_text(GDMCBoostClassifier(n_estimators=1, max_depth=1, calibration=None).fit(blobs[0], y))
+    assert all("|---" in line for line in text.splitlines())
+    assert r"a\nb: " in text
+
+
 def test_a_new_figure(model):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
