@@ -218,11 +218,12 @@ def tell(
     ledger = Ledger.from_log(log)
     known = parse_labels(_filled(read_labels_csv(labels)), _earlier(ledger), labels)
     new = _new_labels(ledger, known, labels)
-    unseen = sorted(set(new.values()) - set(ledger.labels)) if ledger.labels else []
+    first = not ledger.labels
+    unseen = sorted(set(new.values()) - set(ledger.labels))
     ledger.teach(list(new), list(new.values()))
     said = f"{len(new)} labels told, {len(ledger.labels)} in all; {len(ledger.asked)} rows are open."
     if unseen:
-        said += f" New classes: {', '.join(map(visible, unseen))}."
+        said += f" {'Classes' if first else 'New classes'}: {', '.join(map(visible, unseen))}."
     click.echo(said)
     if eval_x is not None and eval_y is not None:
         _say_error(log, eval_x, eval_y, cluster)

@@ -51,7 +51,7 @@ class _Train(Command):
 )
 @path_option(
     "--events",
-    "File of JSON lines to add a line to at the begin, after each round and at the end.",
+    "File of JSON lines to add a line to when the rounds begin, after each round and at the end.",
     required=False,
 )
 @categorical_option

@@ -69,7 +69,9 @@ def test_features_have_the_names_that_the_array_has(data, files, blobs):
     np.testing.assert_array_equal(values, blobs[0][asked(files[3])].astype("f4"))
     assert max(len(line[2]) for line in lines[1:]) <= 13
     label(files[3], blobs[1])
-    assert "12 labels told" in run("tell", "--log", files[1], "--labels", files[3])
+    told = run("tell", "--log", files[1], "--labels", files[3])
+    assert "12 labels told" in told
+    assert "Classes: 0, 1, 2" in told
 
 
 def test_wide_pools_without_values(data, files):
