@@ -31,7 +31,7 @@ from distboost.data.parts import ZarrPart, axes_of
 from distboost.data.source import Source
 from distboost.errors import DataError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
-from distboost.io.storage import found_group, is_binned, is_in_memory, open_store
+from distboost.io.storage import found_group, is_binned, is_in_memory, local_path, open_store
 
 
 class ArraySource(Source):
@@ -214,9 +214,14 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         group = found_group(store)
         if group is not None:
             raise DataError(f"{name}: {described_group(group)}") from error
+        reason, more = quoted(error), ""
+        path = local_path(url)
+        if path is not None and path.is_dir():
+            reason = "a folder without an array's zarr.json"
+        elif path is not None and path.is_file():
+            reason, more = "a file; an array is a folder", " A table is given as a data frame, in Python."
         raise DataError(
-            f"{name}: there is no zarr array at {place} ({quoted(error)}). "
-            "Give the path or URL of an array, such as data.zarr/x."
+            f"{name}: there is no zarr array at {place} ({reason}). Give the path or URL of an array, such as data.zarr/x.{more}"
         ) from error
     except Exception as error:
         if not is_damage(error):

@@ -16,6 +16,7 @@ from distboost.data.categories import restored_categories
 from distboost.data.labels import restored
 from distboost.errors import DataError, ModelFormatError, StoreError
 from distboost.io.files import read_file
+from distboost.io.storage import exists
 from distboost.model.calibration import Calibration
 from distboost.model.checkpoint import Segment, read_checkpoint
 from distboost.model.create import new_ensemble, read_ensemble
@@ -68,7 +69,8 @@ def read_model(url: str) -> Stored:
             header, segments = read_checkpoint(url)
         except (FileNotFoundError, NotADirectoryError):
             if isinstance(error, IsADirectoryError):
-                raise ModelFormatError(f"{url} is a folder without a complete checkpoint.") from error
+                what = " It has zarr data, which are no model." if exists(f"{url}/zarr.json") else ""
+                raise ModelFormatError(f"{url} is a folder without a complete checkpoint.{what}") from error
             if isinstance(error, FileNotFoundError):
                 raise FileNotFoundError(
                     f"there is no model file and no checkpoint at {url!r}. Give the path or URL of one that was saved."

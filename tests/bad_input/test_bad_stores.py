@@ -132,6 +132,17 @@ def test_a_path_where_nothing_is(model, data, tmp_path):
         model.fit(data[0], str(tmp_path / "nowhere"))
 
 
+def test_a_path_of_something_else(model, data, tmp_path):
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "folder").mkdir()
+    for name, said in (
+        ("table.csv", r"\(a file; an array is a folder\)\. .* A table is given as a data frame"),
+        ("folder", r"\(a folder without an array's zarr\.json\)\. Give the path"),
+    ):
+        with pytest.raises(DataError, match=rf"X: there is no zarr array at '.*{name}' {said}"):
+            model.fit(str(tmp_path / name), data[1])
+
+
 def test_the_path_of_a_group(model, data, tmp_path):
     zarr.create_group(str(tmp_path / "group"))
     with pytest.raises(DataError, match=r"X: '.*group' is a zarr group without arrays"):

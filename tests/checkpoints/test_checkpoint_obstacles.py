@@ -37,8 +37,11 @@ def test_nothing_to_go_on_from(problem, tmp_path):
         ValueError, match=rf"{re.escape(str(tmp_path / 'c'))} has no complete one.*without resume"
     ):
         fitted(made("notes", checkpoint=tmp_path / "c"), problem, resume=True)
-    with pytest.raises(ModelFormatError, match="is a folder without a complete checkpoint"):
+    with pytest.raises(ModelFormatError, match=r"is a folder without a complete checkpoint\.$"):
         distboost.load(tmp_path / "c")
+    distboost.bin(*problem[:2], tmp_path / "store")
+    with pytest.raises(ModelFormatError, match=r"a complete checkpoint\. It has zarr data, which"):
+        distboost.load(tmp_path / "store")
 
 
 def test_a_training_that_writes_nothing_leaves_no_folder(problem, tmp_path):
