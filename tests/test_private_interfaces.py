@@ -24,7 +24,8 @@ from distboost.algorithms.constraints import (
     Options,
     RealNotInt,
     StrOptions,
-    validate_parameter_constraints,
+    as_of_sklearn,
+    validate_parameters,
 )
 
 # scikit-learn.
@@ -32,10 +33,12 @@ from distboost.algorithms.constraints import (
 
 class Constrained(BaseEstimator):
     _parameter_constraints = {  # noqa: RUF012 (as scikit-learn reads it)
-        "rate": [Interval(Real, 0, 10, closed="right")],
-        "features": [Interval(RealNotInt, 0, 1, closed="right"), Interval(Integral, 1, None, closed="left")],
-        "jobs": [Options(Integral, {-1}), None],
-        "weight": [dict, StrOptions({"balanced"})],
+        "rate": as_of_sklearn([Interval(Real, 0, 10, closed="right")]),
+        "features": as_of_sklearn(
+            [Interval(RealNotInt, 0, 1, closed="right"), Interval(Integral, 1, None, closed="left")]
+        ),
+        "jobs": as_of_sklearn([Options(Integral, {-1}), None]),
+        "weight": as_of_sklearn([dict, StrOptions({"balanced"})]),
         "seed": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -59,16 +62,16 @@ def test_scikit_learn_validates_parameters():
 
 def test_scikit_learn_validates_the_parameters_of_functions():
     allowed = {"size": [Interval(Integral, 1, None, closed="left"), None], "whole": ["boolean"]}
-    validate_parameter_constraints(allowed, {"size": None, "whole": True}, "function")
+    validate_parameters(allowed, {"size": None, "whole": True}, "function")
     with pytest.raises(ValueError, match="The 'size' parameter of function must be"):
-        validate_parameter_constraints(allowed, {"size": 0, "whole": True}, "function")
+        validate_parameters(allowed, {"size": 0, "whole": True}, "function")
     with pytest.raises(ValueError, match="The 'whole' parameter of function must be"):
-        validate_parameter_constraints(allowed, {"size": 1, "whole": "yes"}, "function")
+        validate_parameters(allowed, {"size": 1, "whole": "yes"}, "function")
 
 
 def test_the_options_of_a_text_are_known():
-    """Stubs list them, and the documentation's tests compare them."""
-    assert StrOptions({"a", "b"}).options == {"a", "b"}
+    """The documentation's tests compare them."""
+    assert as_of_sklearn([StrOptions({"a", "b"})])[0].options == {"a", "b"}
 
 
 def test_scikit_learn_checks_weights():

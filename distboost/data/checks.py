@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import assert_all_finite
 
 from distboost.data.axes import spans
 from distboost.data.dates import refuse_dates
@@ -83,6 +82,9 @@ def first_text(X: Any) -> Text | None:
 
 def check_finite(X: np.ndarray, place: str, first: int = 0) -> None:
     """Raise DataError if a value of these rows is infinite. `first` is the number of the first row; NaN is a missing value."""
+    # A Dask worker that only trains does not need scikit-learn, which takes 130 MB with the pandas that it imports.
+    from sklearn.utils.validation import assert_all_finite
+
     try:
         assert_all_finite(X, allow_nan=True)
     except ValueError:

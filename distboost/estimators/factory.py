@@ -14,6 +14,7 @@ from typing import Any
 
 from distboost import registry
 from distboost.algorithms.base import Algorithm
+from distboost.algorithms.constraints import as_of_sklearn
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.keeping import estimator_of, load_estimator
@@ -64,7 +65,8 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     }
     shared = {f.name: f for f in fields(CommonParameters)}
     namespace["_parameter_constraints"] = {
-        name: f.metadata.get("allowed", "no_validation") for name, f in (shared | own).items()
+        name: as_of_sklearn(f.metadata["allowed"]) if "allowed" in f.metadata else "no_validation"
+        for name, f in (shared | own).items()
     }
     made = type(algorithm.__name__ + "Classifier", (BoostingClassifier,), namespace)
     made = dataclass(kw_only=True, eq=False, repr=False)(made)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-from distboost.algorithms.constraints import Interval, validate_parameter_constraints
+from distboost.algorithms.constraints import Interval, validate_parameters
 from distboost.data.categories import resolved
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
@@ -113,7 +113,7 @@ def bin(
         "max_bins": max_bins, "random_state": random_state, "memory_limit": memory_limit,
         "keep_values": keep_values, "wait_for_workers": wait_for_workers, "verbose": verbose,
     }  # fmt: skip
-    validate_parameter_constraints(_ALLOWED, given, "bin")
+    validate_parameters(_ALLOWED, given, "bin")
     limit = parse_limit(memory_limit)
     if y is None:
         raise DataError(

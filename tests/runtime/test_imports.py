@@ -22,3 +22,29 @@ def test_rows_in_memory_need_no_dask_arrays() -> None:
         [sys.executable, "-c", ROWS_IN_MEMORY], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "set()"
+
+
+ON_WORKERS = """
+import sys
+import numpy as np
+from distributed import Client, LocalCluster
+
+def imported():
+    return sorted({"sklearn", "pandas", "pyarrow", "dask.array"} & sys.modules.keys())
+
+with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    from distboost import GDMCBoostClassifier
+    X = np.eye(4).repeat(50, axis=0)
+    model = GDMCBoostClassifier(n_estimators=2, eval_metric="log_loss")
+    model.client = client
+    model.fit(X, X.argmax(1), eval_set=(X, X.argmax(1))).set_params(eval_metric="error").fit(X, X.argmax(1))
+    print(*client.run(imported).values())
+"""
+
+
+def test_workers_train_without_scikit_learn_and_pandas() -> None:
+    """They would take 130 MB of each worker. Metrics and calibration bring algorithms there."""
+    done = subprocess.run(
+        [sys.executable, "-c", ON_WORKERS], capture_output=True, text=True, check=True, timeout=100
+    )
+    assert done.stdout.strip() == "[]"
