@@ -44,5 +44,5 @@ def nullable_labels(y: Any) -> Any:
 
 def is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
     """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers."""
-    kinds = (classes.dtype.kind, getattr(getattr(y, "dtype", None), "kind", None))
-    return "O" in kinds[:1] or "S" in kinds or "T" in kinds or is_nullable(nullable_labels(y))
+    of_y = getattr(getattr(y, "dtype", None), "kind", "")
+    return classes.dtype.kind in "OST" or of_y in ("S", "T") or is_nullable(nullable_labels(y))
