@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.axes import spans
-from distboost.data.dates import refuse_dates
+from distboost.data.dates import has_dates, refuse_dates
 from distboost.data.labels import shown
 from distboost.data.parts import load, pieces
 from distboost.errors import DataError
@@ -169,17 +169,21 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
 
 
 def _as_numbers(w: np.ndarray, place: str, first: int) -> np.ndarray:
-    kind = (
-        "dates or durations" if w.dtype.kind in "mM" else "complex numbers" if w.dtype.kind == "c" else None
-    )
+    refuse_weight_types(w, place)
     try:
-        if kind is None:
-            return w.astype(np.float64)
+        return w.astype(np.float64)
     except (TypeError, ValueError) as error:
-        kind = f"values that are no numbers ({error})"
-    raise DataError(
-        f"{place} has {kind} in the rows {first} to {first + len(w) - 1}. Give finite weights of at least 0."
-    )
+        raise DataError(
+            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + len(w) - 1}. Give finite weights "
+            "of at least 0."
+        ) from error
+
+
+def refuse_weight_types(w: np.ndarray, place: str) -> None:
+    """Raise DataError if weights are dates, durations or complex numbers, which would be converted to real numbers."""
+    found = "dates or durations" if has_dates(w) else "complex numbers" if w.dtype.kind == "c" else None
+    if found is not None:
+        raise DataError(f"{place} has {found} ({w.dtype}). Give finite weights of at least 0.")
 
 
 def encode_labels(

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
 
 from distboost.data.categories import resolved
-from distboost.data.checks import check_finite, first_text
+from distboost.data.checks import check_finite, first_text, refuse_weight_types
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.dates import refuse_dates
 from distboost.data.encoding import encoded, encoded_for
@@ -102,22 +102,30 @@ def _checked(
     if not is_lazy(X):
         X = _in_memory(estimator, X, f"{prefix}X")
         if sample_weight is not None and not is_lazy(sample_weight):
-            sample_weight = unmasked(sample_weight)
-            rows = as_frame(X, f"{prefix}X") if is_frame(X) else X
-            with _refusals(f"{prefix}sample_weight"):
-                sample_weight = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+            sample_weight = _weights_in_memory(sample_weight, X, prefix)
     if not is_lazy(y):
         with _refusals(f"{prefix}y"):
             y = column_or_1d(unmasked(nullable_labels(y)), warn=True)
     return X, y, sample_weight
 
 
+def _weights_in_memory(sample_weight: Any, X: Any, prefix: str) -> np.ndarray:
+    """Return weights in memory as scikit-learn checks them, one for each row of X, which is in memory, too."""
+    place = f"{prefix}sample_weight"
+    sample_weight = unmasked(sample_weight)
+    rows = as_frame(X, f"{prefix}X") if is_frame(X) else X
+    with _refusals(place):
+        refuse_weight_types(np.asarray(sample_weight), place)
+        weights: np.ndarray = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+    return weights
+
+
 @contextmanager
 def _refusals(place: str) -> Iterator[None]:
-    """Turn a ValueError of scikit-learn into a DataError with its text, and with the place unless the text begins with it."""
+    """Turn an error of scikit-learn into a DataError with its text, and with the place unless the text begins with it."""
     try:
         yield
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         text = str(error)
         raise DataError(text if text.startswith(place) else f"{place}: {text}") from error
 

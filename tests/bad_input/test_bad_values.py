@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import distboost
@@ -74,22 +75,45 @@ def test_bad_weight(model, data, stored, value):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(w, "w"))
 
 
-@pytest.mark.parametrize(
-    ("weights", "kind"),
-    [
-        (np.full(N, "heavy"), r"values that are no numbers \(could not convert string to float: .*heavy.*\)"),
-        (np.full(N, "2026-01-02", "M8[D]"), "dates or durations"),
-        (np.ones(N, complex), "complex numbers"),
-    ],
-    ids=["text", "dates", "complex"],
-)
-def test_weights_that_are_no_numbers(model, data, weights, kind):
+def test_weights_that_are_texts(model, data):
+    weights = np.full(N, "heavy")
+    message = (
+        r"sample_weight has values that are no numbers \(could not convert string to float: .*heavy.*\) in the rows \d+ to \d+\. "
+        "Give finite weights of at least 0"
+    )
     model.set_params(calibration=None)
-    message = rf"sample_weight has {kind} in the rows \d+ to \d+\. Give finite weights of at least 0"
     with pytest.raises(DataError, match=message):
         model.fit(*data, sample_weight=to_dask(weights, None))
     with pytest.raises(DataError, match=message):
         distboost.evaluate(model.fit(*data), *data, sample_weight=weights)
+
+
+DATES = np.full(N, "2026-01-02", "M8[s]")
+
+
+@pytest.mark.parametrize(
+    ("weights", "kind"),
+    [
+        (DATES, "dates or durations"),
+        (DATES - np.datetime64("2026-01-01"), "dates or durations"),
+        (DATES.tolist(), "dates or durations"),
+        (pd.Series(DATES).dt.tz_localize("UTC"), "dates or durations"),
+        (pl.Series(DATES.astype("M8[us]")), "dates or durations"),
+        (pd.Series(pd.period_range("2026", periods=N, freq="D")), ".*not 'Period'"),
+        (np.ones(N, complex), "complex numbers"),
+    ],
+    ids=["dates", "durations", "objects", "pandas", "polars", "periods", "complex"],
+)
+def test_weights_of_another_kind_are_not_converted(model, data, weights, kind):
+    message = f"sample_weight.? (has )?{kind}"
+    for call in (
+        lambda: model.fit(*data, sample_weight=weights),
+        lambda: model.fit(*data, eval_set=(*data, weights)),
+        lambda: model.fit(*data, sample_weight=to_dask(np.asarray(weights), None)),
+        lambda: distboost.evaluate(model.set_params(calibration=None).fit(*data), *data, sample_weight=weights),
+    ):
+        with pytest.raises(DataError, match=message):
+            call()
 
 
 def test_all_weights_zero(model, data, stored):
