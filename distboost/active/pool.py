@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.checks import as_numbers, infinite_value
+from distboost.data.checks import InfiniteValueError, as_numbers, check_finite, naming
 from distboost.data.encoding import encoded
 from distboost.data.frames import as_frame, is_frame
 from distboost.data.names import Named, names_of
@@ -98,7 +98,8 @@ class Pool:
         infinite = np.argwhere(np.isinf(found))
         if len(infinite):
             row, column = map(int, infinite[0])
-            raise infinite_value(self.place, int(rows[row]), column, float(found[row, column]))
+            with naming(self.names):
+                raise InfiniteValueError(self.place, int(rows[row]), column, float(found[row, column]))
         return found if self._frame is None else self._frame[rows.tolist()].to_native()
 
     def named(self, rows: Any) -> Any:
@@ -136,11 +137,5 @@ def _load_rows(part: Any, wanted: np.ndarray) -> np.ndarray:
 def finite_rows(part: Any, place: str, first: int) -> np.ndarray:
     """Return the rows of a part as numbers (n, n_features); raise DataError if one is infinite. NaN is a missing value."""
     X = as_numbers(load(part), place)
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(X.sum(dtype=np.float64))  # cheap; decides for most blocks without NaN
-    if not finite:
-        infinite = np.argwhere(np.isinf(X))
-        if len(infinite):
-            row, column = map(int, infinite[0])
-            raise infinite_value(place, first + row, column, float(X[row, column]))
+    check_finite(X, place, first)
     return X

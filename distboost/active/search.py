@@ -12,6 +12,7 @@ from distboost.active.score_cache import CachedScores, ScoreCache
 from distboost.active.scoring import BlockQuery, best_of_block, rows_between
 from distboost.active.selection import RankedRows
 from distboost.active.strategies import Committee
+from distboost.data.checks import naming
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.phases import SILENT, Phases
 from distboost.runtime.base import Runtime
@@ -73,6 +74,7 @@ class PoolSearch:
         pool = self._pool
         best = RankedRows.empty(query.committee.algorithm.n_classes)
         with (
+            naming(pool.names),
             pool.runtime(self._estimator, phases) as runtime,
             self._cached_scores(query, runtime) as cached,
             phases.begin("query", pool.n_rows, "rows") as advance,

@@ -11,6 +11,7 @@ from distboost.data.axes import spans
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
 from distboost.estimators.inspecting import check_fitted
+from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, n_threads
 from distboost.estimators.predicting import (
     own_probabilities_of,
@@ -173,7 +174,7 @@ def judged(
     cuts = list(spans(0, data.n_rows, step))
     calls = ((*rows.parts(a, b), a) for a, b in cuts)
     name = "evaluate" if of_scores is None else "calibrate"
-    with phases_shown(verbose) as phases:
+    with columns_named(model), phases_shown(verbose) as phases:
         answers = each(judge_part, judge, calls, client, n_threads(model), phases)
         return reduce(merged, counted(phases, name, answers, cuts, data.n_rows))
 

@@ -19,6 +19,7 @@ from distboost.estimators.ending import warn_of_end
 from distboost.estimators.held_out import NAME as VALIDATION
 from distboost.estimators.held_out import check_judged, held_out
 from distboost.estimators.keeping import check_keepable, digest_of, header_of, set_learned, snapshot
+from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
@@ -65,6 +66,7 @@ def fit_to(
     check_keepable(estimator)  # now, rather than after the training
     evaluations = evaluation_data(estimator, given.eval_set)
     with ExitStack() as stack:
+        stack.enter_context(columns_named(estimator))
         callbacks = callbacks_of(estimator, stack)
         tell_start(estimator.callbacks or ())
         phases = phases_of(callbacks)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 
 import numpy as np
 
+from distboost.data.checks import naming
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
 
@@ -19,6 +21,11 @@ def set_features(estimator: CommonParameters, n_features: int, names: np.ndarray
         estimator.feature_names_in_ = names
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+
+
+def columns_named(estimator: CommonParameters) -> AbstractContextManager[None]:
+    """Let errors about values name their columns, if the training rows had names."""
+    return naming(getattr(estimator, "feature_names_in_", None))
 
 
 def check_n_features(estimator: CommonParameters, n_features: int, place: str) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.links import Link
-from distboost.data.checks import check_finite
+from distboost.data.checks import check_finite, naming
 from distboost.data.frames import FrameRows
 from distboost.data.sources import is_lazy
+from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, finite_rows, opened_rows
 from distboost.model.calibration import Calibration
@@ -79,11 +81,17 @@ def mapped(
     """
     X = opened_rows(estimator, X, stacklevel)
     if is_lazy(X):
-        return lazy.map_rows(X, predict_chunk, estimator.n_features_in_, function, shape, dtype)
-    with Threads(n_threads(estimator)) as threads:
+        return _lazily(estimator, X, function, shape, dtype)
+    with columns_named(estimator), Threads(n_threads(estimator)) as threads:
         if isinstance(function, Predictor):  # which checks the rows as it reads them
             return function(checked_rows(estimator, X), threads)
         return function(finite_rows(estimator, X, threads), threads)
+
+
+def _lazily(estimator: CommonParameters, X: Any, function: OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return function(rows, threads), as `mapped` does, as a lazy array."""
+    chunk = partial(predict_chunk, names=getattr(estimator, "feature_names_in_", None))
+    return lazy.map_rows(X, chunk, estimator.n_features_in_, function, shape, dtype)
 
 
 def probabilities_of(estimator: CommonParameters) -> Callable[[np.ndarray], np.ndarray]:
@@ -130,12 +138,16 @@ def _unchanged(F: np.ndarray) -> np.ndarray:
     return F
 
 
-def predict_chunk(X: np.ndarray, predictor: OfRows) -> np.ndarray:
-    """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time."""
+def predict_chunk(X: np.ndarray, predictor: OfRows, names: np.ndarray | None = None) -> np.ndarray:
+    """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time.
+
+    Errors name columns by these `names`.
+    """
     place = "a block of X"
-    if isinstance(predictor, Predictor):
-        return predictor(X, Threads(1), place)
-    check_finite(X, place)
+    with naming(names):
+        if isinstance(predictor, Predictor):
+            return predictor(X, Threads(1), place)
+        check_finite(X, place)
     return predictor(X, Threads(1))
 
 
@@ -147,7 +159,7 @@ def staged(estimator: CommonParameters, X: Any, answer: Answer) -> Iterator[Any]
         X = lazy.as_dask(X)
         for n_rounds in range(1, len(predictor.ensemble) + 1):
             first = predictor._replace(ensemble=predictor.ensemble.copy(n_rounds))
-            yield lazy.map_rows(X, predict_chunk, estimator.n_features_in_, first, answer.shape, answer.dtype)
+            yield _lazily(estimator, X, first, answer.shape, answer.dtype)
         return
     with Threads(n_threads(estimator)) as threads:
         X = finite_rows(estimator, X, threads)

@@ -25,7 +25,7 @@ from distboost.data.sources import as_features, is_dask, is_lazy, opened
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.values import open_rows
 from distboost.errors import DataError
-from distboost.estimators.names import check_n_features, compare_names, set_features
+from distboost.estimators.names import check_n_features, columns_named, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters
 from distboost.io.options import storage_options
 from distboost.model.ensemble import slices
@@ -297,7 +297,8 @@ def finite_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.nda
     def check(some: slice) -> None:
         check_finite(rows[some], "X", some.start)
 
-    threads.map(check, slices(len(rows)))
+    with columns_named(estimator):
+        threads.map(check, slices(len(rows)))
     return rows
 
 

@@ -29,7 +29,7 @@ from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of, staging_of
-from distboost.estimators.names import set_features
+from distboost.estimators.names import columns_named, set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, seed_of
 from distboost.estimators.validation import Given, set_categories, training_data
 from distboost.io.options import storage_options
@@ -212,6 +212,7 @@ def opened(
         first = clone(estimator)
         data = training_data(first, given)
         runtime = stack.enter_context(runtime_of(estimator, data.n_rows * data.n_features, [load_merge]))
+        stack.enter_context(columns_named(first))
         yield Grounds(first, data, groups, n_folds, seed, runtime, stack)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from distboost.algorithms.constraints import Interval, validate_parameters
 from distboost.data.categories import resolved
+from distboost.data.checks import naming
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.encoding import encoded
@@ -131,6 +132,7 @@ def bin(
     data.sources.x.labels, data.sources.x.categorical = labels, tuple(sorted({*numbered, *labels}))
     warn_all(data.warnings(missing_chunks), stacklevel=3)
     with (
+        naming(data.names),
         options.storage_options(storage_options),
         phases_shown(verbose) as phases,
         open_runtime(

@@ -1,12 +1,19 @@
 """Values and weights that are no finite numbers."""
 
+import pickle
+
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
+import xarray as xr
 
 import distboost
+from distboost.active import QueryByCommittee
+from distboost.data.checks import InfiniteValueError, naming
 from distboost.errors import DataError
 from tests.bad_input.forms import N, to_dask
 
@@ -19,6 +26,55 @@ def test_infinite_value(model, data, stored, value, row):
         DataError, match=rf"X.* infinite value .*row {row}, column 2: {value}.*finite values, or NaN"
     ):
         model.fit(stored(X, "x"), stored(y, "y"))
+
+
+NAMES = ["length", "width", "depth", "mass"]
+
+
+def pandas_frame(X):
+    return pd.DataFrame(X, columns=NAMES)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pandas_frame,
+        lambda X: pl.DataFrame(X, NAMES),
+        lambda X: dd.from_pandas(pandas_frame(X), npartitions=2),
+        lambda X: xr.DataArray(X, coords={"feature": NAMES}, dims=("row", "feature")),
+    ],
+    ids=["pandas", "polars", "dask", "xarray"],
+)
+def test_an_infinite_value_of_a_named_column(model, data, kind, tmp_path):
+    X, y = data
+    fitted = sklearn.clone(model).set_params(calibration=None).fit(kind(X), y)
+    X[137, 2] = np.inf
+    named = kind(X)
+    for use in (
+        lambda: model.fit(named, y),
+        lambda: fitted.fit(kind(data[0][:100]), y[:100], eval_set=(named, y)),
+        lambda: np.asarray(fitted.predict(named)),
+        lambda: list(map(np.asarray, fitted.staged_scores(named))),
+        lambda: np.asarray(distboost.shap_values(fitted, named)),
+        lambda: distboost.evaluate(fitted, named, y),
+        lambda: fitted.calibrate(named, y),
+        lambda: distboost.cross_validate(model, named, y, folds=2),
+        lambda: distboost.bin(named, y, tmp_path / "binned"),
+        lambda: distboost.export.codes(fitted, named),
+        lambda: QueryByCommittee(model, named).teach(range(40), y[:40]).query(),
+    ):
+        with pytest.raises(
+            DataError, match=r"infinite value \(inf\) in row \d+, column 2 \('depth'\): inf\. Give"
+        ):
+            use()
+
+
+def test_an_infinite_value_of_a_named_column_on_a_worker():
+    with pytest.raises(InfiniteValueError) as found, naming(np.array(NAMES, object)):
+        raise InfiniteValueError("X", 137, 2, np.inf)
+    returned = pickle.loads(pickle.dumps(found.value))
+    assert str(returned) == str(found.value)
+    assert "column 2 ('depth')" in str(returned)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame], ids=["array", "frame"])
@@ -110,7 +166,9 @@ def test_weights_of_another_kind_are_not_converted(model, data, weights, kind):
         lambda: model.fit(*data, sample_weight=weights),
         lambda: model.fit(*data, eval_set=(*data, weights)),
         lambda: model.fit(*data, sample_weight=to_dask(np.asarray(weights), None)),
-        lambda: distboost.evaluate(model.set_params(calibration=None).fit(*data), *data, sample_weight=weights),
+        lambda: distboost.evaluate(
+            model.set_params(calibration=None).fit(*data), *data, sample_weight=weights
+        ),
     ):
         with pytest.raises(DataError, match=message):
             call()
