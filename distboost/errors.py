@@ -12,6 +12,10 @@ class TrainingEndedWarning(UserWarning):
     """A training ended before its rounds: `outcome_` and the message say why."""
 
 
+class ArgumentError(DistboostError, TypeError):
+    """An argument is of a type that cannot be used."""
+
+
 class DataError(DistboostError, ValueError):
     """The training or prediction data cannot be used: its shape, its type or a value in it."""
 

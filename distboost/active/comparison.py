@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sklearn.base import clone
 
 from distboost.active.curve import LearningCurve
 from distboost.active.query import QueryByCommittee
+from distboost.errors import ArgumentError
 from distboost.io.progress import bar
 
 
@@ -57,6 +58,10 @@ def learning_curves(
     >>> [curve.n_labelled.tolist() for curve in curves["margin"]]
     [[10, 20, 30], [10, 20, 30]]
     """
+    if isinstance(strategies, str) or not isinstance(strategies, Iterable):
+        raise ArgumentError(
+            f"strategies is {strategies!r:.100}, expected a list of strategies: ['margin', 'random']."
+        )
     curves: dict[str, list[LearningCurve]] = {strategy: [] for strategy in strategies}
     trials = [(repeat, strategy) for repeat in range(n_repeats) for strategy in strategies]
 

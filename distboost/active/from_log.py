@@ -11,6 +11,7 @@ from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
 from distboost.io.storage import local_path
+from distboost.io.urls import url_of
 
 # Entries of a log's header that are no parameters of QueryByCommittee.
 NOT_SETTINGS = {"distboost", "version", "pool", "algorithm", "parameters"}
@@ -78,13 +79,14 @@ def resume(
     >>> bool((committee.asked_ == rows).all())
     True
     """
+    log = url_of(log, "log")
     ledger = Ledger.from_log(log)
     header, notes = ledger.header, ledger.notes
     pool = notes.get("pool") if pool is None else pool
     if pool is None:
-        raise DataError(f"the log {os.fspath(log)} does not say where its pool is. Give the pool, too.")
+        raise DataError(f"the log {log} does not say where its pool is. Give the pool, too.")
     try:
-        estimator = described(header, f"the log {os.fspath(log)}")
+        estimator = described(header, f"the log {log}")
     except ModelFormatError as error:
         raise DataError(str(error)) from error
     _set_run_parameters(estimator, notes.get("parameters", {}), log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,7 @@ from distboost.active.scoring import random_rows
 from distboost.data.checks import load_labels
 from distboost.data.missing import warn_about
 from distboost.data.sources import ArraySource, as_features, as_source, is_lazy
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.io.phases import Phases
 from distboost.io.progress import SHORT, display
@@ -109,6 +109,15 @@ class StoppingCriteria(NamedTuple):
                 raise DataError(
                     f"callbacks has {callback!r:.100}, which cannot be called. Give functions of a LearningCurve."
                 )
+
+
+def as_callbacks(callbacks: Any) -> tuple[Callable[[LearningCurve], Any], ...]:
+    """Return the callbacks of a loop; raise ArgumentError if they are no list."""
+    if not isinstance(callbacks, Iterable):
+        raise ArgumentError(
+            f"callbacks is {callbacks!r:.100}, expected a list of functions of a LearningCurve."
+        )
+    return tuple(callbacks)
 
 
 def run_labelling(learner: Learner, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from distboost.active.curve import LearningCurve
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
+from distboost.io.urls import url_of
 
 
 def plot_curves(
@@ -43,6 +44,10 @@ def plot_curves(
     distboost.errors.DataError
         If matplotlib is not installed.
     """
+    if not isinstance(curves, Mapping):
+        raise ArgumentError(
+            f"curves is {curves!r:.100}, expected lists of learning curves by strategy, as `learning_curves` returns them."
+        )
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -70,5 +75,5 @@ def plot_curves(
     ax.set_ylim(bottom=0)
     ax.legend()
     if path is not None:
-        ax.figure.savefig(os.fspath(path), dpi=150)
+        ax.figure.savefig(url_of(path, "path"), dpi=150)
     return ax

@@ -22,7 +22,7 @@ import numpy as np
 
 from distboost.active.committee import CommitteeTrainer, check_committee
 from distboost.active.curve import LearningCurve
-from distboost.active.labelling import StoppingCriteria, run_labelling
+from distboost.active.labelling import StoppingCriteria, as_callbacks, run_labelling
 from distboost.active.ledger import Ledger
 from distboost.active.pool import Pool
 from distboost.active.records import checked_labels
@@ -39,6 +39,7 @@ from distboost.io.options import storage_options
 from distboost.io.phases import Phases
 from distboost.io.progress import phases_shown
 from distboost.io.publishing import publish
+from distboost.io.urls import url_of
 from distboost.kernels.random import QUERIED_PART, QUERY, key
 
 
@@ -172,7 +173,7 @@ class QueryByCommittee:
         self.random_state = _whole("random_state", random_state, 0)
         self.verbose = verbose
         self.phases: Phases | None = None  # of a loop that shows them
-        self.ledger = Ledger(self.pool.n_rows, self._header(), log)
+        self.ledger = Ledger(self.pool.n_rows, self._header(), None if log is None else url_of(log, "log"))
         if self.pool.names is not None:
             check_same(self.ledger.notes.get("feature_names"), self.pool.names.tolist(), "pool")
             self.ledger.note("feature_names", self.pool.names.tolist())
@@ -368,13 +369,15 @@ class QueryByCommittee:
             `asked_`.
         """
         return run_labelling(
-            self, oracle, StoppingCriteria(eval_set, target_error, max_labels, stabilised, tuple(callbacks))
+            self,
+            oracle,
+            StoppingCriteria(eval_set, target_error, max_labels, stabilised, as_callbacks(callbacks)),
         )
 
     def save(self, url: str | os.PathLike[str]) -> None:
         """Write the record of queries and lessons to a file; give its path as `log` to resume from it."""
         with storage_options(self.estimator.storage_options):
-            publish(os.fspath(url), self.ledger.text().encode())
+            publish(url_of(url, "url"), self.ledger.text().encode())
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

@@ -43,6 +43,11 @@ def nullable_labels(y: Any) -> Any:
 
 
 def is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
-    """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers."""
+    """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers.
+
+    What is no array or list at all is unknown to it, too.
+    """
     of_y = getattr(getattr(y, "dtype", None), "kind", "")
+    if not hasattr(y, "__len__"):
+        return True
     return classes.dtype.kind in "OST" or of_y in ("S", "T") or is_nullable(nullable_labels(y))

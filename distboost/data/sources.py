@@ -257,11 +257,21 @@ def as_sources(named: Mapping[str, Any], features: str | None = None) -> list[So
         for name, data in given.items()
     }
     for name, source in found.items():
+        if not source.shape and name == features:
+            raise no_rows(name, named[name])
         if not source.shape:
             raise DataError(f"{name} is a single value. Give one value per row.")
     if features is not None:
         refuse_date_types(found[features].dtype, found[features].place)
     return list(found.values())
+
+
+def no_rows(name: str, data: Any) -> DataError:
+    """Return the error for features that are no array."""
+    return DataError(
+        f"{name} is of type {type(data).__name__}. Give an array of numbers, a data frame, a zarr or Dask array, or the path or "
+        "URL of a zarr array."
+    )
 
 
 def collection(data: Any, name: str, is_features: bool) -> Any:

@@ -167,7 +167,7 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         """Write the fitted model to a path or URL, for `distboost.load`. Equal models give equal files."""
         learned = self._learned()
         with storage_options(self.storage_options):
-            write_file(os.fspath(url), header_of(self, learned), learned.arrays(0, learned.n_rounds))
+            write_file(url, header_of(self, learned), learned.arrays(0, learned.n_rounds))
 
     def digest(self) -> str:
         """Return the SHA-256 of the file that `save` writes, in hexadecimal digits."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import sys
 from collections.abc import Iterable
@@ -15,11 +14,12 @@ from typing import Any
 from distboost import registry
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.constraints import as_of_sklearn
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.keeping import estimator_of, load_estimator
 from distboost.estimators.parameters import CommonParameters
 from distboost.io import options
+from distboost.io.urls import url_of
 from distboost.model.files import damage_reported
 
 _made: dict[str, type[BoostingClassifier]] = {}
@@ -47,6 +47,8 @@ def classifier(algorithm: type[Algorithm], module: str | None = None) -> type[Bo
     >>> GAMBLEClassifier(max_leaf_nodes=4).max_leaf_nodes
     4
     """
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
+        raise ArgumentError(f"algorithm is {algorithm!r:.100}, expected a subclass of distboost.Algorithm.")
     if algorithm.name in registry.ALGORITHMS and module is None:
         if algorithm is registry.algorithm(algorithm.name):
             return estimator(algorithm.name)
@@ -186,7 +188,7 @@ def load(url: str, storage_options: dict[str, Any] | None = None) -> BoostingCla
     True
     """
     with options.storage_options(storage_options):
-        found = load_estimator(os.fspath(url), _known)
+        found = load_estimator(url_of(url, "url"), _known)
     found.storage_options = storage_options
     return found
 

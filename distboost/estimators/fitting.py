@@ -14,7 +14,7 @@ from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.profile import Profile
 from distboost.data.row_weights import class_weights
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.ending import warn_of_end
 from distboost.estimators.held_out import NAME as VALIDATION
 from distboost.estimators.held_out import check_judged, held_out
@@ -201,7 +201,7 @@ def callbacks_of(estimator: CommonParameters, stack: ExitStack) -> list[Callback
     callbacks = list(estimator.callbacks or ())
     for callback in callbacks:
         if not callable(callback):
-            raise TypeError(
+            raise ArgumentError(
                 f"callbacks has {callback!r:.100}, which cannot be called. Give functions of a distboost.Progress."
             )
     if estimator.verbose:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from distboost.errors import DataError, LimitError
-from distboost.estimators.parameters import CommonParameters, algorithm_of
+from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own
 from distboost.model.ensemble import Ensemble
 from distboost.model.learned import Learned
 from distboost.model.nodes import Nodes
@@ -34,9 +34,8 @@ def importances(ensemble: Ensemble, n_features: int) -> np.ndarray:
 
 
 def check_fitted(model: Any) -> None:
-    """Raise TypeError if a model is none of distboost, NotFittedError if it is not fitted."""
-    if not isinstance(model, CommonParameters):
-        raise TypeError(f"model is of type {type(model).__name__}, expected a fitted estimator of distboost.")
+    """Raise ArgumentError if a model is none of distboost, NotFittedError if it is not fitted."""
+    check_own(model, "model", "a fitted estimator")
     check_is_fitted(model, "classes_")
 
 
@@ -57,7 +56,7 @@ def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsem
     n_trees = len(trees) * trees.per_round
     if not n_trees:
         raise DataError(f"the model has no trees, so that {what} has nothing to show. `outcome_` says why.")
-    if not (isinstance(tree, Integral) and 0 <= tree < n_trees):
+    if isinstance(tree, bool) or not (isinstance(tree, Integral) and 0 <= tree < n_trees):
         raise DataError(
             f"there is no tree {tree!r:.100}: the model has {n_trees} trees. Give a number from 0 to {n_trees - 1}."
         )

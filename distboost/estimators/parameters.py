@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from distboost.algorithms.base import LEARNING_RATE, Algorithm, parameter
 from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from distboost.io.options import hidden
 from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR
 from distboost.model.files import as_json
@@ -230,6 +230,15 @@ class CommonParameters(BaseEstimator):
                 "rows to draw, such as subsample=0.2, or leave out sampling."
             )
         return self
+
+
+def check_own(value: Any, name: str = "estimator", what: str = "an estimator") -> None:
+    """Raise ArgumentError unless the argument of this name is an estimator of distboost."""
+    if not isinstance(value, CommonParameters):
+        found = (
+            f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
+        )
+        raise ArgumentError(f"{name} is {found}, expected {what} of distboost.")
 
 
 def algorithm_of(estimator: CommonParameters, n_classes: int) -> Algorithm:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
 import numpy as np
 
-from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression, growth_limits
+from distboost.algorithms.constraints import Interval, validate_parameters
+from distboost.estimators.parameters import (
+    CommonParameters,
+    algorithm_of,
+    check_compression,
+    check_own,
+    growth_limits,
+)
 from distboost.estimators.parameters import n_threads as threads_of
 from distboost.threads import useful_threads
 from distboost.training.memory_parts import Task
 from distboost.training.memory_plan import MemoryPlan, parse_limit, plan_memory
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+_ALLOWED: Mapping[str, Any] = {
+    "n_rows": [_COUNT],
+    "n_features": [_COUNT],
+    "n_classes": [Interval(Integral, 2, None, closed="left")],
+    "n_workers": [_COUNT, None],
+    "n_threads": [_COUNT, None],
+}
 
 
 def plan(
@@ -43,6 +63,8 @@ def plan(
 
     Raises
     ------
+    ValueError
+        If a number is invalid. The message names the valid ones.
     distboost.errors.LimitError
         If `memory_limit` is too small for any training. The message names a sufficient limit.
 
@@ -54,7 +76,12 @@ def plan(
     >>> plan.resident + plan.streamed, plan.n_bytes <= 10**9
     (4200000, True)
     """
+    check_own(estimator)
     estimator.validate()
+    given = {
+        "n_rows": n_rows, "n_features": n_features, "n_classes": n_classes, "n_workers": n_workers, "n_threads": n_threads,
+    }  # fmt: skip
+    validate_parameters(_ALLOWED, given, "plan")
     check_compression(estimator, n_classes)
     task = Task(
         algorithm_of(estimator, n_classes),

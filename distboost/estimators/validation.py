@@ -21,7 +21,7 @@ from distboost.data.masked import nullable_labels, unmasked
 from distboost.data.missing import warn_about, warn_all
 from distboost.data.names import Named, names_of, without_names
 from distboost.data.parts import load
-from distboost.data.sources import as_features, is_dask, is_lazy, opened
+from distboost.data.sources import as_features, is_dask, is_lazy, no_rows, opened
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.values import open_rows
 from distboost.errors import DataError
@@ -163,10 +163,7 @@ def _as_array(values: Any, place: str) -> Any:
             f"the rows of {place} have different lengths. Give each row one number per feature."
         ) from error
     if found.ndim == 0:
-        raise DataError(
-            f"{place} is of type {type(values).__name__}. Give an array of numbers, a data frame, a zarr or Dask array, or the "
-            "path or URL of a zarr array."
-        )
+        raise no_rows(place, values)
     return found
 
 

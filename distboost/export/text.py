@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
+from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import (
     check_fitted,
@@ -54,6 +56,10 @@ def export_text(model: BoostingClassifier, tree: int = 0, *, decimals: int = 3) 
     """
     check_fitted(model)
     trees = checked_tree(model, tree, "export_text")
+    if isinstance(decimals, bool) or not (isinstance(decimals, Integral) and decimals >= 0):
+        raise DataError(
+            f"decimals is {decimals!r:.100}. Give the number of digits after the point, 0 or more."
+        )
     nodes, values, names = Nodes.of(trees), leaf_values(model), names_of(model)
     categories, classes = left_categories(trees, nodes), model.classes_.tolist()
     first = nodes.of_tree(tree).start

@@ -24,6 +24,7 @@ from distboost.errors import ModelFormatError
 from distboost.io.filesystems import filesystem_at
 from distboost.io.publishing import file_kind, publish
 from distboost.io.retry import retried
+from distboost.io.urls import url_of
 
 # The format versions that this library reads, each with the entries of the header of which a file needs it.
 VERSIONS: dict[int, frozenset[str]] = {
@@ -33,9 +34,9 @@ VERSIONS: dict[int, frozenset[str]] = {
 }
 
 
-def write_file(url: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_file(url: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a file. Equal headers and arrays give equal bytes."""
-    publish(url, encoded(header, arrays))
+    publish(url_of(url, "url"), encoded(header, arrays))
 
 
 def read_file(url: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

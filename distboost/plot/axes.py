@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 
 GREY = "0.45"
 BLUE = "#3b6ea5"
@@ -25,7 +25,13 @@ def pyplot() -> Any:
 def axes_of(ax: Any, width: float, height: float) -> Any:
     """Return the axes; if there are none, those of a new figure of this size in inches."""
     plt = pyplot()
-    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else ax
+    if ax is None:
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    if not hasattr(ax, "set_axis_off"):
+        raise ArgumentError(
+            f"ax is {ax!r:.100}, expected axes of matplotlib, such as plt.subplots()[1], or None."
+        )
+    return ax
 
 
 def tidy(ax: Any, grid: str) -> None:

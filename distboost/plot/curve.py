@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import check_fitted
 from distboost.model.history import ERROR, LOSS
@@ -70,6 +70,8 @@ def curves(model: BoostingClassifier, *, metric: str | None = None, ax: Any = No
 def _series(model: BoostingClassifier, metric: str) -> dict[str, np.ndarray]:
     """Return the values of each set of rows after each round, by the name of the set."""
     history = model.learned_.history
+    if not isinstance(metric, str):
+        raise ArgumentError(f"metric is {metric!r:.100}, expected the name of a metric, or None.")
     own = {LOSS: history.train_loss, ERROR: history.train_error}
     found = {"training": own[metric]} if metric in own else {}
     found |= {name: metrics[metric] for name, metrics in history.evaluations.items() if metric in metrics}

@@ -15,6 +15,7 @@ from distboost.evaluation.metrics import Evaluation
 from distboost.io import options
 from distboost.io.publishing import check_folder, publish
 from distboost.io.text import visible
+from distboost.io.urls import url_of
 from distboost.reporting import charts
 from distboost.reporting.content import Content
 from distboost.reporting.numbers import decimal
@@ -82,11 +83,11 @@ def report(
     >>> found["accuracy"] > 0.9
     True
     """
-    place = os.fspath(url)
+    place = url_of(url, "url")
     model = opening_with(model, storage_options)
     with options.storage_options(model.storage_options):
         check_folder(place)
-        log = None if events is None else logged(os.fspath(events), model.digest())
+        log = None if events is None else logged(url_of(events, "events"), model.digest())
     found = evaluated(model, Given(X, y, sample_weight), None, verbose)
     content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X), log)
     with options.storage_options(model.storage_options):

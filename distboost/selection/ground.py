@@ -30,7 +30,7 @@ from distboost.data.store.writing import write_store
 from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of, staging_of
 from distboost.estimators.names import columns_named, set_features
-from distboost.estimators.parameters import CommonParameters, algorithm_of, seed_of
+from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of
 from distboost.estimators.validation import Given, set_categories, training_data
 from distboost.io.options import storage_options
 from distboost.io.temporary import temporary_folder
@@ -226,10 +226,7 @@ def check_folds(n_folds: int, seed: int) -> None:
 
 def check_estimator(estimator: Any) -> None:
     """Raise an error unless it is an estimator of distboost with valid parameters, and does not stop early."""
-    if not isinstance(estimator, CommonParameters):
-        raise TypeError(
-            f"estimator is of type {type(estimator).__name__}, expected an estimator of distboost."
-        )
+    check_own(estimator)
     estimator.validate()
     if estimator.early_stopping_rounds is not None:
         raise DataError(

@@ -19,6 +19,7 @@ from distboost.estimators.parameters import CommonParameters, deciding_parameter
 from distboost.io.files import read
 from distboost.io.publishing import publish
 from distboost.io.storage import local_path, only_writer
+from distboost.io.urls import url_of
 from distboost.selection.ground import Ground
 from distboost.training.events import append_line, cut_incomplete_line
 
@@ -108,6 +109,6 @@ def kept_results(folder: str | os.PathLike[str] | None) -> Iterator[KeptResults]
     if folder is None:
         yield KeptResults()
         return
-    url = os.fspath(folder).rstrip("/")
+    url = url_of(folder, "checkpoint").rstrip("/")
     with only_writer(url):
         yield KeptResults(f"{url}/{NAME}")

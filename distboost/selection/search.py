@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
+from distboost.errors import ArgumentError
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import chosen
@@ -269,6 +270,7 @@ def named(setting: Setting) -> str:
 
 
 def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
+    _check_space(space)
     if n_iter is None:
         _check_lists(space)
         settings = list(ParameterGrid(space))
@@ -284,10 +286,20 @@ def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
         return list(ParameterSampler(space, n_iter, random_state=seed))
 
 
+def _check_space(space: Any) -> None:
+    """Raise ArgumentError unless it has values by the name of a parameter."""
+    parts = [space] if isinstance(space, Mapping) else space
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, Mapping) for part in parts):
+        raise ArgumentError(
+            f"space is {space!r:.100}, expected a dict of lists of values by parameter, such as {{'max_depth': [4, 6]}}, or a "
+            "list of such dicts."
+        )
+
+
 def _check_lists(space: Any) -> None:
     """Raise ValueError if a parameter has a distribution: it has no list of all values."""
-    for part in [space] if isinstance(space, Mapping) else space or ():
-        for name, values in part.items() if isinstance(part, Mapping) else ():
+    for part in [space] if isinstance(space, Mapping) else space:
+        for name, values in part.items():
             if hasattr(values, "rvs"):
                 raise ValueError(
                     f"space has a distribution of {name}, from which n_iter settings must be drawn. Give n_iter, or a list of "

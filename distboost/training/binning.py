@@ -19,6 +19,7 @@ from distboost.errors import DataError, LimitError
 from distboost.io import options
 from distboost.io.progress import phases_shown
 from distboost.io.units import megabytes, megabytes_up
+from distboost.io.urls import url_of
 from distboost.runtime.choose import open_runtime
 from distboost.training.memory_plan import parse_limit, while_reading
 
@@ -115,7 +116,7 @@ def bin(
         "keep_values": keep_values, "wait_for_workers": wait_for_workers, "verbose": verbose,
     }  # fmt: skip
     validate_parameters(_ALLOWED, given, "bin")
-    limit = parse_limit(memory_limit)
+    limit, place = parse_limit(memory_limit), url_of(out, "out")
     if y is None:
         raise DataError(
             "y is None: give one label per row. A binned store has the labels that its rows are trained on."
@@ -140,7 +141,7 @@ def bin(
         ) as runtime,
     ):
         memory = None if limit is None else _for_binning(limit, data, max_bins, runtime, keep_values)
-        write_store(data, out, max_bins, random_state or 0, runtime, memory, keep_values)
+        write_store(data, place, max_bins, random_state or 0, runtime, memory, keep_values)
     return out
 
 

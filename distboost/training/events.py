@@ -18,6 +18,7 @@ from distboost.io.files import read
 from distboost.io.phases import Phase, Phases
 from distboost.io.publishing import check_folder, check_replaceable, publish
 from distboost.io.storage import local_path
+from distboost.io.urls import url_of
 from distboost.model.history import History, Progress
 from distboost.training.record import PlannedMemory, TrainingRecord
 
@@ -167,8 +168,8 @@ class EventLog:
     """
 
     def __init__(self, url: str | os.PathLike[str]):
-        self.url = os.fspath(url)
-        self._path = local_path(url)
+        self.url = url_of(url, "url")
+        self._path = local_path(self.url)
         self._content = b""  # of a file in an object store
         self._new_training()
         self._published = self._began
