@@ -15,16 +15,12 @@ LINE = "workers compile kernels (once per installation)\n"
 
 
 @pytest.fixture
-def cold(tmp_path):
+def cold(tmp_path, monkeypatch):
     """The client of two workers that find no compiled kernels. They are not forked: a process that is has loaded them."""
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}
+    # Not by Dask's configuration of environments: Dask would set them in this process, too, and leave them there.
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     with (
-        dask.config.set(
-            {
-                "distributed.worker.multiprocessing-method": "spawn",
-                "distributed.nanny.pre-spawn-environ": environment,
-            }
-        ),
+        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
