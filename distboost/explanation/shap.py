@@ -64,7 +64,7 @@ def shap_values(model: BoostingClassifier, X: Any, *, background: Any = None) ->
     True
     """
     check_fitted(model)
-    explainer = Explainer.of(model, background)
+    explainer = Explainer.of(model, background, "shap_values")
     return mapped(model, X, explainer, (model.n_features_in_, explainer.values.shape[1]), np.float64)
 
 
@@ -80,7 +80,7 @@ def expected_scores(model: BoostingClassifier, *, background: Any = None) -> np.
     scores : ndarray of shape (n_classes,), float64
     """
     check_fitted(model)
-    return Explainer.of(model, background).expected()
+    return Explainer.of(model, background, "expected_scores").expected()
 
 
 class Explainer(NamedTuple):
@@ -101,9 +101,9 @@ class Explainer(NamedTuple):
     cover: np.ndarray
 
     @classmethod
-    def of(cls, model: BoostingClassifier, background: Any) -> Explainer:
-        """Return the explainer of a fitted estimator."""
-        trees = trees_of(model, "shap_values")
+    def of(cls, model: BoostingClassifier, background: Any, what: str) -> Explainer:
+        """Return the explainer of a fitted estimator. `what` names the function that explains, for messages."""
+        trees = trees_of(model, what)
         nodes = Nodes.of(trees)
         if background is not None:
             cover = nodes.sums(_counted(model, trees, background))
@@ -111,7 +111,7 @@ class Explainer(NamedTuple):
             cover = nodes.weight
         else:
             raise DataError(
-                "SHAP values need the number of training rows in each node, which this model does not have: it was trained, or "
+                f"{what} needs the number of training rows in each node, which this model does not have: it was trained, or "
                 "its training began, with a version of distboost that did not store them. Train it again, or give rows that "
                 "stand for the training rows: background=X."
             )

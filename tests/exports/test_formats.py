@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import onnx
@@ -145,9 +146,11 @@ def test_probabilities_by_treelite(problem):
 def test_similarities(problem):
     X, y = np.nan_to_num(problem[0]), problem[1]
     model = REBELClassifier(n_estimators=2, weak_learner="similarity", calibration=None).fit(X, y)
-    for what in (export.onnx, export.treelite):
+    for what in (export.onnx, export.treelite, partial(export.codes, X=X)):
+        name = getattr(what, "__name__", "codes")
         with pytest.raises(
-            DataError, match=r"is for trees, but .* are similarities .* Train with weak_learner='tree'"
+            DataError,
+            match=rf"^export\.{name} is for trees, but .* are similarities .* Train with weak_learner='tree'",
         ):
             what(model)
 

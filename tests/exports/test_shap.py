@@ -89,6 +89,8 @@ def test_models_of_early_files_need_a_background():
         X = known["X"]
     with pytest.raises(DataError, match=r"did not store them\. Train it again, or give .* background=X"):
         shap_values(model, X)
+    with pytest.raises(DataError, match="^expected_scores needs the number of training rows"):
+        expected_scores(model)
     found = shap_values(model, X, background=X)
     assert_allclose(found.sum(axis=1) + expected_scores(model, background=X), model.scores(X), atol=1e-12)
 
@@ -96,5 +98,9 @@ def test_models_of_early_files_need_a_background():
 def test_similarities(problem):
     X, y = np.nan_to_num(problem[0]), problem[1]
     model = REBELClassifier(n_estimators=2, weak_learner="similarity", calibration=None).fit(X, y)
-    with pytest.raises(DataError, match="shap_values is for trees, but"):
-        shap_values(model, X)
+    for what, call in (
+        ("shap_values", lambda: shap_values(model, X)),
+        ("expected_scores", lambda: expected_scores(model)),
+    ):
+        with pytest.raises(DataError, match=f"^{what} is for trees, but"):
+            call()

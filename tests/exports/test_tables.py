@@ -114,12 +114,19 @@ def test_no_such_tree(draw, number, model):
 
 
 @pytest.mark.parametrize(
-    "draw", [export_text, plot.tree, plot.importance, lambda model: model.to_dataframe()]
+    ("name", "draw"),
+    [
+        ("export_text", export_text),
+        ("plot.tree", plot.tree),
+        ("plot.importance", plot.importance),
+        ("to_dataframe", REBELClassifier.to_dataframe),
+    ],
 )
-def test_similarities(draw, iris):
+def test_similarities(name, draw, iris):
     model = REBELClassifier(n_estimators=2, weak_learner="similarity", calibration=None).fit(*iris)
     with pytest.raises(
-        DataError, match="is for trees, but the weak learners of this REBELClassifier are similarities"
+        DataError,
+        match=f"^{name} is for trees, but the weak learners of this REBELClassifier are similarities",
     ):
         draw(model)
 
