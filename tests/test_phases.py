@@ -192,9 +192,28 @@ def test_time_left_follows_from_what_this_call_has_done(monkeypatch):
     with Phases(heard.append).begin("bin", 100, "bytes", 60) as advance:
         now = 12.0
         advance(10)
+        now = 14.0
+        advance(10)
     assert heard[0] == Phase("bin", 60, 100, "bytes", 0.0)
-    assert heard[1] == Phase("bin", 70, 100, "bytes", 2.0, 5.0, 6.0)
-    assert heard[2] == Phase("bin", 100, 100, "bytes", 2.0, 5.0, 0.0, True)
+    assert heard[1] == Phase("bin", 70, 100, "bytes", 2.0, 5.0)
+    assert heard[2] == Phase("bin", 80, 100, "bytes", 4.0, 5.0, 4.0)
+    assert heard[3] == Phase("bin", 100, 100, "bytes", 4.0, 5.0, 0.0, True)
+
+
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_time_left_does_not_count_the_compilation_in_the_first_parts(n_workers, monkeypatch):
+    """Ten seconds of compilation, then a part of each worker each second; the first line without it is right."""
+    now, heard = 0.0, []
+    monkeypatch.setattr("distboost.io.phases.time.perf_counter", lambda: now)
+    with Phases(heard.append).begin("load", 100, "rows") as advance:
+        for part in range(20 * n_workers):
+            now = 11.0 + part // n_workers + 0.01 * (part % n_workers)
+            advance(1)
+    told = [(phase.seconds, phase.left) for phase in heard[1:-1] if phase.left is not None]
+    assert told[0][0] >= 22
+    for seconds, left in told:
+        rest = (100 - n_workers * (seconds - 10)) / n_workers
+        assert abs(left - rest) <= 0.1 * rest + 1
 
 
 def test_nothing_is_told_of_nothing():

@@ -33,7 +33,8 @@ class Phase(NamedTuple):
     rate : float or None
         Units per second; None at the beginning.
     left : float or None
-        The seconds that the rest will take at this rate; None if that is not known.
+        The seconds that the rest will take, at the rate after the first parts, whose kernels may have been compiled; None until
+        that can be told.
     ended : bool
         Whether this is the last report of the phase.
     error : str or None
@@ -49,6 +50,31 @@ class Phase(NamedTuple):
     left: float | None = None
     ended: bool = False
     error: str | None = None
+
+
+class _Pace:
+    """What the time left follows from: the parts after the first ones.
+
+    The first ones may have waited for kernels to be compiled. Threads and workers that began together complete them at about the
+    same time.
+    """
+
+    def __init__(self) -> None:
+        self._first: float | None = None  # the seconds after which something was done
+        self._base = (0.0, 0)  # seconds, and what was done with the first parts
+
+    def left(self, seconds: float, done: int, rest: int) -> float | None:
+        """Return the time left for the rest, after so many seconds, in which so much was done."""
+        if self._first is None and done:
+            self._first = seconds
+        if rest == 0:
+            return 0.0
+        if self._first is None:
+            return None
+        if seconds <= 1.25 * self._first:
+            self._base = seconds, done
+        took, more = seconds - self._base[0], done - self._base[1]
+        return took / more * rest if seconds >= 2 * self._first and more else None
 
 
 Listener = Callable[[Phase], object]
@@ -84,7 +110,7 @@ class Phases:
         if total == 0:
             yield lambda n: None
             return
-        began, before, counting = time.perf_counter(), done, threading.Lock()
+        began, before, counting, pace = time.perf_counter(), done, threading.Lock(), _Pace()
 
         def report(ended: bool = False, error: str | None = None) -> None:
             seconds = time.perf_counter() - began
@@ -93,7 +119,7 @@ class Phases:
             # Work that is lost and done again counts once, and at the end all is done, also what was there already.
             if total is not None:
                 now = total if ended and error is None else min(done, total)
-            left = (total - now) / rate if rate is not None and total is not None else None
+            left = None if total is None else pace.left(seconds, done - before, total - now)
             self.tell(Phase(name, now, total, unit, seconds, rate, left, ended, error))
 
         def advance(n: int) -> None:
