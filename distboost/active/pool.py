@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.data.checks import InfiniteValueError, as_numbers, check_finite, naming
+from distboost.data.checks import InfiniteValue, as_numbers, check_finite
 from distboost.data.encoding import encoded
 from distboost.data.frames import as_frame, is_frame
 from distboost.data.names import Named, names_of
@@ -98,8 +98,8 @@ class Pool:
         infinite = np.argwhere(np.isinf(found))
         if len(infinite):
             row, column = map(int, infinite[0])
-            with naming(self.names):
-                raise InfiniteValueError(self.place, int(rows[row]), column, float(found[row, column]))
+            name = None if self.names is None else self.names[column]
+            raise InfiniteValue(self.place, int(rows[row]), column, float(found[row, column])).error(name)
         return found if self._frame is None else self._frame[rows.tolist()].to_native()
 
     def named(self, rows: Any) -> Any:

@@ -81,31 +81,34 @@ def first_text(X: Any) -> Text | None:
     return None
 
 
-class InfiniteValueError(DataError):
-    """A feature has an infinite value. `naming` tells it the name of the column."""
+class InfiniteValue(NamedTuple):
+    """An infinite value among features, and where it is."""
 
-    def __init__(self, place: str, row: int, column: int, value: float):
-        super().__init__(place, row, column, value)
-        self.column = column
-        self.name: str | None = None
+    place: str
+    row: int
+    column: int
+    value: float
 
-    def __str__(self) -> str:
-        place, row, column, value = self.args
-        of_name = "" if self.name is None else f" ({self.name!r:.100})"
-        return (
-            f"{place} contains an infinite value (inf) in row {row}, column {column}{of_name}: {value}. Give finite values, or "
-            "NaN for missing ones."
+    def error(self, name: Any = None) -> DataError:
+        """Return the error for it, with the name of its column if that is known. `naming` adds a name later."""
+        column = self.column if name is None else f"{self.column} ({str(name)!r:.100})"
+        error = DataError(
+            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}. Give finite values, "
+            "or NaN for missing ones."
         )
+        error.infinite = self  # type: ignore[attr-defined]
+        return error
 
 
 @contextmanager
 def naming(names: np.ndarray | None) -> Iterator[None]:
-    """Let errors about values name their columns. `names` are those of the features, (n_features,), or None."""
+    """Let errors for infinite values name their columns. `names` are those of the features, (n_features,), or None."""
     try:
         yield
-    except InfiniteValueError as error:
-        if names is not None and error.name is None:
-            error.name = str(names[error.column])
+    except DataError as error:
+        found = getattr(error, "infinite", None)
+        if names is not None and isinstance(found, InfiniteValue):
+            error.args = found.error(names[found.column]).args
         raise
 
 
@@ -117,7 +120,7 @@ def check_finite(X: np.ndarray, place: str, first: int = 0) -> None:
     infinite = np.isinf(X)
     if infinite.any():
         row, column = np.argwhere(infinite)[0].tolist()
-        raise InfiniteValueError(place, first + row, column, float(X[row, column]))
+        raise InfiniteValue(place, first + row, column, float(X[row, column])).error()
 
 
 def load_labels(part: Any, place: str, first: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
 from distboost.data.categories import Categories, put_bins
-from distboost.data.checks import InfiniteValueError, encode_labels, load_labels, load_weights, numbers
+from distboost.data.checks import InfiniteValue, encode_labels, load_labels, load_weights, numbers
 from distboost.data.edges import FeatureBand
 from distboost.data.ingest_plan import IngestPlan, plan_ingest
 from distboost.data.memory import returned_when_freed
@@ -280,7 +280,7 @@ def bin_features(
             infinite = np.argwhere(np.isinf(X))
             if len(infinite):
                 i, j = infinite[0].tolist()
-                raise InfiniteValueError(options.x_place, first_row + row + i, d + j, float(X[i, j]))
+                raise InfiniteValue(options.x_place, first_row + row + i, d + j, float(X[i, j])).error()
             binning.bin_rows(X, options.edges, offsets, out)
         put_bins(X, options.categories, d, out)
         bins[at] = out

@@ -14,7 +14,7 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.categories import Counts, count_values, merge_counts
-from distboost.data.checks import InfiniteValueError, load_labels, load_weights, numbers
+from distboost.data.checks import InfiniteValue, load_labels, load_weights, numbers
 from distboost.data.labels import check, check_same_type, check_type, made, plain, shown
 from distboost.data.memory import returned_when_freed
 from distboost.data.profile import ClassScan
@@ -123,9 +123,9 @@ def scan_features(
         infinite = values.add(X, np.ones(len(X)) if w is None else w[rows], columns)
         if infinite is not None:
             i, j = infinite
-            raise InfiniteValueError(
+            raise InfiniteValue(
                 options.x_place, first_row + row + i, first_column + column + j, float(X[i, j])
-            )
+            ).error()
         if not whole:
             at = np.count_nonzero(sampled[:row])
             chosen = X[sampled[rows]]

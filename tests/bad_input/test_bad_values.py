@@ -13,7 +13,7 @@ import xarray as xr
 
 import distboost
 from distboost.active import QueryByCommittee
-from distboost.data.checks import InfiniteValueError, naming
+from distboost.data.checks import InfiniteValue, naming
 from distboost.errors import DataError
 from tests.bad_input.forms import N, to_dask
 
@@ -70,8 +70,8 @@ def test_an_infinite_value_of_a_named_column(model, data, kind, tmp_path):
 
 
 def test_an_infinite_value_of_a_named_column_on_a_worker():
-    with pytest.raises(InfiniteValueError) as found, naming(np.array(NAMES, object)):
-        raise InfiniteValueError("X", 137, 2, np.inf)
+    with pytest.raises(DataError) as found, naming(np.array(NAMES, object)):
+        raise InfiniteValue("X", 137, 2, np.inf).error()
     returned = pickle.loads(pickle.dumps(found.value))
     assert str(returned) == str(found.value)
     assert "column 2 ('depth')" in str(returned)

@@ -89,7 +89,7 @@ def test_models_of_early_files_need_a_background():
         X = known["X"]
     with pytest.raises(DataError, match=r"did not store them\. Train it again, or give .* background=X"):
         shap_values(model, X)
-    with pytest.raises(DataError, match="^expected_scores needs the number of training rows"):
+    with pytest.raises(DataError, match=r"^expected_scores needs the number of training rows"):
         expected_scores(model)
     found = shap_values(model, X, background=X)
     assert_allclose(found.sum(axis=1) + expected_scores(model, background=X), model.scores(X), atol=1e-12)
