@@ -93,8 +93,8 @@ class InfiniteValue(NamedTuple):
         """Return the error for it, with the name of its column if that is known. `naming` adds a name later."""
         column = self.column if name is None else f"{self.column} ({str(name)!r:.100})"
         error = DataError(
-            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}. Give finite values, "
-            "or NaN for missing ones."
+            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}. Give finite "
+            "values, or NaN for missing ones."
         )
         error.infinite = self  # type: ignore[attr-defined]
         return error
