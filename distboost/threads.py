@@ -180,14 +180,14 @@ class Threads:
 
 
 def batches(items: list[Item], n: int) -> Iterator[list[Item]]:
-    """Divide items into batches for `n` threads: large ones first, so that there are few; then smaller ones for who is free.
+    """Divide items into batches for `n` threads: a large one for each, as a batch costs time, then small ones for who is free.
 
     >>> [len(batch) for batch in batches(list(range(16)), 2)]
-    [4, 4, 2, 2, 1, 1, 1, 1]
+    [7, 7, 1, 1]
     """
     first = 0
     while first < len(items):
-        size = max((len(items) - first) // (2 * n), 1)
+        size = max(7 * (len(items) - first) // (8 * n), 1)
         for _ in range(n):
             if first < len(items):
                 yield items[first : first + size]

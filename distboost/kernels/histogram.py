@@ -16,18 +16,10 @@ import numpy as np
 from numba import carray  # type: ignore[attr-defined]
 
 from distboost.kernels._jit import kernel
-from distboost.kernels.simd import (
-    LANES,
-    SUM_LANES,
-    add_lanes,
-    flush_adding,
-    flush_storing,
-    padded,
-    pointer,
-    prefetch,
-)
+from distboost.kernels.simd import SUM_LANES, flush_adding, flush_storing, padded, pointer, prefetch
+from distboost.kernels.simd_bins import LINE, add_lanes, add_lines, add_sums
 
-_LANES, _SUM_LANES = np.uintp(LANES), np.uintp(SUM_LANES)
+_SUM_LANES = np.uintp(SUM_LANES)
 
 TILE_ROWS = 2048  # they stay in the second-level cache while they are added to one tile after another
 TILE_BYTES = 2**18  # the sums of a tile: they fit in the second-level cache
@@ -134,7 +126,6 @@ def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums)
     """Add statistics[i, :] to sums[bases[f] + bins[i, columns[f]], :] for the rows order[first_row:last_row] and each f."""
     # IN: bins (n, D) uint8; order (r,) int32; statistics (n, channels) int32 or int64; columns, bases (f,) int64
     # OUT: sums (bins, channels) int32, or int64 with as many channels or fewer: those behind are 0
-    n_channels, step = np.uintp(sums.shape[1]), _LANES if sums.itemsize == 4 else _SUM_LANES
     first, last = np.uintp(columns[0]), np.uintp(columns[-1])
     for j in range(first_row, last_row):
         i = np.uintp(order[j])
@@ -143,10 +134,12 @@ def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums)
         prefetch(bins, ahead, last)
         for c in range(np.uintp(0), np.uintp(statistics.shape[1]), np.uintp(16)):
             prefetch(statistics, ahead, c)
-        for f in range(columns.shape[0]):
-            b = np.uintp(bases[f]) + np.uintp(bins[i, np.uintp(columns[f])])
-            for c in range(np.uintp(0), n_channels, step):
-                add_lanes(sums, b, c, statistics, i)
+        if sums.itemsize == 8:
+            add_sums(sums, statistics, i, bins, columns, bases)
+        elif sums.shape[1] % LINE == 0:
+            add_lines(sums, statistics, i, bins, columns, bases)
+        else:
+            add_lanes(sums, statistics, i, bins, columns, bases)
 
 
 class Rows(NamedTuple):

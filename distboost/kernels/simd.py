@@ -41,35 +41,6 @@ def _pointer(context, builder, typ, array, row, column, lane_type, n=LANES):
     return builder.bitcast(builder.gep(view.data, [offset]), ir.VectorType(lane_type, n).as_pointer())
 
 
-def _add_lanes(typingctx, total, i, column, rows, j):
-    """Add channels of rows[j], from `column` on, to those of total[i]: eight if the total is int32, four if it is int64.
-
-    total (m, channels) and rows (n, channels) are int32 or int64, both C-contiguous; the total is not the narrower one.
-    """
-    index = types.uintp
-    signature = types.void(total, index, index, rows, index)
-
-    def codegen(context, builder, signature, args):
-        total_value, i_value, column_value, rows_value, j_value = args
-        sum_type, own = (ir.IntType(signature.args[n].dtype.bitwidth) for n in (0, 3))
-        n = LANES if sum_type.width == 32 else SUM_LANES
-        target = _pointer(
-            context, builder, signature.args[0], total_value, i_value, column_value, sum_type, n
-        )
-        source = _pointer(context, builder, signature.args[3], rows_value, j_value, column_value, own, n)
-        addend = builder.load(source, align=own.width // 8)
-        if own.width < sum_type.width:
-            addend = builder.sext(addend, ir.VectorType(sum_type, n))
-        align = sum_type.width // 8
-        builder.store(builder.add(builder.load(target, align=align), addend), target, align=align)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-add_lanes: Any = intrinsic(_add_lanes)
-
-
 def _flush_lanes(adds):
     """Return an intrinsic that adds tile[j, column:column+4] to total[i, column:column+4], or stores it there, and sets it to 0.
 

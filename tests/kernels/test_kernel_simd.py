@@ -9,22 +9,11 @@ from numba import njit
 from distboost.kernels.simd import (
     LANES,
     SUM_LANES,
-    add_lanes,
     add_rounded_lanes,
     advance_lanes,
     padded,
     padded_sums,
 )
-
-
-@njit
-def add_rows(total, places, rows):
-    """total[places[j]] += rows[j]."""
-    for j in range(rows.shape[0]):
-        for c in range(
-            np.uintp(0), np.uintp(total.shape[1]), np.uintp(LANES if total.itemsize == 4 else SUM_LANES)
-        ):
-            add_lanes(total, np.uintp(places[j]), c, rows, np.uintp(j))
 
 
 @njit
@@ -49,36 +38,6 @@ def test_padded(n, expected):
 @pytest.mark.parametrize(("n", "expected"), [(0, 0), (1, 4), (4, 4), (9, 12), (11, 12), (64, 64)])
 def test_padded_sums(n, expected):
     assert padded_sums(n) == expected
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 4))
-def test_add_lanes_to_narrow_sums(seed, n, groups):
-    """Totals and rows of 32 bits."""
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(-(2**26), 2**26, (n, LANES * groups), dtype=np.int32)
-    places = rng.integers(0, 5, n)
-    total = np.zeros((5, LANES * groups), np.int32)
-    expected = total.copy()
-    np.add.at(expected, places, rows)
-    add_rows(total, places, rows)
-    np.testing.assert_array_equal(total, expected)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(0, 20), st.integers(1, 9), st.sampled_from(["i4", "i8"]))
-def test_add_lanes(seed, n, groups, dtype):
-    """Totals of 64 bits, rows of 32 or of 64, of either sign and of any size; the rows may have more padding."""
-    rng = np.random.default_rng(seed)
-    ends = np.iinfo(dtype)
-    width = SUM_LANES * groups
-    rows = rng.integers(ends.min // 32, ends.max // 32, (n, padded(width))).astype(dtype)
-    if dtype == "i4" and n:
-        rows[0, :2] = ends.min, ends.max
-    places = rng.integers(0, 5, n)
-    total = rng.integers(-(2**40), 2**40, (5, width))
-    expected = total.copy()
-    np.add.at(expected, places, rows[:, :width])
-    add_rows(total, places, rows)
-    np.testing.assert_array_equal(total, expected)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 9))
