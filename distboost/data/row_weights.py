@@ -33,6 +33,12 @@ def class_weights(class_weight: Any, profile: Profile) -> np.ndarray:
         raise DataError(refusal) from error
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise DataError(refusal)
+    left = np.flatnonzero(weights)
+    if len(left) == 1:
+        raise DataError(
+            f"class_weight is {dict(class_weight)}, which leaves only one class ({profile.classes[left[0]]}) of {len(weights)}: "
+            "a classifier can't train on 1 class. Give at least 2 classes a weight above 0."
+        )
     return weights
 
 

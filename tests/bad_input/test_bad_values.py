@@ -202,6 +202,19 @@ def test_bad_weights_of_a_score(model, data, stored, weights, message):
         fitted.score(X, y, sample_weight=weights)
 
 
+def test_class_weights_that_leave_one_class(model, data):
+    X, y = data
+    model.set_params(class_weight={0: 0, 1: 0}, calibration=None)
+    message = (
+        r"class_weight is \{0: 0, 1: 0\}, which leaves only one class \(2\) of 3.*Give at least 2 classes"
+    )
+    with pytest.raises(DataError, match=message):
+        model.fit(X, y)
+    with pytest.raises(DataError, match=message):
+        distboost.cross_validate(model, X, y, folds=2)
+    assert set(model.set_params(class_weight={0: 0}).fit(X, y).predict(X)) == {1, 2}
+
+
 def test_class_weight_of_an_unknown_class(model, data):
     with pytest.raises(
         DataError, match=r"class_weight names 'b', which is not among the classes \[0, 1, 2\]"
