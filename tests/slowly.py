@@ -15,7 +15,7 @@ from distboost.prediction import streamed
 
 PIECE_ROWS, PIECE_SECONDS = 100, 0.3  # of 10,000 rows: half a minute
 _this = threading.local()
-_pieces, _predict_into = streamed._pieces, streamed._predict_into
+_pieces, _predict_into = streamed._pieces, streamed.predict_into
 _judge_part, _sums = evaluating.judge_part, sums.Judge.sums
 
 

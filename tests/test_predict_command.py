@@ -45,11 +45,11 @@ def killing(result, start, values):
         os.kill(os.getpid(), signal.SIGKILL)
 Result.write = killing
 """
-SLOW = "from tests import slowly; streamed._predict_into = slowly.predict_into"
+SLOW = "from tests import slowly; streamed.predict_into = slowly.predict_into"
 A_SECOND_PER_CHUNK = f"{SLOW}; slowly.PIECE_SECONDS = 0.01"
 INTERRUPTED = """
 from tests import slowly
-streamed._predict_into, slowly.evaluating.judge_part = slowly.predict_into_and_interrupt, slowly.judge_and_interrupt
+streamed.predict_into, slowly.evaluating.judge_part = slowly.predict_into_and_interrupt, slowly.judge_and_interrupt
 """
 
 

@@ -9,8 +9,8 @@ import zarr
 
 from distboost import GDMCBoostClassifier
 from distboost.estimators.evaluating import confusion
+from distboost.estimators.writing import write_predictions
 from distboost.prediction import lazy
-from distboost.prediction.streamed import write_predictions
 from tests.programs import Program
 
 CHUNKS = [(240, 1), (240, 4), (100, 2), (50, 4), (1, 4), (7, 3)]
@@ -54,7 +54,7 @@ def test_on_a_cluster(model, blobs, clients, small_tasks):
 
 MEASURE = """
 import sys, dask.array as da, numpy as np, zarr, distboost
-from distboost.prediction.streamed import write_predictions
+from distboost.estimators.writing import write_predictions
 from distboost.prediction import lazy
 folder, way = sys.argv[1:]
 def status(name):

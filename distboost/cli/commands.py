@@ -71,7 +71,7 @@ def predict(
     from distboost.cli.connection import connect
     from distboost.estimators.factory import load
     from distboost.estimators.validation import check_names
-    from distboost.prediction.streamed import write_predictions
+    from distboost.estimators.writing import write_predictions
 
     estimator = load(model)
     check_names(estimator, x)

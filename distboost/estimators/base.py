@@ -18,13 +18,13 @@ from distboost.estimators.calibrating import Calibrated
 from distboost.estimators.fitting import fit_to
 from distboost.estimators.inspecting import importances, to_dataframe
 from distboost.estimators.keeping import digest_of, header_of
-from distboost.estimators.predicting import Answer
 from distboost.estimators.resuming import warn_of_rounds, what_to_resume
 from distboost.estimators.validation import Given
 from distboost.io.files import write_file
 from distboost.io.options import storage_options
 from distboost.model.checkpoint import open_checkpoint
 from distboost.model.learned import Learned
+from distboost.prediction.predictor import Answer
 from distboost.training.resumption import Resumption
 
 
@@ -102,9 +102,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
     def predict_proba(self, X: Any) -> Any:
         """Return class probabilities, (n_samples, n_classes) float64: calibrated, or else as the algorithm's loss implies."""
-        n_classes = len(self._learned().classes)
-        probabilities = predicting.probabilities_of(self)
-        return predicting.predict(self, X, Answer(probabilities, (n_classes,), np.float64))
+        self._learned()
+        return predicting.predict(self, X, predicting.probabilities_answer(self))
 
     def predict(self, X: Any) -> Any:
         """Return the class with the largest score, (n_samples,); if several are equal, the first of them."""

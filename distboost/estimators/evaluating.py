@@ -15,7 +15,6 @@ from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, n_threads
 from distboost.estimators.predicting import (
     own_probabilities_of,
-    predict_chunk,
     predictor_of,
     probabilities_of,
     scores_answer,
@@ -26,6 +25,7 @@ from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
 from distboost.io.progress import phases_shown
+from distboost.prediction.predictor import predict_chunk
 from distboost.prediction.streamed import counted, each, rows_per_task
 
 

@@ -4,62 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.links import Link
-from distboost.data.checks import check_finite, naming
-from distboost.data.frames import FrameRows
 from distboost.data.sources import is_lazy
 from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
 from distboost.estimators.validation import checked_rows, finite_rows, opened_rows
 from distboost.model.calibration import Calibration
-from distboost.model.ensemble import Ensemble, slices
 from distboost.model.learned import Learned
 from distboost.prediction import lazy
+from distboost.prediction.predictor import (
+    Answer,
+    OfRows,
+    Predictor,
+    class_of_largest,
+    predict_chunk,
+    unchanged,
+)
 from distboost.threads import Threads
-
-
-class Answer(NamedTuple):
-    """The kind of prediction: a function of the scores F (n, n_classes), and the shape and dtype of its result for one row."""
-
-    of_scores: Callable[[np.ndarray], np.ndarray]
-    shape: tuple[int, ...]
-    dtype: Any
-
-
-class OfRows(Protocol):
-    """A function of rows."""
-
-    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
-        """Return the answers for raw rows X (n, n_features)."""
-
-
-class Predictor(NamedTuple):
-    """The part of a model that workers need for prediction."""
-
-    algorithm: Algorithm
-    ensemble: Ensemble
-    answer: Answer
-
-    def __call__(self, X: np.ndarray | FrameRows, threads: Threads, place: str = "X") -> np.ndarray:
-        """Return the answer for raw rows X (n, n_features), finite or NaN. Only the scores of a few are in memory at a time."""
-        self.ensemble.check(X)
-        out = np.empty((len(X), *self.answer.shape), self.answer.dtype)
-        n_learners = len(self.ensemble) * self.ensemble.per_round
-
-        def write(rows: slice) -> None:
-            x = X[rows]
-            check_finite(x, place, rows.start)
-            G = np.zeros((len(x), self.ensemble.n_scores))
-            self.ensemble.adder(x, 0, n_learners)(0, n_learners, G)
-            out[rows] = self.answer.of_scores(self.algorithm.decoded(G))
-
-        threads.map(write, slices(len(X)))
-        return out
 
 
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
@@ -125,30 +91,18 @@ def predictor_of(estimator: CommonParameters, answer: Answer) -> Predictor:
 
 def scores_answer(estimator: CommonParameters) -> Answer:
     """Return the answer that is the scores themselves."""
-    return Answer(_unchanged, (len(estimator.learned_.classes),), np.float64)
+    return Answer(unchanged, (len(estimator.learned_.classes),), np.float64)
+
+
+def probabilities_answer(estimator: CommonParameters) -> Answer:
+    """Return the answer that is the probabilities of the classes."""
+    return Answer(probabilities_of(estimator), (len(estimator.learned_.classes),), np.float64)
 
 
 def class_answer(estimator: CommonParameters) -> Answer:
     """Return the answer that is the class with the largest score."""
     classes = estimator.learned_.classes
-    return Answer(lambda F: classes[np.argmax(F, axis=1)], (), classes.dtype)
-
-
-def _unchanged(F: np.ndarray) -> np.ndarray:
-    return F
-
-
-def predict_chunk(X: np.ndarray, predictor: OfRows, names: np.ndarray | None = None) -> np.ndarray:
-    """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time.
-
-    Errors name columns by these `names`.
-    """
-    place = "a block of X"
-    with naming(names):
-        if isinstance(predictor, Predictor):
-            return predictor(X, Threads(1), place)
-        check_finite(X, place)
-    return predictor(X, Threads(1))
+    return Answer(partial(class_of_largest, classes), (), classes.dtype)
 
 
 def staged(estimator: CommonParameters, X: Any, answer: Answer) -> Iterator[Any]:

@@ -25,8 +25,8 @@ WORK = {
     "evaluate": Stage("distboost.weights.margin:MarginWeights.risk", rows=EVALUATED),
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
-    "predict": Stage("distboost.estimators.predicting:predict_chunk"),
-    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
+    "predict": Stage("distboost.prediction.predictor:predict_chunk"),
+    "predict into": Stage("distboost.prediction.streamed:predict_into"),
 }
 # Of the exchange.
 STAGES = {

@@ -20,8 +20,8 @@ import distboost
 from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
 from distboost.errors import DistboostError, StoreError
+from distboost.estimators import writing
 from distboost.estimators.evaluating import confusion
-from distboost.prediction import streamed as stream
 from tests.faults import blind, traps
 from tests.faults.blind import ApartWorkers, check_mounts
 from tests.faults.rounds import Slowly, at
@@ -113,7 +113,7 @@ def predict(arrays: Arrays, client: Client | None, folder: Path) -> list:
 
 def predict_into(arrays: Arrays, client: Client | None, folder: Path) -> list:
     found, out = model().fit(arrays["ex"], arrays["ey"]), str(folder / "out" / "predicted")
-    return stream.write_predictions(found, arrays["x"], out, proba=True, overwrite=False, client=client)[
+    return writing.write_predictions(found, arrays["x"], out, proba=True, overwrite=False, client=client)[
         :
     ].tolist()
 
@@ -290,8 +290,8 @@ STAGES = {
     "write labels": Stage("distboost.data.store.passes:_write_labels"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "score": Stage("distboost.active.scoring:best_of_block"),
-    "predict": Stage("distboost.estimators.predicting:predict_chunk"),
-    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
+    "predict": Stage("distboost.prediction.predictor:predict_chunk"),
+    "predict into": Stage("distboost.prediction.streamed:predict_into"),
     "count": Stage("distboost.evaluation.sums:judge_part"),
 }
 MET = {

@@ -15,8 +15,8 @@ import pytest
 
 import distboost
 from distboost import load
+from distboost.estimators import writing
 from distboost.model import checkpoint
-from distboost.prediction import streamed as stream
 from distboost.runtime.cluster import monitor
 from distboost.runtime.cluster.runtime import ClusterRuntime
 from tests.faults import traps
@@ -48,7 +48,7 @@ def predict(data: Data, client, folder: Path) -> bytes:
 
 
 def predict_into(data: Data, client, folder: Path) -> bytes:
-    out = stream.write_predictions(
+    out = writing.write_predictions(
         data.model, data.x_url, str(folder), proba=True, overwrite=False, client=client
     )
     return out[:].tobytes()

@@ -12,8 +12,8 @@ import zarr
 
 import distboost
 from distboost.errors import ClusterError
+from distboost.estimators import writing
 from distboost.estimators.evaluating import confusion
-from distboost.prediction import streamed as stream
 from tests.active.sessions import committee, learner
 from tests.faults import traps
 from tests.faults.crews import Workers
@@ -36,7 +36,7 @@ STAGES = {
     "round": Stage("distboost.runtime.shard:Shard.update"),
     "write block": Stage("distboost.data.store.layout:StoredBlocks.write"),
     "query": Stage("distboost.active.scoring:best_of_block"),
-    "predict into": Stage("distboost.prediction.streamed:_predict_into"),
+    "predict into": Stage("distboost.prediction.streamed:predict_into"),
     "evaluate": Stage("distboost.evaluation.sums:judge_part"),
 }
 
@@ -76,7 +76,7 @@ def query(data, client, folder):
 
 
 def predict_into(data, client, folder):
-    stream.write_predictions(
+    writing.write_predictions(
         data.model, data.x_url, str(folder / "out"), proba=True, overwrite=False, client=client
     )
 

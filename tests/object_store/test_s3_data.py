@@ -14,8 +14,8 @@ from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory
 from distboost.errors import DataError, StoreError
+from distboost.estimators.writing import write_predictions
 from distboost.io.storage import create_group, open_store
-from distboost.prediction.streamed import write_predictions
 from distboost.training.memory_plan import while_reading
 from tests.object_store.s3 import model
 

@@ -10,8 +10,8 @@ import distboost
 from distboost import GDMCBoostClassifier
 from distboost.data.result import Result
 from distboost.errors import CheckpointError, DataError
+from distboost.estimators.writing import write_predictions
 from distboost.prediction import streamed as stream
-from distboost.prediction.streamed import write_predictions
 from tests.object_store.s3 import model
 
 pytest.importorskip("moto")

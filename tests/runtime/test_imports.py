@@ -25,8 +25,9 @@ def test_rows_in_memory_need_no_dask_arrays() -> None:
 
 
 ON_WORKERS = """
-import sys
+import sys, tempfile
 import numpy as np
+import zarr
 from distributed import Client, LocalCluster
 
 def imported():
@@ -39,12 +40,22 @@ with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as 
     model.client = client
     model.fit(X, X.argmax(1), eval_set=(X, X.argmax(1))).set_params(eval_metric="error").fit(X, X.argmax(1))
     print(*client.run(imported).values())
+    from distboost import evaluate
+    from distboost.estimators.writing import write_predictions
+    with tempfile.TemporaryDirectory() as folder:
+        zarr.save_array(f"{folder}/x", X)
+        evaluate(model, f"{folder}/x", X.argmax(1))
+        for method in ("temperature", "vector"):
+            model.calibrate(f"{folder}/x", X.argmax(1), method=method)
+        for proba in (False, True):
+            write_predictions(model, f"{folder}/x", f"{folder}/{proba}", proba=proba, overwrite=False, client=client)
+    print(*client.run(imported).values())
 """
 
 
-def test_workers_train_without_scikit_learn_and_pandas() -> None:
+def test_workers_train_judge_and_predict_without_scikit_learn_and_pandas() -> None:
     """They would take 130 MB of each worker. Metrics and calibration bring algorithms there."""
     done = subprocess.run(
         [sys.executable, "-c", ON_WORKERS], capture_output=True, text=True, check=True, timeout=100
     )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split() == ["[]", "[]"]

@@ -1,0 +1,93 @@
+"""Predictions that are written to a zarr array, of rows of any length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from distboost.data.axes import spans
+from distboost.data.encoding import encoded_for
+from distboost.data.fingerprint import changed, fingerprint
+from distboost.data.labels import plain
+from distboost.data.missing import warn_about
+from distboost.data.result import Array, Result
+from distboost.data.source import Source
+from distboost.data.sources import as_features
+from distboost.data.store.values import open_rows
+from distboost.errors import DataError
+from distboost.estimators.base import BoostingClassifier
+from distboost.estimators.names import columns_named
+from distboost.estimators.predicting import class_answer, predictor_of, probabilities_answer
+from distboost.io.progress import phases_shown
+from distboost.io.storage import local_path
+from distboost.prediction import streamed
+from distboost.prediction.streamed import check_features, counted, each, rows_per_task
+
+
+def write_predictions(
+    model: BoostingClassifier,
+    x: str,
+    out: str,
+    *,
+    proba: bool,
+    overwrite: bool,
+    client: Any,
+    verbose: int = 0,
+) -> Array:
+    """Predict the rows of the zarr array `x` into a new zarr array at `out`. One task writes each chunk as a whole.
+
+    The array can be opened once it is complete. Chunks that an interrupted call with the same model and rows wrote are kept.
+    """
+    _check_apart(x, out)
+    source = _rows(model, x)
+    step = rows_per_task(source)
+    n_classes = len(model.classes_)
+    made_from = {"model": model.digest(), "x": fingerprint([source]), "proba": proba}
+    result = Result.of(
+        out,
+        made_from,
+        shape=(source.n_rows, n_classes) if proba else (source.n_rows,),
+        chunks=(min(step, max(source.n_rows, 1)), n_classes)[: 1 + proba],
+        dtype=np.dtype(np.float64) if proba else _storable(model.classes_.dtype),
+        attributes={"distboost": {"classes": plain(model.classes_), "complete": True}},
+    )
+    row_spans = list(spans(0, source.n_rows, step))
+    with result.under_way(overwrite) as kept:
+        todo = [(start, stop) for start, stop in row_spans if result.key(start) not in kept]
+        done = source.n_rows - sum(stop - start for start, stop in todo)
+        if done:
+            click.echo(f"{out}: continuing after {done:,} rows that were predicted before", err=True)
+        calls = ((source.part(a, b), a, result, source.place) for a, b in todo)
+        answer = probabilities_answer(model) if proba else class_answer(model)
+        with columns_named(model), phases_shown(verbose) as phases:
+            answers = each(streamed.predict_into, predictor_of(model, answer), calls, client, phases=phases)
+            for _ in counted(phases, "predict", answers, todo, source.n_rows):
+                pass
+        if changed([source]):
+            raise DataError(
+                f"{source.place} was changed during the prediction. Repeat the command with --overwrite when it is stable."
+            )
+    return result.array
+
+
+def _check_apart(x: str, out: str) -> None:
+    """Raise DataError if the places to read and to write are the same, or one lies within the other."""
+    x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
+    if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
+        raise DataError(
+            f"--out {out!r} and --x {x!r} are the same place, or one is within the other. Give another place with --out."
+        )
+
+
+def _rows(model: BoostingClassifier, x: str) -> Source:
+    source = as_features(encoded_for(open_rows(x, "X"), "X", model.learned_.ensemble.categories), "X")
+    check_features(source, model.n_features_in_)
+    warn_about(source, "warn", 2)
+    return source
+
+
+def _storable(dtype: np.dtype) -> np.dtype:
+    """Return the dtype to store labels with: zarr 3 specifies text of variable length, not NumPy's of fixed length."""
+    return np.dtypes.StringDType() if dtype.kind in "UO" else dtype

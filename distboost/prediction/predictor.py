@@ -1,0 +1,82 @@
+"""The part of a model that predicts rows, here or on workers, which need no estimator for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from distboost.algorithms.base import Algorithm
+from distboost.data.checks import check_finite, naming
+from distboost.data.frames import FrameRows
+from distboost.model.ensemble import Ensemble, slices
+from distboost.threads import Threads
+
+
+class Answer(NamedTuple):
+    """The kind of prediction: a function of the scores F (n, n_classes), and the shape and dtype of its result for one row."""
+
+    of_scores: Callable[[np.ndarray], np.ndarray]
+    shape: tuple[int, ...]
+    dtype: Any
+
+
+def unchanged(F: np.ndarray) -> np.ndarray:
+    """Return the scores themselves."""
+    return F
+
+
+def class_of_largest(classes: np.ndarray, F: np.ndarray) -> np.ndarray:
+    """Return the class of the largest score, (n,)."""
+    found: np.ndarray = classes[np.argmax(F, axis=1)]
+    return found
+
+
+class OfRows(Protocol):
+    """A function of rows."""
+
+    def __call__(self, X: np.ndarray | FrameRows, threads: Threads) -> np.ndarray:
+        """Return the answers for raw rows X (n, n_features)."""
+
+
+class Predictor(NamedTuple):
+    """The part of a model that workers need for prediction."""
+
+    algorithm: Algorithm
+    ensemble: Ensemble
+    answer: Answer
+
+    def __call__(
+        self, X: np.ndarray | FrameRows, threads: Threads, place: str = "X", first: int = 0
+    ) -> np.ndarray:
+        """Return the answer for raw rows X (n, n_features), finite or NaN. Only the scores of a few are in memory at a time.
+
+        Errors name the `place` of the rows, and count them from the `first` one.
+        """
+        self.ensemble.check(X)
+        out = np.empty((len(X), *self.answer.shape), self.answer.dtype)
+        n_learners = len(self.ensemble) * self.ensemble.per_round
+
+        def write(rows: slice) -> None:
+            x = X[rows]
+            check_finite(x, place, first + rows.start)
+            G = np.zeros((len(x), self.ensemble.n_scores))
+            self.ensemble.adder(x, 0, n_learners)(0, n_learners, G)
+            out[rows] = self.answer.of_scores(self.algorithm.decoded(G))
+
+        threads.map(write, slices(len(X)))
+        return out
+
+
+def predict_chunk(X: np.ndarray, predictor: OfRows, names: np.ndarray | None = None) -> np.ndarray:
+    """Return the answer for one chunk of lazy rows, with one thread: Dask processes several chunks at the same time.
+
+    Errors name columns by these `names`.
+    """
+    place = "a block of X"
+    with naming(names):
+        if isinstance(predictor, Predictor):
+            return predictor(X, Threads(1), place)
+        check_finite(X, place)
+    return predictor(X, Threads(1))
