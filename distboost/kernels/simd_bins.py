@@ -20,9 +20,9 @@ LINE = 16  # 32-bit sums in a line of the cache
 def _adding(n_lanes, at_once):
     """Return an intrinsic that adds rows[i, c] to sums[bases[f] + bins[i, columns[f]], c] for all f and all channels c of sums.
 
-    sums (m, channels) and rows (n, channels or more) are int32 or int64, sums not the narrower one; its channels are multiples of
-    n_lanes. bins (n, D) is uint8; columns and bases (f,) are int64. All are C-contiguous. Up to `at_once` vectors of n_lanes stay
-    in registers.
+    sums (m, channels) and rows (n, channels or more) are int32 or int64, sums not the narrower one; its channels a multiple of
+    n_lanes. bins (n, D) is uint8; columns and bases (f,) are int64. All are C-contiguous. Up to `at_once` vectors, a power of
+    two, stay in registers.
     """
 
     def add_row(typingctx, sums, rows, i, bins, columns, bases):
@@ -59,19 +59,17 @@ def _adding(n_lanes, at_once):
                     for address, addend in zip(vectors(n, place), addends, strict=True):
                         store(builder, builder.add(read(address), addend), address)
 
-            rest = builder.urem(width, i64(n_lanes * at_once))
-            whole = builder.sub(width, rest)
+            n_vectors = builder.udiv(width, i64(n_lanes))
+            rest = builder.and_(n_vectors, i64(at_once - 1))
+            whole = builder.mul(builder.sub(n_vectors, rest), i64(n_lanes))
             with cgutils.for_range_slice(builder, i64(0), whole, i64(n_lanes * at_once), inc=True) as (c, _):
                 add(at_once, c)
-            end = builder.append_basic_block("end")
-            choice = builder.switch(rest, end)
-            for n in range(1, at_once):
-                block = builder.append_basic_block(f"rest_{n}")
-                choice.add_case(i64(n_lanes * n), block)
-                builder.position_at_end(block)
-                add(n, whole)
-                builder.branch(end)
-            builder.position_at_end(end)
+            n, c = at_once // 2, whole
+            while n:
+                some = builder.and_(rest, i64(n))
+                with builder.if_then(builder.icmp_unsigned("!=", some, i64(0))):
+                    add(n, c)
+                n, c = n // 2, builder.add(c, builder.mul(some, i64(n_lanes)))
             return context.get_dummy_value()
 
         return signature, codegen
