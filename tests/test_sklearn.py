@@ -54,7 +54,7 @@ def checks() -> Iterator:
     subjects = [(name, "", name in WHOLE, {}) for name in ALGORITHMS]
     subjects += [(name, f"-{variant}", False, given) for variant, (name, given) in VARIANTS.items()]
     for algorithm, variant, whole, given in subjects:
-        given = {"n_estimators": 10, **({} if whole else {"calibration": None}), **given}
+        given = {"n_estimators": 3, **({} if whole else {"calibration": None}), **given}
         for model, check in estimator_checks_generator(estimator(algorithm)(**given)):
             name, options = check.func.__name__, check.keywords
             soak = not whole and (name in TRAINING or options)

@@ -1,5 +1,10 @@
 """Imported once by the process that others are forked from: they need not import and compile each by itself."""
 
+# ruff: noqa: E402
+import gc
+
+gc.disable()  # as in conftest.py: before all other imports
+
 import dask.utils  # noqa: F401
 import numpy as np
 from distributed import LocalCluster, Worker  # noqa: F401
@@ -17,3 +22,7 @@ for _make in (GDMCBoostClassifier, AdaBoostMMClassifier):
 
 _learner = QueryByCommittee(GAMBLEClassifier(n_estimators=1, n_jobs=1), _X, n_initial=20, batch_size=10)
 _learner.teach(range(20), _y[:20]).query()
+
+# Forked processes look for garbage among what they make, and copy no memory of what is here.
+gc.freeze()
+gc.enable()

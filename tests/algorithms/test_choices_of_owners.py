@@ -20,7 +20,7 @@ from tests.faults.stages import QUESTIONS
 from tests.faults.stages import exchange as exchange_histograms
 
 N, D, K, BLOCK = 480, 10, 4, 40  # twelve blocks in all: with 8 workers, some have one and some have two
-ROUNDS = 4
+ROUNDS = 3
 ONE_BY_ONE, PIECE_BYTES = 1, exchange.PIECE_BYTES  # of a message
 
 

@@ -154,7 +154,7 @@ def test_killed_while_a_checkpoint_is_written(
         publish(*arguments)
 
     monkeypatch.setattr(checkpoint, "publish", kill_and_publish)
-    kept = {"checkpoint": tmp_path / "checkpoint", "checkpoint_every": 4}
+    kept = {"checkpoint": tmp_path / "checkpoint", "checkpoint_every": 2}
     began = time.monotonic()
     assert fit(TRAININGS["gd"], data, three.client, tmp_path, **kept) == expected.content
     assert time.monotonic() - began <= 2 * expected.seconds + SLACK

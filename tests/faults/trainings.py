@@ -35,10 +35,10 @@ TRAININGS = {
     "gd": Training(
         lambda **how: GDMCBoostClassifier(
             calibration=None,
-            n_estimators=15,
+            n_estimators=9,
             max_depth=3,
             subsample=0.8,
-            early_stopping_rounds=12,
+            early_stopping_rounds=7,
             eval_metric="log_loss",
             learning_rate=0.3,
             **how,
@@ -52,16 +52,16 @@ TRAININGS = {
     ),
     "by weight": Training(
         lambda **how: GDMCBoostClassifier(
-            calibration=None, n_estimators=8, max_depth=3, subsample=0.3, sampling="weight", **how
+            calibration=None, n_estimators=5, max_depth=3, subsample=0.3, sampling="weight", **how
         )
     ),
     "streaming": Training(
-        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=8, max_depth=3, max_bins=16, **how),
+        lambda **how: GDMCBoostClassifier(calibration=None, n_estimators=5, max_depth=3, max_bins=16, **how),
         "store",
         options={"memory_limit": STREAMING},
     ),
     "mm": Training(
-        lambda **how: AdaBoostMMClassifier(calibration=None, n_estimators=12, max_depth=2, **how), "numpy"
+        lambda **how: AdaBoostMMClassifier(calibration=None, n_estimators=8, max_depth=2, **how), "numpy"
     ),
     "corrective": Training(
         lambda **how: MultiBoostClassifier(calibration=None, n_estimators=3, **how), "dask"
@@ -136,7 +136,7 @@ class Data:
 
     @cached_property
     def model(self) -> Any:
-        return GDMCBoostClassifier(calibration=None, n_estimators=20, max_depth=3).fit(self.X, self.y)
+        return GDMCBoostClassifier(calibration=None, n_estimators=10, max_depth=3).fit(self.X, self.y)
 
 
 def fit(training: Training, data: Data, client: Any, folder: Path, **how: Any) -> bytes:

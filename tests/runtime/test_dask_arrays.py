@@ -16,7 +16,7 @@ from distboost import GDMCBoostClassifier
 from distboost.errors import DataError
 from tests.active.sessions import committee, learner
 
-N, CHUNK = 1200, 150
+N, CHUNK = 600, 150
 PART, MANY = 100, 65_536  # rows of a block: a part of a chunk, many chunks
 
 
