@@ -6,7 +6,8 @@ import pytest
 
 simpy = pytest.importorskip("simpy")
 
-from tests.benchmarks.simulation.costs import Costs  # noqa: E402 (it needs SimPy)
+from tests.benchmarks.simulation import measure  # noqa: E402 (it needs SimPy)
+from tests.benchmarks.simulation.costs import Costs  # noqa: E402
 from tests.benchmarks.simulation.engine import Cores, Link, Node, transfer  # noqa: E402
 from tests.benchmarks.simulation.job import Job  # noqa: E402
 from tests.benchmarks.simulation.protocol import Cluster, Setting, simulate  # noqa: E402
@@ -124,3 +125,15 @@ def test_bins_without_rows_do_not_travel():
     assert few[1] < 0.3 * all_bins[1]
     assert all_bins[1] == pytest.approx(JOB.numbers(16, 60, padded=False))
     assert few[0] == pytest.approx(4 * few[1] + 16 * 60 * JOB.bins)  # sums of 32 bits, and a mask
+
+
+def test_rows_are_measured_in_a_training():
+    """Each part of a round is noted, with the rows that it sums."""
+    stages = measure.trained(2_000)
+    job = Job(2_000, measure.FEATURES, measure.CLASSES, measure.DEPTH, measure.BINS)
+    assert stages["root", 1].n_rows == 2_000
+    for level in job.levels:
+        assert 0 < stages["tally", level.n_nodes].n_rows <= 1_000
+        assert stages["histogram", level.n_nodes].seconds > stages["answer", level.n_nodes].seconds > 0
+    assert stages["update", 1].seconds > stages["root", 1].seconds
+    assert stages["sums", 0].seconds > 0

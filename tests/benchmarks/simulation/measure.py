@@ -19,6 +19,7 @@ from distboost import GDMCBoostClassifier
 from distboost.kernels import exchange
 from distboost.runtime.cluster.gathering import Sums
 from distboost.runtime.shard import Shard
+from distboost.runtime.tally import Tally
 from distboost.splits.tree_histograms import TreeHistograms
 from tests.benchmarks.scale_out import problem
 from tests.benchmarks.simulation import check, messages
@@ -57,38 +58,40 @@ class Stages:
                 (Shard, "update", lambda *_: 1),
                 (Shard, "sums", lambda *_: 0),
                 (TreeHistograms, "answer", lambda expansion: len(expansion.build)),
+                (TreeHistograms, "search_only", lambda expansion, _: len(expansion.build)),
             ):
                 timed = self._timed(name, getattr(owner, name), count)
                 patches.enter_context(patch.object(owner, name, timed))
-            patches.enter_context(patch.object(Shard, "_tally", self._timed_tally(Shard._tally)))
+            patches.enter_context(patch.object(Tally, "_add", self._timed_sums(Tally._add)))
             yield
 
     def _timed(self, name: str, method: Callable[..., Any], count: Callable[..., int]) -> Callable[..., Any]:
         def timed(owner: Any, *arguments: Any) -> Any:
-            self._updating = name == "update"
+            if owner.__class__ is Shard:
+                self._updating = name == "update"
             began = time.process_time()
             found = method(owner, *arguments)
-            self.noted.append(Stage(name, count(*arguments), 0, time.process_time() - began))
+            seconds = time.process_time() - began
+            method_name = "answer" if name == "search_only" else name
+            self.noted.append(Stage(method_name, count(*arguments), 0, seconds))
             return found
 
         return timed
 
-    def _timed_tally(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernels of a question about histograms."""
+    def _timed_sums(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernels of a question about histograms. With one thread and few features, there is one call for each question."""
 
-        def begin(shard: Shard, build: np.ndarray, *arguments: Any) -> Callable[..., None]:
-            tally = method(shard, build, *arguments)
+        def timed(
+            tally: Tally, blocks: list[Any], spans: list[np.ndarray], *arguments: Any, **fresh: Any
+        ) -> None:
+            began = time.process_time()
+            method(tally, blocks, spans, *arguments, **fresh)
+            seconds = time.process_time() - began
+            n_rows = sum(int(np.diff(own, axis=1).sum()) for own in spans)
+            name = "root" if self._updating else "tally"
+            self.noted.append(Stage(name, len(spans[0]), n_rows, seconds))
 
-            def timed(blocks: list[Any]) -> None:
-                rows, began = shard.passes["histogram"], time.process_time()
-                tally(blocks)
-                seconds = time.process_time() - began
-                name = "root" if self._updating else "tally"
-                self.noted.append(Stage(name, len(build), shard.passes["histogram"] - rows, seconds))
-
-            return timed
-
-        return begin
+        return timed
 
 
 def trained(n_rows: int) -> dict[tuple[str, int], Stage]:
@@ -105,9 +108,7 @@ def trained(n_rows: int) -> dict[tuple[str, int], Stage]:
         GDMCBoostClassifier(n_estimators=ROUNDS, max_depth=DEPTH, n_jobs=1, callbacks=[mark]).fit(X, y)
     found = defaultdict(list)
     for noted in rounds[SKIPPED:]:
-        asked = sum(
-            stage.seconds for stage in noted if stage.method in ("histogram", "update", "sums", "answer")
-        )
+        asked = sum(stage.seconds for stage in noted if stage.method in ("histogram", "update", "sums"))
         for stage in [*noted, Stage("client", 0, 0, noted[-1].seconds - asked)]:
             found[stage.method, stage.n_nodes].append(stage)
     return {
@@ -130,9 +131,10 @@ def rows(clear_number: float) -> dict[str, float]:
             terms, numbers = job.row_terms(tally.n_rows), job.numbers(level.n_nodes, FEATURES)
             filled = (1 - math.exp(-tally.n_rows / level.n_nodes / BINS)) * numbers
             equations.append([terms * is_root, terms * (not is_root), terms * job.far(level), filled])
-            seconds.append(tally.seconds)
+            # The sums replace the memory's content as they are stored, which takes as long as to clear it.
+            seconds.append(max(tally.seconds - clear_number * numbers, tally.seconds / 2))
             question = stages["update" if is_root else "histogram", level.n_nodes]
-            rest = (question.seconds - tally.seconds - clear_number * numbers) / n_rows
+            rest = (question.seconds - tally.seconds - stages["answer", level.n_nodes].seconds) / n_rows
             if is_root:
                 noted["update_row"].append(rest / CLASSES)
             else:
