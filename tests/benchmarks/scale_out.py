@@ -25,7 +25,6 @@ from tornado.iostream import IOStream
 
 from distboost import GDMCBoostClassifier
 from distboost.runtime.cluster import owners
-from tests.benchmarks.rivals import RoundTimes
 
 IDLE_SECONDS = 3.0
 SKIPPED = 2  # rounds at the beginning that are not counted: connections are opened
@@ -98,6 +97,8 @@ def ours(
 def xgboost_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> Round:
     import xgboost.dask
 
+    from tests.benchmarks.rivals import RoundTimes
+
     with tempfile.TemporaryDirectory() as folder:
         data = xgboost.dask.DaskQuantileDMatrix(client, X, y, max_bin=256)
         parameters = {
@@ -109,6 +110,8 @@ def xgboost_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> R
 
 def lightgbm_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> Round:
     import lightgbm
+
+    from tests.benchmarks.rivals import RoundTimes
 
     with tempfile.TemporaryDirectory() as folder:
         model = lightgbm.DaskLGBMClassifier(
@@ -124,6 +127,8 @@ def lightgbm_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> 
 
 
 def round_times(folder: str) -> Round:
+    from tests.benchmarks.rivals import RoundTimes
+
     noted: list[tuple[int, float]] = []
     RoundTimes(folder).marked(lambda _, time: noted.append((len(noted), time)))
     return Round(1e3 * float(np.median(np.diff([when for _, when in noted])[SKIPPED:])))
