@@ -104,13 +104,20 @@ lint: $(VENV)/.with-dev  ## check style, types and layers
 clean:  ## remove the environment and all that is made
 	rm -rf $(VENV) demo-data build dist docs/generated .pytest_cache .mypy_cache .ruff_cache
 
+# The pip that came with a Python may be old. A new one needs a third less time for the packages of the tests.
 $(RUN):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "distboost needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Give another: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --disable-pip-version-check --no-compile --quiet --upgrade pip
 
 $(VENV)/.with-core: pyproject.toml | $(RUN)
 	$(INSTALL) .
 	@touch $@
+
+# `dev` includes `test`.
+$(VENV)/.with-dev: pyproject.toml | $(RUN)
+	$(INSTALL) '.[dev]'
+	@touch $@ $(VENV)/.with-test
 
 $(VENV)/.with-%: pyproject.toml | $(RUN)
 	$(INSTALL) '.[$*]'

@@ -6,6 +6,7 @@ would wait for one another, too.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -72,7 +73,8 @@ def main() -> None:
     jobs: list[Callable[[], None]] = [modules, *(partial(algorithm, name) for name in names), draws, types]
     context = get_context("forkserver")
     context.set_forkserver_preload(["distboost.estimators", "tests.algorithms.subjects"])
-    with ProcessPoolExecutor(os.cpu_count(), context) as pool:
+    # Compilers leave little garbage, and look at many objects to find it.
+    with ProcessPoolExecutor(os.cpu_count(), context, initializer=gc.disable) as pool:
         for done in [pool.submit(job) for job in jobs]:
             done.result()
 
