@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+
+from distboost.kernels.elementary import log_sigmoid, softmax
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,7 @@ class Softmax:
 
     def __call__(self, F: np.ndarray) -> np.ndarray:
         """Return the probabilities, (n, K) float64, of scores F, (n, K) float64."""
-        probabilities: np.ndarray = special.softmax(F / self.temperature, axis=1)
-        return probabilities
+        return softmax(F / self.temperature)
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class NormalisedSigmoids:
 
     def __call__(self, F: np.ndarray) -> np.ndarray:
         """Return the probabilities, (n, K) float64, of scores F, (n, K) float64."""
-        probabilities: np.ndarray = special.softmax(special.log_expit(2 * F), axis=1)
-        return probabilities
+        return softmax(log_sigmoid(2 * F))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from distboost.evaluation.calibrate import ScoreSums
 from distboost.evaluation.exact import exact_sums
 from distboost.evaluation.margins import margin_sums
 from distboost.evaluation.worst import WorstRows
+from distboost.kernels.elementary import log_losses
 from distboost.prediction.streamed import loaded
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 
@@ -173,7 +174,7 @@ def _probabilities(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: n
     ahead = (own[:, None] < P) | ((own[:, None] == P) & (np.arange(n_classes) > codes[:, None]))
     rank = np.minimum(np.count_nonzero(ahead, axis=1), MOST_K)
     return {
-        "log_loss": _moments(-np.log(np.clip(own, eps, 1 - eps)), w),
+        "log_loss": _moments(log_losses(np.clip(own, eps, 1 - eps)), w),
         "brier": _moments(brier, w),
         "ranks": exact_sums(rank, w, MOST_K + 1),
         "calibration": _reliability(P, codes, predicted, w),

@@ -27,6 +27,7 @@ import numpy as np
 
 from distboost.errors import DataError
 from distboost.evaluation.exact import POSITIONS, exact_sums, real_numbers, rounded
+from distboost.kernels.elementary import exp
 
 # The limits of T.
 LOWEST, HIGHEST = 2.0**-20, 2.0**20
@@ -69,7 +70,7 @@ class TemperatureSums(NamedTuple):
         own = D[np.arange(len(D)), codes]
         terms = [(w > 0).astype(np.float64), w, w * rounded(own), w * rounded(D.mean(axis=1))]
         for T in self.temperatures:
-            E = np.exp(D * (-1 / T))
+            E = exp(D * (-1 / T))
             total = E.sum(axis=1)  # at least 1: that of the largest score
             E *= D
             terms.append(w * rounded(E.sum(axis=1) / total))

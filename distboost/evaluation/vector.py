@@ -27,11 +27,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from distboost.evaluation.exact import POSITIONS, exact_sums, real_numbers, rounded
 from distboost.evaluation.temperature import Moments
 from distboost.kernels.curvature import add_curvatures
+from distboost.kernels.elementary import softmax
 from distboost.model.calibration import VECTOR, Calibration, centred
 from distboost.threads import single_blas
 
@@ -81,7 +81,7 @@ class VectorSums(NamedTuple):
         """Return the sums over some rows, as `TemperatureSums` does."""
         n, n_classes = F.shape
         g = centred(F) / self.spread
-        p = special.softmax(g * self.slopes + self.shifts, axis=1)
+        p = softmax(g * self.slopes + self.shifts)
         second = np.zeros((2 * n_classes, 2 * n_classes), np.int64)
         add_curvatures(p, np.clip(g, -FARTHEST, FARTHEST), w / self.unit, self.factor, second)
         p -= self.smoothing / n_classes

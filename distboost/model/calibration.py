@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from distboost.errors import LimitError, ModelFormatError
+from distboost.kernels.elementary import softmax
 
 TEMPERATURE, VECTOR = "temperature", "vector"
 METHODS = (TEMPERATURE, VECTOR)
@@ -53,8 +53,7 @@ class Calibration:
             Z = F / self.temperature
         else:
             Z = centred(F) * (np.array(self.scales) / self.temperature) + np.array(self.shifts)
-        found: np.ndarray = special.softmax(Z, axis=1)
-        return found
+        return softmax(Z)
 
     def header(self) -> dict[str, Any]:
         """Return the calibration as JSON values."""

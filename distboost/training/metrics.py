@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.errors import DataError
+from distboost.kernels.elementary import log_losses
 from distboost.model.history import ERROR, LOSS
 from distboost.rows.row_metrics import LARGEST
 
@@ -28,8 +29,7 @@ class LogLoss:
         """Return the log-loss of each row, (n,) float64."""
         eps = np.finfo(np.float64).eps
         own = _probabilities(self.algorithm, scores)[np.arange(len(labels)), labels]
-        losses: np.ndarray = -np.log(np.clip(own, eps, 1 - eps))
-        return losses
+        return log_losses(np.clip(own, eps, 1 - eps))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,74 @@
+"""Workers with different processors: the model is the same, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zarr
+from distributed import Client, LocalCluster
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__  # type: ignore[attr-defined]
+
+from distboost import GDMCBoostClassifier
+from distboost.baselines import OneVsAllAdaBoostClassifier
+
+# The vector instructions that NumPy uses on this processor and not on each.
+OWN = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
+ESTIMATORS = {
+    "temperature": lambda: GDMCBoostClassifier(n_estimators=2, eval_metric="log_loss"),
+    "vector": lambda: GDMCBoostClassifier(n_estimators=2, calibration="vector", eval_metric="log_loss"),
+    "sigmoids": lambda: OneVsAllAdaBoostClassifier(n_estimators=2, calibration=None, eval_metric="log_loss"),
+}
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """The client of a cluster of two workers. In one, NumPy does as on a processor without newer vector instructions."""
+    environment = {**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(OWN)}
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--nthreads", "1"]
+        other = subprocess.Popen(
+            [*command, "--no-nanny", "--no-dashboard"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            client.wait_for_workers(2, timeout=40)
+            yield client
+        finally:
+            other.kill()
+            other.wait(10)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The paths of rows and labels, in eight chunks, and sets of few rows, so that both workers have some."""
+    folder = tmp_path_factory.mktemp("rows")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 1200)
+    X = rng.normal(size=(1200, 5)) + np.eye(4, 5)[y]
+    for name, array in {"x": X, "y": y}.items():
+        zarr.create_array(folder / name, data=array, chunks=(150, *array.shape[1:]))
+    # The mean over many rows would hide their last bits.
+    sets = [(X[n : n + 3], y[n : n + 3]) for n in range(0, 36, 3)]
+    return str(folder / "x"), str(folder / "y"), sets
+
+
+@pytest.mark.skipif(not OWN, reason="NumPy uses on this processor what it uses on each")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_processors_of_workers_do_not_matter(name, mixed, stored, saved):
+    exponentials = mixed.run(lambda: np.exp(np.linspace(-9, 9, 1000)).tobytes())
+    assert len({*exponentials.values()}) == 2, "NumPy's exponentials do not differ"
+    *rows, sets = stored
+    expected = saved(ESTIMATORS[name]().fit(*rows, eval_set=sets))
+    model = ESTIMATORS[name]()
+    model.client = mixed
+    assert saved(model.fit(*rows, eval_set=sets)) == expected
