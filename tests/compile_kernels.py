@@ -31,7 +31,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 
 def train(model: Any, X: np.ndarray, y: np.ndarray, *weights: np.ndarray) -> None:
     """Of the second round, the update before computes the statistics: that is a kernel of its own."""
-    model.set_params(n_estimators=2, calibration=None).fit(X, y, *weights, eval_set=(X, y)).predict(X)
+    model.set_params(n_estimators=2, calibration=None).fit(X, y, *weights, eval_set=(X, y)).predict_proba(X)
 
 
 def modules() -> None:
