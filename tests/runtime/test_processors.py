@@ -20,7 +20,7 @@ OWN = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
 ESTIMATORS = {
     "temperature": lambda: GDMCBoostClassifier(n_estimators=2, eval_metric="log_loss"),
     "vector": lambda: GDMCBoostClassifier(n_estimators=2, calibration="vector", eval_metric="log_loss"),
-    "sigmoids": lambda: OneVsAllAdaBoostClassifier(n_estimators=2, calibration=None, eval_metric="log_loss"),
+    "sigmoids": lambda: OneVsAllAdaBoostClassifier(n_estimators=4, calibration=None, eval_metric="log_loss"),
 }
 
 
@@ -50,15 +50,15 @@ def mixed():
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """The paths of rows and labels, in eight chunks, and sets of few rows, so that both workers have some."""
+    """The paths of rows and labels, in eight chunks, and sets of single rows, so that both workers have some."""
     folder = tmp_path_factory.mktemp("rows")
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 1200)
     X = rng.normal(size=(1200, 5)) + np.eye(4, 5)[y]
     for name, array in {"x": X, "y": y}.items():
         zarr.create_array(folder / name, data=array, chunks=(150, *array.shape[1:]))
-    # The mean over many rows would hide their last bits.
-    sets = [(X[n : n + 3], y[n : n + 3]) for n in range(0, 36, 3)]
+    # A mean over many rows would hide their last bits.
+    sets = [(X[n : n + 1], y[n : n + 1]) for n in range(20)]
     return str(folder / "x"), str(folder / "y"), sets
 
 
