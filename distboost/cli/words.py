@@ -79,10 +79,13 @@ def in_options(text: str) -> str:
         lambda found: f"{_option(found[1], options)} of {found[2]} must be",
         text,
     )
+    # Patterns are compiled for names that occur only: for all of them, that takes longer than all else of a message.
     for name in (*OPTIONS, *_parameters()):
-        text = _named(name, _option(name, options), text)
+        if name in text:
+            text = _named(name, _option(name, options), text)
     for name, algorithm in estimator_names(ALGORITHMS).items():
-        text = re.sub(rf"\b{name}\b(\(\))?", algorithm, text)
+        if name in text:
+            text = re.sub(rf"\b{name}\b(\(\))?", algorithm, text)
     return re.sub(r"\b([Ss])et (?=--)", lambda found: "Give " if found[1] == "S" else "give ", text)
 
 
