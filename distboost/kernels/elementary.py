@@ -49,8 +49,8 @@ def log_losses(p: np.ndarray) -> np.ndarray:
 def _padded(x: np.ndarray) -> np.ndarray:
     """Return a copy of x, (n, K) float64, followed by rows for the lanes that reach beyond it."""
     n, width = x.shape
-    padded = np.zeros((n + 1 + WIDE // width, width))
-    padded[:n] = x
+    padded = np.empty((n + 1 + WIDE // width, width))
+    padded[:n], padded[n:] = x, 0.0
     return padded
 
 

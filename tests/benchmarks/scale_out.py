@@ -104,8 +104,9 @@ def xgboost_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> R
         parameters = {
             "objective": "multi:softprob", "num_class": int(y.max().compute()) + 1, "max_depth": depth, "tree_method": "hist",
         }  # fmt: skip
-        xgboost.dask.train(client, parameters, data, n_rounds, callbacks=[RoundTimes(folder)])
-        return round_times(folder)
+        times = RoundTimes(folder)
+        xgboost.dask.train(client, parameters, data, n_rounds, callbacks=[times])
+        return median_round(times)
 
 
 def lightgbm_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> Round:
@@ -122,15 +123,15 @@ def lightgbm_dask(client: Client, X: Any, y: Any, depth: int, n_rounds: int) -> 
             max_bin=255,
             verbosity=-1,
         )
-        model.fit(X, y, callbacks=[RoundTimes(folder)])
-        return round_times(folder)
+        times = RoundTimes(folder)
+        model.fit(X, y, callbacks=[times])
+        return median_round(times)
 
 
-def round_times(folder: str) -> Round:
-    from tests.benchmarks.rivals import RoundTimes
-
+def median_round(times: Any) -> Round:
+    """The median of the rounds that a `RoundTimes` has noted."""
     noted: list[tuple[int, float]] = []
-    RoundTimes(folder).marked(lambda _, time: noted.append((len(noted), time)))
+    times.marked(lambda _, time: noted.append((len(noted), time)))
     return Round(1e3 * float(np.median(np.diff([when for _, when in noted])[SKIPPED:])))
 
 

@@ -53,27 +53,25 @@ class Stages:
     def watching(self) -> Iterator[None]:
         """Note what happens meanwhile."""
         with ExitStack() as patches:
-            for owner, name, count in (
-                (Shard, "histogram", lambda question, *_: len(question.build)),
-                (Shard, "update", lambda *_: 1),
-                (Shard, "sums", lambda *_: 0),
-                (TreeHistograms, "answer", lambda expansion: len(expansion.build)),
-                (TreeHistograms, "search_only", lambda expansion, _: len(expansion.build)),
+            for owner, method, name, count in (
+                (Shard, "histogram", "histogram", lambda question, *_: len(question.build)),
+                (Shard, "update", "update", lambda *_: 1),
+                (Shard, "sums", "sums", lambda *_: 0),
+                (TreeHistograms, "answer", "answer", lambda expansion: len(expansion.build)),
+                (TreeHistograms, "search_only", "answer", lambda expansion, _: len(expansion.build)),
             ):
-                timed = self._timed(name, getattr(owner, name), count)
-                patches.enter_context(patch.object(owner, name, timed))
+                timed = self._timed(name, getattr(owner, method), count)
+                patches.enter_context(patch.object(owner, method, timed))
             patches.enter_context(patch.object(Tally, "_add", self._timed_sums(Tally._add)))
             yield
 
     def _timed(self, name: str, method: Callable[..., Any], count: Callable[..., int]) -> Callable[..., Any]:
         def timed(owner: Any, *arguments: Any) -> Any:
-            if owner.__class__ is Shard:
+            if isinstance(owner, Shard):
                 self._updating = name == "update"
             began = time.process_time()
             found = method(owner, *arguments)
-            seconds = time.process_time() - began
-            method_name = "answer" if name == "search_only" else name
-            self.noted.append(Stage(method_name, count(*arguments), 0, seconds))
+            self.noted.append(Stage(name, count(*arguments), 0, time.process_time() - began))
             return found
 
         return timed
