@@ -12,7 +12,7 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights
 from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
-from distboost.evaluation.calibrate import ScoreSums
+from distboost.evaluation.calibrate import ScoreSums, sums_of_scores
 from distboost.evaluation.exact import exact_sums
 from distboost.evaluation.margins import margin_sums
 from distboost.evaluation.worst import WorstRows
@@ -88,7 +88,7 @@ class Judge(NamedTuple):
     def sums(self, F: np.ndarray, codes: np.ndarray, weights: np.ndarray, first: int) -> Sums:
         """Return the sums over rows with the scores F, the first of which has the number `first`."""
         if self.of_scores is not None:
-            return {SCORES: self.of_scores(F, codes, weights)}
+            return {SCORES: sums_of_scores(self.of_scores, F, codes, weights)}
         predicted = np.argmax(F, axis=1)
         found = _decisions(codes, predicted, weights, F.shape[1])
         if MARGINS in self.groups:

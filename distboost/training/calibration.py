@@ -25,7 +25,7 @@ from distboost.algorithms.base import Algorithm
 from distboost.data.axes import spans
 from distboost.data.contents import Contents, values_of
 from distboost.data.profile import Profile
-from distboost.evaluation.calibrate import ScoreSums, fit_calibration
+from distboost.evaluation.calibrate import PIECE_SCORES, ScoreSums, fit_calibration, sums_of_scores
 from distboost.evaluation.temperature import HIGHEST, LOWEST, TemperatureSums, fit_temperature, moments
 from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
@@ -55,8 +55,6 @@ MOST_CONTENTS = 2_000
 MOST_LOGITS = 2**22  # of the contents with all of their labels
 
 LEARNED, LEFT_OUT = 0, -1  # the sets of a second training
-
-PIECE_NUMBERS = 2**15  # scores of the rows that are judged together
 
 # Each doubling of the rounds changes the logarithm of the relative temperature by this factor of the last change.
 DECAY = 0.75
@@ -166,7 +164,7 @@ class EvaluationSums:
             block = block.at_zero()
             for step in self.steps:
                 step.add(block, self.missing_bin, partitioned=False)
-        for a, b in spans(0, len(block.present), max(PIECE_NUMBERS // block.n_classes, 1)):
+        for a, b in spans(0, len(block.present), max(PIECE_SCORES // block.n_classes, 1)):
             rows = block.present[a:b]
             F = self.decoded(block.scores[rows].astype(np.float64))
             into.sums[:] += self.wanted(F, block.labels[rows], block.weights[rows])
@@ -227,9 +225,7 @@ def of_contents(
     entries, weights = np.cumsum(first) - 1, contents.weights
 
     def sums(wanted: ScoreSums) -> np.ndarray:
-        pieces = spans(0, len(entries), max(PIECE_NUMBERS // F.shape[1], 1))
-        found = (wanted(F[entries[a:b]], contents.labels[a:b], weights[a:b]) for a, b in pieces)
-        return sum(found, np.zeros(wanted.size(F.shape[1]), np.int64))
+        return sums_of_scores(wanted, F, contents.labels, weights, entries)
 
     return fit_calibration(method, sums, F.shape[1])
 
