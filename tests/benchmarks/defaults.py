@@ -11,6 +11,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,20 @@ def splits(name: str) -> list[Split]:
     """The rows to train on and to test on."""
     if name in OFFICIAL:
         return [official(name)]
-    X, y = ALL_ROWS[name]() if name in ALL_ROWS else _file(name)
-    times = 3 if len(y) < FEW else 1
-    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=times, random_state=0)
-    return [Split(X[a], y[a], X[b], y[b]) for a, b in folds.split(X, y)]
+    times = 3 if len(rows(name)[1]) < FEW else 1
+    return [split for order in orders(name, times) for split in order]
+
+
+def orders(name: str, times: int) -> list[list[Split]]:
+    """Five folds of a data set without official test rows, in several random orders."""
+    X, y = rows(name)
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=times, random_state=0).split(X, y)
+    return [[Split(X[a], y[a], X[b], y[b]) for a, b in islice(folds, 5)] for _ in range(times)]
+
+
+def rows(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All rows of such a data set, and their classes."""
+    return ALL_ROWS[name]() if name in ALL_ROWS else _file(name)
 
 
 def _file(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -80,10 +91,10 @@ def _file(name: str) -> tuple[np.ndarray, np.ndarray]:
         return file["X"].astype(np.float64), file["y"].astype(np.int64)
 
 
-def judge(make: Callable[[], Any], name: str) -> tuple[float, float]:
+def judge(make: Callable[[], Any], held_out: list[Split]) -> tuple[float, float]:
     """Accuracy and log-loss over all test rows. A class that no training row has is left out of the log-loss."""
     right, losses = [], []
-    for split in splits(name):
+    for split in held_out:
         model = make().fit(split.X, split.y)
         P = model.predict_proba(split.X_test)
         known = np.isin(split.y_test, model.classes_)
@@ -113,9 +124,13 @@ class Book:
     def get(self, who: str, name: str, make: Callable[..., Any], **options: Any) -> tuple[float, float]:
         """Accuracy and log-loss of `make(**options)` on a data set."""
         key = f"{who} | {name} | {json.dumps(options, sort_keys=True)}"
+        return self.keep(key, lambda: judge(partial(make, **options), splits(name)))
+
+    def keep(self, key: str, measure: Callable[[], tuple[float, float]]) -> tuple[float, float]:
+        """What was measured under this key, or is now."""
         if key not in self.found:
             try:
-                self.found[key] = list(judge(partial(make, **options), name))
+                self.found[key] = list(measure())
             except (
                 DistboostError
             ) as error:  # fixed votes have no learning rate, and AdaBoost.MO at most 12 classes
