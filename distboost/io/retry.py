@@ -42,14 +42,15 @@ log = logging.getLogger("distboost")
 T = TypeVar("T")
 
 
-def retried(call: Callable[[], T], what: str, doing: str = "read", *, reread: bool = False) -> T:
+def retried(call: Callable[[], T], what: object, doing: str = "read", *, reread: bool = False) -> T:
     """Return call(), retrying it after transient failures.
 
     Parameters
     ----------
     call : callable
-    what : str
-        What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)".
+    what : object
+        What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)". It becomes text only
+        then, so where calls are frequent, it may be an object that makes the text.
     doing : str, default="read"
         The participle of the verb for the access, such as "read" or "written".
     reread : bool, default=False
@@ -123,7 +124,7 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, Exception) and not ours and not is_remote(error)
 
 
-def _policy(what: str, doing: str, reread: bool) -> dict[str, Any]:
+def _policy(what: object, doing: str, reread: bool) -> dict[str, Any]:
     def is_worth_it(state: RetryCallState) -> bool:
         error = None if state.outcome is None else state.outcome.exception()
         return error is not None and _may_pass(error, reread and state.attempt_number == 1)
@@ -169,7 +170,7 @@ def _is_access(error: BaseException) -> bool:
     return isinstance(error, OSError) or is_remote(error)
 
 
-def _inaccessible(what: str, doing: str, error: Exception) -> StoreError:
+def _inaccessible(what: object, doing: str, error: Exception) -> StoreError:
     if _is_passing(error):
         remedy = f"distboost tried up to {ATTEMPTS} times. Check the disk or the network, and start again."
     elif isinstance(error, PermissionError):

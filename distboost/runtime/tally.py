@@ -378,6 +378,8 @@ def round_up(n: int, step: int) -> int:
 
 def _part_of(spans: np.ndarray, part: int, n_parts: int) -> np.ndarray:
     """Return the part of each span, (m, 2) int32."""
+    if n_parts == 1:
+        return spans
     start, n_rows = spans[:, 0], np.diff(spans)[:, 0].astype(np.int64)
     ends = [start + n_rows * n // n_parts for n in (part, part + 1)]
     return np.stack(ends, axis=1).astype(np.int32)

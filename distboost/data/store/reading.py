@@ -54,7 +54,7 @@ def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np
     )
 
 
-def intact(read: Callable[[], T], what: str, more: Callable[[], str] = str) -> T:
+def intact(read: Callable[[], T], what: object, more: Callable[[], str] = str) -> T:
     """Return read(). If that part of a store is damaged or missing, raise BinnedStoreError, with `more()` in the message."""
     try:
         return retried(read, what, reread=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
@@ -36,7 +37,18 @@ class Extent(NamedTuple):
     @property
     def n_bytes(self) -> int:
         """The size of the array."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Place(NamedTuple):
+    """The place of an extent, for messages."""
+
+    extent: Extent
+    directory: str
+
+    def __str__(self) -> str:
+        first = self.extent.offset
+        return f"bytes {first} to {first + self.extent.n_bytes - 1} of the scratch file in {self.directory}"
 
 
 class Scratch:
@@ -78,7 +90,9 @@ class Scratch:
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
         try:
-            retried(partial(self._write, _bytes(array), extent.offset), self._place(extent), "written")
+            retried(
+                partial(self._write, _bytes(array), extent.offset), Place(extent, self.directory), "written"
+            )
         except StoreError as error:
             if not is_full(error):
                 raise
@@ -90,10 +104,6 @@ class Scratch:
             written = os.pwrite(self._file.fileno(), left, at)
             left, at = left[written:], at + written
 
-    def _place(self, extent: Extent) -> str:
-        first = extent.offset
-        return f"bytes {first} to {first + extent.n_bytes - 1} of the scratch file in {self.directory}"
-
     def _new(self, array: np.ndarray) -> Extent:
         with self._lock:
             extent = Extent(self._end, array.shape, array.dtype)
@@ -103,7 +113,7 @@ class Scratch:
     def read(self, extent: Extent) -> np.ndarray:
         """Read the array at an extent."""
         array = empty(extent.shape, extent.dtype)
-        retried(partial(self._read, _bytes(array), extent.offset), self._place(extent))
+        retried(partial(self._read, _bytes(array), extent.offset), Place(extent, self.directory))
         return array
 
     def _read(self, left: memoryview, at: int) -> None:
