@@ -40,17 +40,17 @@ _PASSING = {
 
 log = logging.getLogger("distboost")
 T = TypeVar("T")
+What = str | Callable[[], str]  # a text, or what makes it: where calls are frequent and hardly ever fail
 
 
-def retried(call: Callable[[], T], what: object, doing: str = "read", *, reread: bool = False) -> T:
+def retried(call: Callable[[], T], what: What, doing: str = "read", *, reread: bool = False) -> T:
     """Return call(), retrying it after transient failures.
 
     Parameters
     ----------
     call : callable
-    what : object
-        What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)". It becomes text only
-        then, so where calls are frequent, it may be an object that makes the text.
+    what : str or callable
+        What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)"; or what makes this text.
     doing : str, default="read"
         The participle of the verb for the access, such as "read" or "written".
     reread : bool, default=False
@@ -113,6 +113,11 @@ def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
     return attempt
 
 
+def text_of(what: What) -> str:
+    """Return the text."""
+    return what if isinstance(what, str) else what()
+
+
 def quoted(error: BaseException) -> str:
     """An error as text, to quote in the message of another error."""
     return f"{type(error).__name__}: {error}"
@@ -124,7 +129,7 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, Exception) and not ours and not is_remote(error)
 
 
-def _policy(what: object, doing: str, reread: bool) -> dict[str, Any]:
+def _policy(what: What, doing: str, reread: bool) -> dict[str, Any]:
     def is_worth_it(state: RetryCallState) -> bool:
         error = None if state.outcome is None else state.outcome.exception()
         return error is not None and _may_pass(error, reread and state.attempt_number == 1)
@@ -135,7 +140,7 @@ def _policy(what: object, doing: str, reread: bool) -> dict[str, Any]:
         cause = quoted(state.outcome.exception() or AssertionError())
         log.warning(
             "%s cannot be %s (%s): attempt %d of %d in %.1f s",
-            what, doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
+            text_of(what), doing, cause, state.attempt_number + 1, ATTEMPTS, state.next_action.sleep,
         )  # fmt: skip
 
     return {
@@ -170,11 +175,11 @@ def _is_access(error: BaseException) -> bool:
     return isinstance(error, OSError) or is_remote(error)
 
 
-def _inaccessible(what: object, doing: str, error: Exception) -> StoreError:
+def _inaccessible(what: What, doing: str, error: Exception) -> StoreError:
     if _is_passing(error):
         remedy = f"distboost tried up to {ATTEMPTS} times. Check the disk or the network, and start again."
     elif isinstance(error, PermissionError):
         remedy = "Give this process the right to do that."
     else:
         remedy = "Correct the cause, and start again."
-    return StoreError(f"{what} cannot be {doing}: {quoted(error)}. {remedy}")
+    return StoreError(f"{text_of(what)} cannot be {doing}: {quoted(error)}. {remedy}")

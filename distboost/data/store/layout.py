@@ -84,9 +84,10 @@ class StoredBlocks:
                 written.append(Written(name, block, checksum(content)))
         return written
 
-    def place(self, name: str, block: int) -> Place:
+    def place(self, name: str, block: int) -> str:
         """Return the name of a block of an array in messages."""
-        return Place(self, name, block)
+        span, key = self.span(block), chunk_key(self.arrays[name], block)
+        return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.url}"
 
     def probe(self) -> Probe:
         return Probe.of(self.arrays["labels"], (0,), f"the binned store {self.url}")
@@ -120,18 +121,6 @@ def verified(blocks: StoredBlocks, names: tuple[str, ...], block: int) -> list[W
             return []
         written.append(Written(name, block, checksum(content)))
     return written
-
-
-class Place(NamedTuple):
-    """A block of an array, whose text names it in messages."""
-
-    blocks: StoredBlocks
-    name: str
-    block: int
-
-    def __str__(self) -> str:
-        span, key = self.blocks.span(self.block), chunk_key(self.blocks.arrays[self.name], self.block)
-        return f"chunk {key}, rows {span.start} to {span.stop - 1} of the binned store {self.blocks.url}"
 
 
 def checksum(*arrays: np.ndarray) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from distboost.data.chunks import chunk_key, found_and_expected, has_chunk
 from distboost.data.memory import empty
 from distboost.data.store.layout import StoredBlocks, checksum
 from distboost.errors import BinnedStoreError
-from distboost.io.retry import is_damage, quoted, retried
+from distboost.io.retry import What, is_damage, quoted, retried, text_of
 
 T = TypeVar("T")
 
@@ -49,12 +50,12 @@ def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np
     """
     return intact(
         lambda: _read(blocks, name, block, expected),
-        blocks.place(name, block),
+        partial(blocks.place, name, block),
         lambda: f" ({found_and_expected(blocks.arrays[name], block)})",
     )
 
 
-def intact(read: Callable[[], T], what: object, more: Callable[[], str] = str) -> T:
+def intact(read: Callable[[], T], what: What, more: Callable[[], str] = str) -> T:
     """Return read(). If that part of a store is damaged or missing, raise BinnedStoreError, with `more()` in the message."""
     try:
         return retried(read, what, reread=True)
@@ -62,7 +63,8 @@ def intact(read: Callable[[], T], what: object, more: Callable[[], str] = str) -
         if not (is_damage(error) or isinstance(error, FileNotFoundError)):
             raise
         raise BinnedStoreError(
-            f"{what}: content is not what was written: {quoted(error)}{more()}. Bin the data again, after removing this store."
+            f"{text_of(what)}: content is not what was written: {quoted(error)}{more()}. Bin the data again, after removing this "
+            "store."
         ) from error
 
 

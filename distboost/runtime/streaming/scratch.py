@@ -40,17 +40,6 @@ class Extent(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-class Place(NamedTuple):
-    """The place of an extent, for messages."""
-
-    extent: Extent
-    directory: str
-
-    def __str__(self) -> str:
-        first = self.extent.offset
-        return f"bytes {first} to {first + self.extent.n_bytes - 1} of the scratch file in {self.directory}"
-
-
 class Scratch:
     """Arrays in one unnamed file, which the system removes when the process ends, however it ends.
 
@@ -90,9 +79,8 @@ class Scratch:
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
         try:
-            retried(
-                partial(self._write, _bytes(array), extent.offset), Place(extent, self.directory), "written"
-            )
+            write = partial(self._write, _bytes(array), extent.offset)
+            retried(write, partial(self._place, extent), "written")
         except StoreError as error:
             if not is_full(error):
                 raise
@@ -104,6 +92,10 @@ class Scratch:
             written = os.pwrite(self._file.fileno(), left, at)
             left, at = left[written:], at + written
 
+    def _place(self, extent: Extent) -> str:
+        first = extent.offset
+        return f"bytes {first} to {first + extent.n_bytes - 1} of the scratch file in {self.directory}"
+
     def _new(self, array: np.ndarray) -> Extent:
         with self._lock:
             extent = Extent(self._end, array.shape, array.dtype)
@@ -113,7 +105,7 @@ class Scratch:
     def read(self, extent: Extent) -> np.ndarray:
         """Read the array at an extent."""
         array = empty(extent.shape, extent.dtype)
-        retried(partial(self._read, _bytes(array), extent.offset), Place(extent, self.directory))
+        retried(partial(self._read, _bytes(array), extent.offset), partial(self._place, extent))
         return array
 
     def _read(self, left: memoryview, at: int) -> None:
