@@ -50,7 +50,7 @@ def retried(call: Callable[[], T], what: What, doing: str = "read", *, reread: b
     ----------
     call : callable
     what : str or callable
-        What is read or written, for the log and the error: "chunk c/0/0, rows 0 to 9 of X (data.zarr/x)"; or what makes this text.
+        What is read or written, for the log and the error ("chunk c/0/0 of X (data.zarr/x)"), or a function that returns it.
     doing : str, default="read"
         The participle of the verb for the access, such as "read" or "written".
     reread : bool, default=False
