@@ -40,7 +40,7 @@ _PASSING = {
 
 log = logging.getLogger("distboost")
 T = TypeVar("T")
-What = str | Callable[[], str]  # a text, or what makes it: where calls are frequent and hardly ever fail
+What = str | Callable[[], str]  # a text, or a function that returns it, for frequent calls
 
 
 def retried(call: Callable[[], T], what: What, doing: str = "read", *, reread: bool = False) -> T:
@@ -114,7 +114,7 @@ def _after(error: Exception, call: Callable[[], T]) -> Callable[[], T]:
 
 
 def text_of(what: What) -> str:
-    """Return the text."""
+    """Return the text of `what`, which is made now if it is a function."""
     return what if isinstance(what, str) else what()
 
 
