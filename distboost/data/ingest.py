@@ -120,13 +120,17 @@ def near(source: Source, rows: int) -> Source:
 
 
 def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
-    """Return the span of rows of each block: at least `n_parallel` blocks if possible, divided between small chunks."""
+    """Return the span of rows of each block: at least `n_parallel` blocks if possible, divided between small chunks.
+
+    The blocks are about equally long, so that threads that share them end at the same time.
+    """
     n = source.n_rows
-    size = min(block_rows(source.shape[1]), max(1, -(-n // max(n_parallel, 1))))
-    chunk = source.chunk_rows
-    if 1 < chunk <= size:
-        size -= size % chunk
-    return list(spans(0, n, size))
+    most = min(block_rows(source.shape[1]), max(1, -(-n // max(n_parallel, 1))))
+    step = source.chunk_rows if source.chunk_rows <= most else 1
+    most -= most % step
+    n_blocks = -(-n // most)
+    even = -(-n // max(n_blocks, 1))
+    return list(spans(0, n, -(-even // step) * step))
 
 
 def scan_options(data: Labelled, max_bins: int, seed: int) -> ScanOptions:

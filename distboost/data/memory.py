@@ -13,6 +13,7 @@ own call of `mallopt` is lost, because nothing can read it.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,8 @@ import numpy as np
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGEST_DYNAMIC = 2**25  # bytes; the threshold does not grow beyond
 LARGE = 2**20  # bytes: arrays of at least this size go back to the system
+
+HUGE_PAGE = 2**21  # bytes
 
 
 def _glibc(name: str) -> Callable[..., Any]:
@@ -126,13 +129,33 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
     if not _n_active or n_bytes < LARGE:
-        return np.empty(shape, dtype)
+        return zeros(shape, dtype)
     try:
         memory = _spare[n_bytes].pop()
     except (KeyError, IndexError):
-        memory = np.empty(n_bytes, np.uint8)
+        memory = zeros((n_bytes,), np.uint8)
     lent: np.ndarray = np.asarray(_Lent(memory)).view(dtype).reshape(shape)
     return lent
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return an array of zeros, in huge pages as far as it fills them and the system has some.
+
+    The rows of a node lie scattered over the block. With pages of 4 KiB, nearly every one of these rows would need another entry of
+    the processor's table of pages, which takes as long as to add the row.
+    """
+    n_bytes = prod(shape) * np.dtype(dtype).itemsize
+    if n_bytes < HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(shape, dtype)
+    try:
+        # One more page: the system need not begin the memory at a multiple of a huge page.
+        memory = mmap.mmap(-1, n_bytes + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        first = -np.frombuffer(memory, np.uint8).ctypes.data % HUGE_PAGE
+        # The rest would take a huge page as a whole.
+        memory.madvise(mmap.MADV_HUGEPAGE, first, n_bytes // HUGE_PAGE * HUGE_PAGE)
+    except OSError:  # the system has no huge pages
+        return np.zeros(shape, dtype)
+    return np.frombuffer(memory, dtype, prod(shape), first).reshape(shape)
 
 
 class _Lent:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.blocks import AnyRows, ones
-from distboost.data.memory import empty
+from distboost.data.memory import empty, zeros
 from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
 from distboost.kernels.histogram import varying_features
@@ -218,7 +218,7 @@ class Block:
     def _new(self, name: str) -> np.ndarray:
         """Return the initial content of an array."""
         if name == "scores":
-            return np.zeros(*self._scores)
+            return zeros(*self._scores)
         return self.present.copy() if name == "order" else np.empty(0, np.int32)
 
     def buffer(self, name: str, shape: tuple[int, ...], dtype: type, overwrite: bool = False) -> np.ndarray:
@@ -251,7 +251,7 @@ class Block:
     def at_zero(self) -> Block:
         """Return a block of the same rows whose scores are 0."""
         other = copy.copy(self)
-        other.buffers, other.changed, other.loaded = {"scores": np.zeros(*self._scores)}, set(), set()
+        other.buffers, other.changed, other.loaded = {"scores": zeros(*self._scores)}, set(), set()
         return other
 
     def start_tree(self, drawn: np.ndarray | None) -> None:
