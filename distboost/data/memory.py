@@ -141,8 +141,8 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return an array of zeros, in huge pages as far as it fills them and the system has some.
 
-    The rows of a node lie scattered over the block. With pages of 4 KiB, nearly every one of these rows would need another entry of
-    the processor's table of pages, which takes as long as to add the row.
+    The rows of a node lie scattered over the block. With pages of 4 KiB, nearly each of them would lie in another page, and the
+    look-up of its address would take as long as the addition of the row.
     """
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
     if n_bytes < HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):

@@ -17,11 +17,13 @@ from distboost.kernels.simd import padded
 from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
+from distboost.runtime.gathered import GatheredRows
 from distboost.threads import Threads
 
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
 ENTRIES_PER_BIN = 32  # to copy the sums of a bin and add the copy to others takes as long as to add these
 SHARED_BYTES = 2**26  # the most that the sums of threads that share rows take
+CACHED_TILES = TILES_AT_ONCE  # the sums of more do not stay in the cache from one block to the next
 BLOCKS_PER_THREAD = 4  # with fewer, some thread would wait long for the others
 
 
@@ -85,7 +87,8 @@ class Tally:
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
     beginning to end, so that its sums are used while they are in the cache. Else, if there are many blocks, a thread adds those
     that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node. Threads
-    that stream add a block each, to some features at a time.
+    that stream add a block each, to some features at a time. If the sums do not stay in the cache, few rows of a node wait for
+    those of other blocks.
 
     Parameters
     ----------
@@ -127,6 +130,8 @@ class Tally:
         # For each group of features: the sums to which no thread adds.
         self._free: list[SimpleQueue[Share]] = []
         self._turns = count()
+        self._gathers = False  # whether streamed rows wait for others of their node
+        self._gathered: SimpleQueue[GatheredRows] = SimpleQueue()  # to which no thread puts rows
         self._counts: list[int] = []  # of rows; threads append to it
 
     @property
@@ -157,6 +162,10 @@ class Tally:
     def begin_stream(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks. Other blocks follow by `add_streamed`, then `finish`."""
         self._add_shares(blocks, self._spans(blocks), self._threads.n, n_rows=math.inf)  # unknown, but many
+        n_tiles = sum(
+            tiles_of(part.features, part.slots.offsets, part.slots.pool.shape[2]) for part in self._begun()
+        )
+        self._gathers = n_tiles > CACHED_TILES
         free: defaultdict[int, SimpleQueue[Share]] = defaultdict(SimpleQueue)
         for share in self._shares:
             free[int(share.features[0])].put(share)
@@ -168,7 +177,28 @@ class Tally:
         A thread waits if others add to all sums of some features. This is rare, because each begins with other features than the
         last one did.
         """
-        (spans,) = self._spans([block])
+        with self._gathered_rows(block) as gathered:
+            (spans,) = self._spans([block])
+            if gathered is None:
+                self._add_to_shares([block], [spans], helpers)
+            else:
+                self._add_to_shares(*gathered.put(block, spans), helpers)
+
+    @contextmanager
+    def _gathered_rows(self, like: Block) -> Iterator[GatheredRows | None]:
+        """Take the room for rows of a thread, if any are to be gathered."""
+        if not self._gathers or like.kept("statistics").dtype != np.int32:
+            yield None
+            return
+        try:
+            gathered = self._gathered.get_nowait()
+        except Empty:
+            gathered = GatheredRows(len(self._nodes), like)
+        yield gathered
+        self._gathered.put(gathered)
+
+    def _add_to_shares(self, blocks: Sequence[Block], spans: Sequence[np.ndarray], helpers: Threads) -> None:
+        """Add rows to sums to which no other thread adds meanwhile."""
         n_groups = len(self._free)
         turn = next(self._turns) % n_groups
         n_shares = helpers.n if n_groups < self._threads.n else 1
@@ -176,9 +206,9 @@ class Tally:
         def add_share(item: tuple[SimpleQueue[Share], int]) -> None:
             free, number = item
             share = free.get()
-            own = _part_of(spans, number, n_shares)
+            own = [_part_of(some, number, n_shares) for some in spans]
             try:
-                self._add([block], [own], share.features, share.slots, fresh=False)
+                self._add(blocks, own, share.features, share.slots, fresh=False)
             finally:
                 free.put(share)
 
@@ -215,6 +245,9 @@ class Tally:
 
     def finish(self) -> None:
         """Finish all parts."""
+        waiting = [self._gathered.get() for _ in range(self._gathered.qsize())]
+        if waiting:
+            self._add_to_shares(waiting, [rows.take() for rows in waiting], self._threads)
         for part in self._begun():
             self._threads.map(part.add_up, part.groups_to_add_up())
             part.give_back()
@@ -238,8 +271,8 @@ class Tally:
 
     def _add(
         self,
-        blocks: list[Block],
-        spans: list[np.ndarray],
+        blocks: Sequence[Block],
+        spans: Sequence[np.ndarray],
         features: np.ndarray,
         sums: Slots,
         fresh: bool,

@@ -9,14 +9,17 @@ from numpy.testing import assert_array_equal
 from distboost.data.blocks import BinnedRows
 from distboost.rows.messages import Splits
 from distboost.rows.scales import Scale
+from distboost.runtime import gathered
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
+from distboost.runtime.gathered import GatheredRows
 from distboost.runtime.tally import Given, Slots, Spare, Tally, feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads, batches
 from distboost.weights.margin import MarginWeights, Residuals
 
 N_CLASSES = 3
+ROW_BYTES = 4 + 4 * 8  # bins and statistic
 N_BINS = np.array([4, 1, 9, 30])
 CONSTANT = {0: 7, 201: 30}  # of the blocks that begin with these rows: the bin of feature 3
 NODES = np.array([1, 2])
@@ -49,7 +52,9 @@ def expected_sums(blocks, offsets, features):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
-@pytest.mark.parametrize("how", ["together", "by the visitors", "streamed", "streamed with help"])
+@pytest.mark.parametrize(
+    "how", ["together", "by the visitors", "streamed", "streamed with help", "streamed and gathered"]
+)
 @pytest.mark.parametrize(
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
 )
@@ -57,6 +62,9 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(tally_module, "ENTRIES_PER_BIN", 0)
     monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
+    if how == "streamed and gathered":
+        monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
+        monkeypatch.setattr(gathered, "room_bytes", lambda like: ROW_BYTES * 130 * len(NODES))
     rng = np.random.default_rng(0)
     blocks = [block_of(0, 200, rng), block_of(200, 1, rng), block_of(201, 70, rng)]
     features = np.array(features)
@@ -88,6 +96,40 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
         assert_array_equal(pool[slots, bins], expected[:, bins] if d in features else before[slots, bins])
     assert_array_equal(pool[[0, 2, 4]], before[[0, 2, 4]])
     assert tally.n_rows == 271
+
+
+def test_few_rows_of_a_node_wait_for_those_of_other_blocks(monkeypatch):
+    """Each row is returned once, of a node with many rows at once. Features that do not vary are still known not to."""
+    monkeypatch.setattr(gathered, "room_bytes", lambda like: ROW_BYTES * 90 * len(NODES))
+    rng = np.random.default_rng(2)
+    blocks = [
+        block_of(first, n, rng)
+        for first, n in [(1000, 30), (2000, 90), (3000, 1), *((n, 35) for n in range(7))]
+    ]
+    for block in blocks:
+        block.bins[:, 1] = 1
+        block.traits = block.traits._replace(varying=np.array([True, False, True, True]))
+    features, offsets = np.arange(4), offsets_of(N_BINS, np.arange(4))
+    waiting = GatheredRows(len(NODES), blocks[0])
+    sums = np.zeros((len(NODES), offsets[-1], 8), np.int64)
+
+    def add(rows, spans):
+        for block, own in zip(rows, spans, strict=True):
+            for m, (start, stop) in enumerate(own):
+                for i in block.order[start:stop]:
+                    for d in features:
+                        sums[m, offsets[d] + block.bins[i, d]] += block.kept("statistics")[i]
+        return [np.diff(own)[:, 0].tolist() for own in spans]
+
+    added = [add(*waiting.put(block, np.ascontiguousarray(block.spans[NODES]))) for block in blocks]
+    assert [n for now, _ in added for n in now if n] == np.diff(blocks[1].spans[NODES])[:, 0].tolist()
+    together = [n for _, later in added for n in later if n]
+    assert together
+    assert min(together) > 60
+    assert waiting.varying.tolist() == [True, False, True, True]
+    add([waiting], [waiting.take()])
+    assert not np.diff(waiting.take()).any()
+    assert_array_equal(sums, expected_sums(blocks, offsets, features))
 
 
 @pytest.mark.parametrize(
