@@ -33,15 +33,19 @@ class GatheredRows(Block):
 
     def __init__(self, n_nodes: int, like: Block):
         n_features, n_channels = like.bins.shape[1], like.kept("statistics").shape[1]
-        self._room = room_bytes(like) // (n_nodes * (n_features + 4 * n_channels))
+        memory = empty(
+            (room_bytes(like),), np.uint8
+        )  # of one size for any number of nodes, so that it is used again
+        self._room = len(memory) // (n_nodes * (n_features + 4 * n_channels))
         n = n_nodes * self._room
-        bins = empty((n, n_features), np.uint8)
+        statistics, bins = np.split(memory, [4 * n * n_channels])
+        bins = bins[: n * n_features].reshape(n, n_features)
         bins[:1] = like.bins[:1]  # of features that do not vary
         traits = Traits(0.0, has_unit_weights=True, are_present=True, varying=np.zeros(n_features, bool))
         rows = BinnedRows(0, bins, np.zeros(n, np.int32), np.zeros(n))  # no label or weight is read
         super().__init__(rows, like.n_classes, 0, "float64", traits=traits)
         self.order = np.arange(n, dtype=np.int32)
-        self.buffer("statistics", (n, n_channels), np.int32, overwrite=True)
+        self.buffers["statistics"] = statistics.view(np.int32).reshape(n, n_channels)
         self._starts = self._room * np.arange(n_nodes)
         self._ends = self._starts.copy()
 
