@@ -304,6 +304,11 @@ class Block:
         A visit in this order reads the scores one after another, which takes half the time of a visit leaf by leaf.
         """
         if self.grown is None:
+            first, stop = self.spans[leaves].T
+            if (stop - first).sum() == self.n_rows:  # nearly always
+                numbers = np.empty(self.n_rows, np.int32)
+                partition.number_rows(self.order, self.spans, leaves, numbers)
+                return self.present, numbers
             by_row = np.full(self.n_rows, -1, np.int32)
             partition.number_rows(self.order, self.spans, leaves, by_row)
             numbers = by_row if self.traits.are_present else by_row[self.present]

@@ -337,8 +337,7 @@ class Shard:
         else:
             of_batches = self.threads.map(visit, batches(resident, self.threads.n))
             answers = [answer for some in of_batches for answer in some]
-        for block in training if kinds else ():
-            self.passes.update(_visited(kinds, block))
+        self.passes.update(_visited(kinds, training))
         if tally is not None and tally is not by_block:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
 
@@ -349,7 +348,7 @@ class Shard:
             if tally is not None:
                 (summed,) = self.samples.of([block], keep=False)
                 tally.add_streamed(summed, helpers)
-            return answer, _visited(["streamed", *kinds], block)
+            return answer, _visited(["streamed", *kinds], [block])
 
         for answer, visited in self.held.stream(visit_streamed, streamed):
             answers.append(answer)
@@ -374,15 +373,15 @@ def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
         block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
 
 
-def _visited(kinds: Sequence[str], block: Block) -> Counter[str]:
-    """Return the number of rows that loops over a block visit."""
+def _visited(kinds: Sequence[str], blocks: Sequence[Block]) -> Counter[str]:
+    """Return the number of rows that loops over these blocks visit."""
 
-    def n_rows(kind: str) -> int:
+    def n_rows(kind: str, block: Block) -> int:
         if kind in ("update", "streamed"):
             return block.n_rows
         return block.n_in_leaves if kind == "sums" else len(block.order)
 
-    return Counter({kind: n_rows(kind) for kind in kinds})
+    return Counter({kind: sum(n_rows(kind, block) for block in blocks) for kind in kinds})
 
 
 def _no_totals(root: RootQuestion | None) -> np.ndarray:

@@ -266,7 +266,9 @@ class Tally:
             block.spans[self._nodes] if self._again else self._statistic.spans(block, self._nodes)
             for block in blocks
         ]
-        self._counts.append(sum(int((own[:, 1] - own[:, 0]).sum()) for own in spans))
+        if spans:
+            start, stop = np.moveaxis(np.array(spans), 2, 0)
+            self._counts.append(int((stop - start).sum()))
         return spans
 
     def _add(
