@@ -129,7 +129,7 @@ def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
     step = source.chunk_rows if source.chunk_rows <= most else 1
     most -= most % step
     n_blocks = -(-n // most)
-    even = -(-n // max(n_blocks, 1))
+    even = max(-(-n // max(n_blocks, 1)), 1)
     return list(spans(0, n, -(-even // step) * step))
 
 

@@ -128,7 +128,9 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     Streamed blocks have few different sizes, and new memory costs a page fault for every 4 KiB.
     """
     n_bytes = prod(shape) * np.dtype(dtype).itemsize
-    if not _n_active or n_bytes < LARGE:
+    if n_bytes < LARGE:
+        return np.empty(shape, dtype)
+    if not _n_active:
         return zeros(shape, dtype)
     try:
         memory = _spare[n_bytes].pop()
@@ -144,18 +146,24 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     The rows of a node lie scattered over the block. With pages of 4 KiB, nearly each of them would lie in another page, and the
     look-up of its address would take as long as the addition of the row.
     """
-    n_bytes = prod(shape) * np.dtype(dtype).itemsize
+    n = prod(shape)
+    n_bytes = n * np.dtype(dtype).itemsize
     if n_bytes < HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
         return np.zeros(shape, dtype)
     try:
-        # One more page: the system need not begin the memory at a multiple of a huge page.
-        memory = mmap.mmap(-1, n_bytes + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        first = -np.frombuffer(memory, np.uint8).ctypes.data % HUGE_PAGE
-        # The rest would take a huge page as a whole.
-        memory.madvise(mmap.MADV_HUGEPAGE, first, n_bytes // HUGE_PAGE * HUGE_PAGE)
-    except OSError:  # the system has no huge pages
+        # Recent versions of Linux begin memory of whole huge pages at a multiple of their size. What is not used takes no memory.
+        size = -(-n_bytes // HUGE_PAGE) * HUGE_PAGE
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        array = np.frombuffer(memory, dtype, n)
+        first = -array.ctypes.data % HUGE_PAGE
+        filled = (
+            (n_bytes - first) // HUGE_PAGE * HUGE_PAGE
+        )  # a page that is filled in part would be taken as a whole
+        if filled > 0:
+            memory.madvise(mmap.MADV_HUGEPAGE, first, filled)
+    except OSError:  # the system has no huge pages, or no memory: then NumPy says so
         return np.zeros(shape, dtype)
-    return np.frombuffer(memory, dtype, prod(shape), first).reshape(shape)
+    return array.reshape(shape)
 
 
 class _Lent:

@@ -18,6 +18,7 @@ from distboost.data import ingest
 from distboost.data.axes import Axis
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest_plan import least_memory, plan_ingest
+from distboost.data.sources import as_features
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
 from distboost.runtime.cluster.runtime import ClusterRuntime
@@ -371,3 +372,27 @@ def test_what_the_command_says(rows, tmp_path, capsys):
         shown = capsys.readouterr()
         assert said in shown.err
         assert "1037 rows of 13 features binned" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "chunk", "n_parallel", "sizes"),
+    [
+        (1_000_000, None, 2, [62_500] * 16),
+        (1_000_000, None, 7, [62_500] * 16),
+        (100, None, 3, [34, 34, 32]),
+        (65_537, None, 1, [32_769, 32_768]),
+        (100_000, 10_000, 1, [50_000, 50_000]),
+        (130_000, 30_000, 1, [60_000, 60_000, 10_000]),
+        (130_000, 100_000, 1, [65_000, 65_000]),
+        (0, None, 2, []),
+    ],
+)
+def test_blocks_are_about_equally_long(n_rows, chunk, n_parallel, sizes, tmp_path, monkeypatch):
+    """If chunks are smaller than blocks, blocks end where chunks do."""
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 65_536)
+    X = np.zeros((n_rows, 1), "u1")
+    if chunk is not None:
+        X = zarr.create_array(tmp_path / "x", data=X, chunks=(chunk, 1))
+    found = ingest.block_spans(as_features(X, "X"), n_parallel)
+    assert [stop - first for first, stop in found] == sizes
+    assert [first for first, _ in found] == [0, *np.cumsum(sizes)[:-1]][: len(sizes)]

@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from distboost.data.memory import LARGE, thresholds
+from distboost.data.memory import HUGE_PAGE, LARGE, empty, returned_when_freed, thresholds, zeros
 
 MMAP, TRIM = -3, -1
 
@@ -74,3 +75,53 @@ def test_large_arrays_are_mapped_during_ingest(settings, afterwards):
         check=True,
     )
     assert done.stdout.splitlines() == ["1 1 1 1", afterwards]
+
+
+HUGE = "hg"  # the flag of memory for which huge pages were asked
+
+
+def flagged_bytes(array):
+    """How many bytes of an array, by whole pages of 4 KiB, lie in memory for which huge pages were asked."""
+    first, end = array.ctypes.data, array.ctypes.data + array.nbytes
+    found, area = 0, (0, 0)
+    with open("/proc/self/smaps") as file:
+        for line in file:
+            words = line.split()
+            if not words[0].endswith(":"):
+                area = tuple(int(bound, 16) for bound in words[0].split("-"))
+            elif words[0] == "VmFlags:" and HUGE in words:
+                found += max(min(end, area[1]) - max(first, area[0]), 0)
+    return found
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="this system has no huge pages"
+)
+@pytest.mark.parametrize("make", [zeros, empty])
+@pytest.mark.parametrize("n_bytes", [2 * HUGE_PAGE, 5 * HUGE_PAGE // 2, 3 * HUGE_PAGE - 8])
+def test_large_arrays_fill_huge_pages(make, n_bytes):
+    array = make((n_bytes // 8,), np.float64)
+    whole = n_bytes // HUGE_PAGE * HUGE_PAGE
+    assert whole - HUGE_PAGE <= flagged_bytes(array) <= whole  # one less if the system begins elsewhere
+    assert not array.any()
+    array[:] = 1.0
+    assert array.sum() == n_bytes // 8
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (7, 2), (HUGE_PAGE // 4, 3)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
+def test_zeros(shape, dtype):
+    array = zeros(shape, dtype)
+    assert (array.shape, array.dtype) == (shape, dtype)
+    assert array.flags.c_contiguous
+    assert array.flags.writeable
+    assert not array.any()
+
+
+def test_memory_is_used_again_for_an_array_of_its_size():
+    with returned_when_freed():
+        first = empty((LARGE,), np.uint8)
+        address = first.ctypes.data
+        del first
+        assert empty((LARGE // 8,), np.int64).ctypes.data == address
+        assert empty((LARGE + 8,), np.uint8).ctypes.data != address
