@@ -16,6 +16,7 @@ from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.kernels.sampling import N_BINS
 from distboost.rows.sampling import threshold
+from distboost.runtime import gathered, tally
 from distboost.runtime.cluster import owners
 from distboost.runtime.layout import Allotment
 from distboost.runtime.local import LocalRuntime
@@ -228,8 +229,12 @@ def test_the_model_depends_on_the_rows_drawn(trained, problem):
     assert model.digest() != make(n_jobs=1, **{**SOME, "sampling": "uniform"}).fit(*problem).digest()
 
 
-def test_same_model_of_chunks_and_streamed_rows(trained, on_disk, problem, monkeypatch):
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "few rows of a node wait"])
+def test_same_model_of_chunks_and_streamed_rows(trained, on_disk, problem, monkeypatch, waits):
     make, model = trained
+    if waits:
+        monkeypatch.setattr(tally, "CACHED_TILES", 0)
+        monkeypatch.setattr(gathered, "room_bytes", lambda like: 2**16)
     assert make(**SOME).fit(*on_disk).digest() == model.digest()
     place = LocalRuntime.place
     few = Allotment(200, 2, None)

@@ -156,9 +156,8 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         array = np.frombuffer(memory, dtype, n)
         first = -array.ctypes.data % HUGE_PAGE
-        filled = (
-            (n_bytes - first) // HUGE_PAGE * HUGE_PAGE
-        )  # a page that is filled in part would be taken as a whole
+        # A huge page that is filled in part would be taken as a whole.
+        filled = (n_bytes - first) // HUGE_PAGE * HUGE_PAGE
         if filled > 0:
             memory.madvise(mmap.MADV_HUGEPAGE, first, filled)
     except OSError:  # the system has no huge pages, or no memory: then NumPy says so

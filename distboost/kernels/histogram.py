@@ -194,7 +194,7 @@ def narrow_histogram(rows, start, stop, tile_rows, features, constant, offsets, 
         n_in_node = 0
         for b in range(rows.bins.shape[0]):
             n_in_node += stop[b, m] - start[b, m]
-        # A pass over the tile would take longer.
+        # A pass over the tile would take longer. To add to the sums directly takes four times as long as to a tile.
         is_small = not fresh and 4 * n_in_node * features.shape[0] < n_bins
         for b in range(rows.bins.shape[0]):
             bins = carray(pointer(rows.bins[b], np.uint8(0)), (rows.n_rows[b], rows.n_features))

@@ -28,14 +28,13 @@ class GatheredRows(Block):
     ----------
     n_nodes : int
     like : Block
-        A block that has the statistic of the growing tree.
+        A block that has the statistic of the growing tree, which is narrow.
     """
 
     def __init__(self, n_nodes: int, like: Block):
         n_features, n_channels = like.bins.shape[1], like.kept("statistics").shape[1]
-        memory = empty(
-            (room_bytes(like),), np.uint8
-        )  # of one size for any number of nodes, so that it is used again
+        # Of one size for any number of nodes, so that it is used again.
+        memory = empty((room_bytes(like),), np.uint8)
         self._room = len(memory) // (n_nodes * (n_features + 4 * n_channels))
         n = n_nodes * self._room
         statistics, bins = np.split(memory, [4 * n * n_channels])
@@ -56,14 +55,14 @@ class GatheredRows(Block):
         """
         most = (
             self._room // 3
-        )  # rows, so that at least two thirds of the room are in use when a node's are added
+        )  # rows: at least two thirds of the room are in use when those of a node are added
         is_taken = spans[:, 1] - spans[:, 0] <= most
         varying = self.varying
         if self.n_rows and block.n_rows:
             varying = varying | block.varying | (block.bins[0] != self.bins[0])
         self.traits = self.traits._replace(heaviest=max(self.heaviest, block.heaviest), varying=varying)
-        statistics = block.kept("statistics"), self.kept("statistics")
-        gather(block.bins, block.order, spans, statistics[0], is_taken, self._ends, self.bins, statistics[1])
+        rows = block.bins, block.order, spans, block.kept("statistics")
+        gather(*rows, is_taken, self._ends, self.bins, self.kept("statistics"))
         rest = np.where(is_taken[:, None], spans[:, :1], spans)
         return [block, self], [rest, self.take(self._ends - self._starts > self._room - most)]
 

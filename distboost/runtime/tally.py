@@ -165,7 +165,7 @@ class Tally:
         n_tiles = sum(
             tiles_of(part.features, part.slots.offsets, part.slots.pool.shape[2]) for part in self._begun()
         )
-        self._gathers = n_tiles > CACHED_TILES
+        self._gathers = n_tiles > CACHED_TILES and not self._statistic.wide
         free: defaultdict[int, SimpleQueue[Share]] = defaultdict(SimpleQueue)
         for share in self._shares:
             free[int(share.features[0])].put(share)
@@ -187,7 +187,7 @@ class Tally:
     @contextmanager
     def _gathered_rows(self, like: Block) -> Iterator[GatheredRows | None]:
         """Take the room for rows of a thread, if any are to be gathered."""
-        if not self._gathers or like.kept("statistics").dtype != np.int32:
+        if not self._gathers:
             yield None
             return
         try:

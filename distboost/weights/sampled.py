@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,6 +73,10 @@ class Sampled(Statistic):
 
     of: protocols.Statistic
     draw: Draw
+    wide: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "wide", self.of.wide)
 
     def n_sums(self, n_classes: int) -> int:
         return self.of.n_sums(n_classes)

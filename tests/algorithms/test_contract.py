@@ -25,6 +25,7 @@ from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
 from distboost.estimators.parameters import algorithm_of, growth_limits
+from distboost.runtime import gathered, tally
 from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan as memory
 from distboost.trees.grower import TreeGrower
@@ -446,6 +447,9 @@ def little_memory(monkeypatch):
     monkeypatch.setattr(memory, "PROCESS_BYTES", 0)
     monkeypatch.setattr(memory.MemoryPlan, "for_ingest", None)
     monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
+    # As if the sums did not stay in the cache: then few rows of a node wait for those of other blocks.
+    monkeypatch.setattr(tally, "CACHED_TILES", 0)
+    monkeypatch.setattr(gathered, "room_bytes", lambda like: 2**16)
 
 
 def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
