@@ -12,12 +12,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from distboost.kernels.histogram import TILE_BYTES, TILES_AT_ONCE, Target
-from distboost.kernels.simd import padded
+from distboost.kernels.histogram import TILES_AT_ONCE, Target
 from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
+from distboost.runtime.tiles import feature_groups, n_visits, round_up, tiles_of
 from distboost.threads import Threads
 
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
@@ -378,37 +378,6 @@ def by_visit(features: np.ndarray, sums: Slots) -> list[np.ndarray]:
     """Divide features into groups, for each of which the rows are visited once."""
     n_tiles = tiles_of(features, sums.offsets, sums.pool.shape[2])
     return feature_groups(features, sums.offsets, n_visits(n_tiles))
-
-
-def n_visits(n_tiles: int) -> int:
-    """Return how often a thread visits the rows to fill so many tiles."""
-    return -(-n_tiles // TILES_AT_ONCE)
-
-
-def tiles_of(features: np.ndarray, offsets: np.ndarray, n_channels: int) -> int:
-    """Return the number of tiles that the bins of these features fill, at least 1."""
-    n_bins = int((offsets[features + 1] - offsets[features]).sum())
-    return max(-(-n_bins * 4 * padded(n_channels) // TILE_BYTES), 1)
-
-
-def feature_groups(features: np.ndarray, offsets: np.ndarray, n: int) -> list[np.ndarray]:
-    """Divide features into at most n runs of about as many bins.
-
-    >>> feature_groups(np.arange(4), np.array([0, 90, 100, 105, 110]), 2)
-    [array([0]), array([1, 2, 3])]
-    """
-    if n == 1:
-        return [features] if len(features) else []
-    n_bins = offsets[features + 1] - offsets[features]
-    ends = np.cumsum(n_bins)
-    middle = ends - n_bins / 2
-    groups = np.split(features, np.searchsorted(middle, ends[-1] * np.arange(1, n) / n))
-    return [group for group in groups if len(group)]
-
-
-def round_up(n: int, step: int) -> int:
-    """Return the smallest multiple of `step` that is at least n."""
-    return -(-n // step) * step
 
 
 def _part_of(spans: np.ndarray, part: int, n_parts: int) -> np.ndarray:

@@ -13,7 +13,8 @@ from distboost.runtime import gathered
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
-from distboost.runtime.tally import Given, Slots, Spare, Tally, feature_groups
+from distboost.runtime.tally import Given, Slots, Spare, Tally
+from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads, batches
 from distboost.weights.margin import MarginWeights, Residuals
