@@ -305,12 +305,11 @@ class Block:
         """
         if self.grown is None:
             first, stop = self.spans[leaves].T
-            if (stop - first).sum() == self.n_rows:  # nearly always
-                numbers = np.empty(self.n_rows, np.int32)
-                partition.number_rows(self.order, self.spans, leaves, numbers)
-                return self.present, numbers
-            by_row = np.full(self.n_rows, -1, np.int32)
+            has_all = (stop - first).sum() == self.n_rows  # nearly always
+            by_row = np.empty(self.n_rows, np.int32) if has_all else np.full(self.n_rows, -1, np.int32)
             partition.number_rows(self.order, self.spans, leaves, by_row)
+            if has_all:
+                return self.present, by_row
             numbers = by_row if self.traits.are_present else by_row[self.present]
         else:
             by_node = np.full(self.grown.n_nodes, -1, np.int32)
