@@ -144,6 +144,30 @@ class Threads:
             failures.clear()
             results.clear()
 
+    def map_shares(self, function: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> list[Result]:
+        """Return function(share) for a share of the items for each thread, which takes the next item as soon as it is free.
+
+        If a call fails, no share gets further items.
+        """
+        waiting = deque(items)
+
+        def share() -> Iterator[Item]:
+            while waiting:
+                try:
+                    item = waiting.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                yield item
+
+        def call(_: int) -> Result:
+            try:
+                return function(share())
+            except BaseException:
+                waiting.clear()
+                raise
+
+        return self.map(call, range(min(self.n, len(waiting))))
+
     def each(
         self, function: Callable[[Item], Result], items: Iterable[Item], at_once: int | None = None
     ) -> Generator[Result, None, None]:
@@ -177,21 +201,6 @@ class Threads:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def batches(items: list[Item], n: int) -> Iterator[list[Item]]:
-    """Divide items into batches for `n` threads: a large one for each, as a batch costs time, then small ones for who is free.
-
-    >>> [len(batch) for batch in batches(list(range(16)), 2)]
-    [7, 7, 1, 1]
-    """
-    first = 0
-    while first < len(items):
-        size = max(7 * (len(items) - first) // (8 * n), 1)
-        for _ in range(n):
-            if first < len(items):
-                yield items[first : first + size]
-            first += size
 
 
 def _wait_for_running(helpers: list[Future[Any]]) -> None:

@@ -35,7 +35,7 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.sample import Samples
 from distboost.runtime.tally import SHARED_BYTES, Part, Spare, Tally
-from distboost.threads import Threads, batches
+from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
 
 ROOT = np.zeros(1, np.int64)  # the nodes of a tree that has only begun
@@ -322,12 +322,13 @@ class Shard:
         whole_blocks = not streamed and not self.samples.are_drawn
         by_block = tally if tally is not None and whole_blocks and tally.takes_blocks(len(training)) else None
 
-        def visit(batch: list[tuple[Key, Block]]) -> list[Answer]:
-            answers = []
-            for key, block in batch:
+        def visit(share: Iterable[tuple[Key, Block]]) -> list[Answer]:
+            answers, summed = [], []
+            for key, block in share:
                 with located(key):
                     answers.append(work(key, block))
-            summed = [block for key, block in batch if key.number == 0]
+                if key.number == 0:
+                    summed.append(block)
             if by_block is not None and summed:
                 by_block.add_blocks(summed)
             return answers
@@ -335,8 +336,7 @@ class Shard:
         if not kinds and sum(len(block.order) for _, block in resident) < FEW_ROWS:
             answers = visit(resident)
         else:
-            of_batches = self.threads.map(visit, batches(resident, self.threads.n))
-            answers = [answer for some in of_batches for answer in some]
+            answers = [answer for some in self.threads.map_shares(visit, resident) for answer in some]
         self.passes.update(_visited(kinds, training))
         if tally is not None and tally is not by_block:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))

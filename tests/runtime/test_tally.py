@@ -16,7 +16,7 @@ from distboost.runtime.gathered import GatheredRows
 from distboost.runtime.tally import Given, Slots, Spare, Tally
 from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
-from distboost.threads import Threads, batches
+from distboost.threads import Threads
 from distboost.weights.margin import MarginWeights, Residuals
 
 N_CLASSES = 3
@@ -82,7 +82,7 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
             if not tally.takes_blocks(len(blocks)):
                 assert room == 0 or len(parts) >= n_threads
                 return
-            threads.map(tally.add_blocks, batches(blocks, threads.n))
+            threads.map_shares(lambda share: tally.add_blocks([*share]), blocks)
             tally.finish()
         elif how == "together":
             tally.add_all(blocks)
