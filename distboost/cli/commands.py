@@ -237,8 +237,10 @@ def plan(
 ) -> None:
     """Show how much memory a training would use, and what would stream from disk."""
     from distboost.cli.show import print_plan
+    from distboost.data.store.store import BinnedStore
     from distboost.estimators.factory import estimator
     from distboost.estimators.plan import plan
+    from distboost.io.storage import local_path
     from distboost.training.staging import sizes
 
     if x is not None:
@@ -258,7 +260,9 @@ def plan(
         )
     given = with_memory_limit(parse_parameters(parameters), memory_limit)
     model = with_parameters(estimator(algorithm)(), given)
-    print_plan(plan(model, rows, features, classes, n_workers=workers, n_threads=threads, weighted=weighted))
+    sizes_of_data = model, rows, features, classes
+    remote = x is not None and BinnedStore.is_at(x) and local_path(x) is None
+    print_plan(plan(*sizes_of_data, n_workers=workers, n_threads=threads, weighted=weighted, remote=remote))
 
 
 @main.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,9 @@ class AnyRows(Protocol):
     @property
     def values(self) -> np.ndarray | None: ...
 
+    @property
+    def files(self) -> tuple[Path, ...]: ...
+
     def in_memory(self) -> BinnedRows:
         """Read what was not read yet."""
 
@@ -40,6 +44,7 @@ class BinnedRows(NamedTuple):
     weights: np.ndarray  # (n,) float64: scaled to at most 2^WEIGHT_BITS; 0: the row is not there
     # (n, D) float64: the values before binning, for algorithms that measure distances
     values: np.ndarray | None = None
+    files: tuple[Path, ...] = ()  # on a local disk, that the bins were read from
 
     def in_memory(self) -> BinnedRows:
         """Return the rows. Most blocks have only rows of weight 1: these blocks share the array of their weights."""

@@ -140,4 +140,5 @@ def _selected(
     rows = function(*call)
     chosen = np.flatnonzero((side(rows) == wanted) & (rows.weights > 0))
     values = None if rows.values is None else rows.values[chosen]
-    return BinnedRows(first, rows.bins[chosen], rows.labels[chosen], rows.weights[chosen], values).in_memory()
+    arrays = rows.bins[chosen], rows.labels[chosen], rows.weights[chosen], values
+    return BinnedRows(first, *arrays, rows.files).in_memory()

@@ -17,6 +17,7 @@ from distboost.estimators.parameters import (
     growth_limits,
 )
 from distboost.estimators.parameters import n_threads as threads_of
+from distboost.io.storage import local_path
 from distboost.threads import useful_threads
 from distboost.training.memory_parts import Task
 from distboost.training.memory_plan import MemoryPlan, parse_limit, plan_memory
@@ -40,6 +41,7 @@ def plan(
     n_workers: int | None = None,
     n_threads: int | None = None,
     weighted: bool = False,
+    remote: bool = False,
 ) -> MemoryPlan:
     """Plan how much memory each part of a training needs, and how many rows stay in memory within the `memory_limit`.
 
@@ -56,6 +58,8 @@ def plan(
         The number of threads of that process, or of each worker. None: the estimator's `n_jobs`, or one.
     weighted : bool, default=False
         Whether there are sample or class weights.
+    remote : bool, default=False
+        Whether rows that stream are read from a URL: that of a binned store, or the estimator's `scratch`.
 
     Returns
     -------
@@ -92,6 +96,7 @@ def plan(
         np.dtype(estimator.score_dtype).itemsize,
         weighted or estimator.class_weight is not None,
         n_rounds=estimator.n_estimators,
+        is_remote=remote or (estimator.scratch is not None and local_path(estimator.scratch) is None),
     )
     on_cluster = n_workers is not None
     alone = 1 if on_cluster else useful_threads(threads_of(estimator), n_rows * n_features)

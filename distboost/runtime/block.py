@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -16,9 +16,7 @@ from distboost.data.memory import empty, zeros
 from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
 from distboost.kernels.histogram import varying_features
-from distboost.rows.messages import Draw, Splits
-from distboost.runtime.streaming.scratch import Extent, Scratch
-from distboost.weights.sampled import MAGNITUDES, drawn
+from distboost.rows.messages import Splits
 
 
 class Key(NamedTuple):
@@ -335,54 +333,3 @@ class Block:
 @lru_cache(maxsize=4)
 def _first_rows(n: int) -> np.ndarray:
     return np.arange(n, dtype=np.int32)
-
-
-class StreamedBlock:
-    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file."""
-
-    def __init__(self, read: Callable[[], AnyRows], make: Callable[..., Block], scratch: Scratch):
-        self._read, self._make, self._scratch = read, make, scratch
-        self._extents: dict[str, Extent] = {}
-        self._traits: Traits | None = None
-        self.spans = np.zeros((1, 2), np.int32)
-        self.grown: Grown | None = None
-        self.first = self.round = 0
-
-    def open(self, names: Iterable[str] = ()) -> Block:
-        """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used."""
-        block = self._make(self._read(), load=self._load, traits=self._traits)
-        self._traits = block.traits
-        block.spans, block.grown, block.round = self.spans, self.grown, self.round
-        for name in names:
-            block.load(name)
-        return block
-
-    def put_back(self, block: Block) -> None:
-        """Write the changed arrays to the scratch file."""
-        for name in block.changed:
-            self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
-        block.changed.clear()
-        self.spans, self.grown, self.round = block.spans, block.grown, block.round
-        self.first = block.first
-
-    @property
-    def is_left_out(self) -> bool:
-        """Whether the histograms of the growing tree sum none of the rows."""
-        return self.grown is not None and self.spans[0, 1] == 0
-
-    def begin(self, draw: Draw) -> None:
-        """Begin a tree if none of the rows is drawn for its histograms. They need not be read for this."""
-        magnitudes = self._load(MAGNITUDES)
-        assert magnitudes is not None
-        if not len(drawn(draw, self.first, magnitudes, np.arange(len(magnitudes), dtype=np.int32))):
-            self._extents["order"] = self._scratch.write(np.empty(0, np.int32), self._extents.get("order"))
-            self.spans, self.grown = np.zeros((64, 2), np.int32), Grown(is_gathered=True)
-
-    def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
-        """Divide nodes none of whose rows the histograms sum."""
-        assert self.grown is not None
-        self.grown = self.grown.followed_by(splits, missing_bin)
-
-    def _load(self, name: str) -> np.ndarray | None:
-        extent = self._extents.get(name)
-        return None if extent is None else self._scratch.read(extent)

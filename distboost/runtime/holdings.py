@@ -12,8 +12,9 @@ from typing import TypeVar
 from distboost.data.blocks import AnyRows
 from distboost.data.memory import returned_when_freed
 from distboost.io.phases import Advance
-from distboost.runtime.block import Block, Key, StreamedBlock, located
+from distboost.runtime.block import Block, Key, located
 from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.streaming.block import StreamedBlock
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads

@@ -58,6 +58,8 @@ class Task:
         Whether the data may have more classes than the algorithm, because the labels have not been read.
     n_rounds : int
         Rounds of the training.
+    is_remote : bool
+        Whether streamed rows are read from a URL, not from a local disk.
     """
 
     algorithm: Algorithm
@@ -71,6 +73,7 @@ class Task:
     ingest: int = 0
     may_have_more_classes: bool = False
     n_rounds: int = 1
+    is_remote: bool = False
 
     @property
     def row_bytes(self) -> int:

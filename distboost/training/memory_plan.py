@@ -30,6 +30,7 @@ PROCESS_BYTES = 410 * 10**6
 READING_BYTES = 330 * 10**6
 WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: one in use while another is read
+READ_MEANWHILE = 2  # more blocks than threads, if they come from afar: the system cannot read them ahead
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,8 @@ def _divide_rows(
     if needed <= limit:
         return share, max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share), 0
     n_blocks = -(-share // min(block_rows(task.n_features), share))
-    window = int(min(n_threads + 2, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
+    wanted = max(n_threads + (READ_MEANWHILE if task.is_remote else 0), LEAST_WINDOW)
+    window = int(min(wanted, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
     resident = min((limit - fixed - window * block) // task.row_bytes, share)
     return resident, resident, window
 

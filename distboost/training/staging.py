@@ -23,6 +23,7 @@ from distboost.data.sources import as_features
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import LimitError
+from distboost.io.storage import local_path
 from distboost.io.temporary import temporary_folder
 from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
@@ -82,6 +83,12 @@ class Staging:
         """The training rows, then the sets of evaluation rows."""
         return [self.data, *self.evaluations]
 
+    @property
+    def _is_remote(self) -> bool:
+        """Whether rows that stream are read from a URL: that of a binned store, or of the folder where it is made."""
+        places = {data.url if isinstance(data, BinnedStore) else self.scratch or "" for data in self._sets}
+        return any(local_path(place) is None for place in places)
+
     def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
         """Plan the memory before any row is read, for 2 classes if their number is not known.
 
@@ -125,6 +132,7 @@ class Staging:
             max((data.least_ingest(self.max_bins, runtime, keep) for data in raw), default=0),
             may_have_more_classes,
             self.n_rounds,
+            self._is_remote,
         )
         n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
         return plan_memory(

@@ -10,10 +10,11 @@ import numpy as np
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import gains
-from distboost.runtime.block import Block, StreamedBlock
+from distboost.runtime.block import Block
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.local import LocalRows
 from distboost.runtime.shard import Shard
+from distboost.runtime.streaming.block import StreamedBlock
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import MarginWeights, Residuals

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
 from distboost.rows.messages import Splits
-from distboost.runtime.block import StreamedBlock
+from distboost.runtime.streaming.block import StreamedBlock
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads

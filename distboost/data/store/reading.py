@@ -74,7 +74,7 @@ def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndar
     A chunk on a local disk is verified once. As long as its file does not change, it is then read directly into the array: the
     store does not compress, and zarr's copies and checks would take longer than a histogram of few classes.
     """
-    path = _file(blocks.arrays[name], block)
+    path = local_file(blocks.arrays[name], block)
     if path is not None and path in _intact:
         content = _read_intact(blocks, name, block, path)
         if content is not None:
@@ -91,7 +91,8 @@ def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndar
     return content
 
 
-def _file(array: zarr.Array[Any], block: int) -> Path | None:
+def local_file(array: zarr.Array[Any], block: int) -> Path | None:
+    """Return the file of a block of an array; None unless it is on a local disk."""
     store = array.store
     return store.root / chunk_key(array, block) if isinstance(store, zarr.storage.LocalStore) else None
 

@@ -80,7 +80,7 @@ class Recoding:
             for d, table in enumerate(self.tables):
                 bins[:, d] = table[rows.bins[:, d]]
         values = rows.values if self.keep_values else None
-        return BinnedRows(rows.first, bins, self.classes[rows.labels], rows.weights, values)
+        return BinnedRows(rows.first, bins, self.classes[rows.labels], rows.weights, values, rows.files)
 
 
 def _table(feature: int, own: np.ndarray, other: np.ndarray, url: str) -> np.ndarray:

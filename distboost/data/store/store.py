@@ -15,6 +15,7 @@ import json
 import os
 from contextlib import suppress
 from functools import cached_property, reduce
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ from distboost.data.store.manifest import (
     opened,
     stored_profile,
 )
-from distboost.data.store.reading import intact, read_block
+from distboost.data.store.reading import intact, local_file, read_block
 from distboost.data.store.recoding import Recoding
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError, DataError
@@ -71,6 +72,12 @@ class StoredRows:
     def values(self) -> np.ndarray | None:
         """The values before binning, (n, D) float64, if the store has them."""
         return self._read("values") if "values" in self._checksums else None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file of the bins, if it is on a local disk."""
+        path = local_file(self._blocks.arrays["bins"], self._block)
+        return () if path is None else (path,)
 
     def in_memory(self) -> BinnedRows:
         """Read what was not read yet."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from distboost.data.memory import empty
 from distboost.errors import StoreError
+from distboost.io.ahead import load_ahead
 from distboost.io.retry import retried
 from distboost.io.storage import is_full
 from distboost.io.units import megabytes
@@ -117,6 +118,10 @@ class Scratch:
                     "no other program writes there."
                 )
             left, at = left[n:], at + n
+
+    def read_ahead(self, extent: Extent) -> None:
+        """Have the system load the array at an extent into its cache."""
+        load_ahead(self._file.fileno(), extent.offset, extent.n_bytes)
 
     def close(self) -> None:
         """Close and so remove the file."""

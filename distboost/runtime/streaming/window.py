@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from distboost.runtime.block import Block, Key, StreamedBlock, located
+from distboost.runtime.block import Block, Key, located
+from distboost.runtime.streaming.block import StreamedBlock
 from distboost.threads import Threads
 
 Answer = TypeVar("Answer")
@@ -39,9 +40,12 @@ class Stream:
     ) -> list[Answer]:
         """Return work(key, block) for all blocks, in order. Their changes have been written to disk."""
         used: set[str] = set()  # what the work on a block reads, the work on the next one will read, too
+        items = list(items)
 
-        def visit(item: tuple[Key, StreamedBlock]) -> Answer:
-            key, streamed = item
+        def visit(n: int) -> Answer:
+            key, streamed = items[n]
+            if n + self.window < len(items):
+                items[n + self.window][1].read_ahead(tuple(used))
             with located(key):
                 block = streamed.open(tuple(used))
                 with self._processing:
@@ -50,7 +54,7 @@ class Stream:
                 streamed.put_back(block)
             return answer
 
-        return self._threads.map(visit, items)
+        return self._threads.map(visit, range(len(items)))
 
     def close(self) -> None:
         """End the threads."""

@@ -1,0 +1,77 @@
+"""A block on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from distboost.data.blocks import AnyRows
+from distboost.io.ahead import load_file_ahead
+from distboost.rows.messages import Draw, Splits
+from distboost.runtime.block import Block, Grown, Traits
+from distboost.runtime.streaming.scratch import Extent, Scratch
+from distboost.weights.sampled import MAGNITUDES, drawn
+
+
+class StreamedBlock:
+    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file."""
+
+    def __init__(self, read: Callable[[], AnyRows], make: Callable[..., Block], scratch: Scratch):
+        self._read, self._make, self._scratch = read, make, scratch
+        self._extents: dict[str, Extent] = {}
+        self._traits: Traits | None = None
+        self._files: tuple[Path, ...] = ()  # of the bins, on a local disk
+        self.spans = np.zeros((1, 2), np.int32)
+        self.grown: Grown | None = None
+        self.first = self.round = 0
+
+    def open(self, names: Iterable[str] = ()) -> Block:
+        """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used."""
+        rows = self._read()
+        block = self._make(rows, load=self._load, traits=self._traits)
+        if self._traits is None:
+            self._traits, self._files = block.traits, rows.files
+        block.spans, block.grown, block.round = self.spans, self.grown, self.round
+        for name in names:
+            block.load(name)
+        return block
+
+    def read_ahead(self, names: Iterable[str]) -> None:
+        """Have the system load what `open` will read into its cache, as far as it is on a local disk."""
+        for file in self._files:
+            load_file_ahead(file)
+        for name in names:
+            if name in self._extents:
+                self._scratch.read_ahead(self._extents[name])
+
+    def put_back(self, block: Block) -> None:
+        """Write the changed arrays to the scratch file."""
+        for name in block.changed:
+            self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
+        block.changed.clear()
+        self.spans, self.grown, self.round = block.spans, block.grown, block.round
+        self.first = block.first
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the histograms of the growing tree sum none of the rows."""
+        return self.grown is not None and self.spans[0, 1] == 0
+
+    def begin(self, draw: Draw) -> None:
+        """Begin a tree if none of the rows is drawn for its histograms. They need not be read for this."""
+        magnitudes = self._load(MAGNITUDES)
+        assert magnitudes is not None
+        if not len(drawn(draw, self.first, magnitudes, np.arange(len(magnitudes), dtype=np.int32))):
+            self._extents["order"] = self._scratch.write(np.empty(0, np.int32), self._extents.get("order"))
+            self.spans, self.grown = np.zeros((64, 2), np.int32), Grown(is_gathered=True)
+
+    def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
+        """Divide nodes none of whose rows the histograms sum."""
+        assert self.grown is not None
+        self.grown = self.grown.followed_by(splits, missing_bin)
+
+    def _load(self, name: str) -> np.ndarray | None:
+        extent = self._extents.get(name)
+        return None if extent is None else self._scratch.read(extent)
