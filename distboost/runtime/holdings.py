@@ -49,7 +49,8 @@ class Holdings:
         self._threads, self._allotment = threads, allotment
         self._closing = ExitStack()
         self._taking = threading.Lock()
-        self._n_resident = 0  # rows
+        self._n_resident = self._n_ordered = 0  # rows
+        self._ordered: dict[Key, int] = {}  # the rows of streamed blocks whose order stays in memory
         self._scratch: Scratch | None = None
         self._stream: Stream | None = None
 
@@ -74,7 +75,7 @@ class Holdings:
             for key, item in items:
                 n_rows = item.n_rows if isinstance(item, Reading) else len(item.labels)
                 if isinstance(item, Reading) and not self._has_room(n_rows):
-                    streamed.append((key, self._streamed_block(item)))
+                    streamed.append((key, self._streamed_block(key, item)))
                 else:
                     self._n_resident += n_rows
                     resident.append((key, item))
@@ -105,9 +106,9 @@ class Holdings:
     def _has_room(self, n_rows: int) -> bool:
         return self._allotment is None or self._n_resident + n_rows <= self._allotment.resident
 
-    def _streamed_block(self, reading: Reading) -> StreamedBlock:
+    def _streamed_block(self, key: Key, reading: Reading) -> StreamedBlock:
+        assert self._allotment is not None
         if self._scratch is None or self._stream is None:
-            assert self._allotment is not None
             self._scratch = Scratch(
                 self._allotment.scratch or tempfile.gettempdir(), self._allotment.scratch_bytes
             )
@@ -116,7 +117,12 @@ class Holdings:
             self._closing.enter_context(returned_when_freed())
             self._closing.callback(self._scratch.close)
             self._closing.callback(self._stream.close)
-        return StreamedBlock(reading, self._block, self._scratch)
+        in_memory = []
+        if self._n_ordered + reading.n_rows <= self._allotment.ordered:
+            self._n_ordered += reading.n_rows
+            self._ordered[key] = reading.n_rows
+            in_memory.append("order")
+        return StreamedBlock(reading, self._block, self._scratch, in_memory)
 
     def drop(self, keys: Collection[Key]) -> None:
         """Remove these blocks. Their space in the scratch file is not reused."""
@@ -124,6 +130,7 @@ class Holdings:
             block = self.resident.pop(key, None)
             self._n_resident -= block.n_rows if block else 0
             self.streamed.pop(key, None)
+            self._n_ordered -= self._ordered.pop(key, 0)
 
     def stream(
         self, work: Callable[[Key, Block, Threads], Answer], streamed: list[tuple[Key, StreamedBlock]]

@@ -42,12 +42,15 @@ class Allotment:
         Directory of the file with the state of streamed rows. None: the system's temporary directory.
     scratch_bytes : int
         Size of this file if as many rows stream as the plan expects.
+    ordered : int
+        Streamed rows whose places in the tree (`Block.order`) stay in memory.
     """
 
     resident: int
     window: int
     scratch: str | None
     scratch_bytes: int = 0
+    ordered: int = 0
 
 
 class Layout(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dask.utils import parse_bytes
 from distributed.system import memory_limit
@@ -30,6 +31,7 @@ PROCESS_BYTES = 410 * 10**6
 READING_BYTES = 330 * 10**6
 WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: one in use while another is read
+ORDER_BYTES = 4  # of a row's place in the tree
 READ_MEANWHILE = 2  # more blocks than threads, if they come from afar: the system cannot read them ahead
 
 
@@ -53,6 +55,8 @@ class MemoryPlan:
         Streamed blocks in memory at a time.
     store_bytes : int
         Size of the binned store from which the streamed rows of all processes are read.
+    ordered : int
+        Streamed rows whose places in the tree stay in memory.
     scratch_bytes : int
         Size of the file in which one process keeps the scores of its streamed rows.
     window_bytes : int or None
@@ -67,6 +71,7 @@ class MemoryPlan:
     room: int
     window: int
     store_bytes: int
+    ordered: int
     scratch_bytes: int
     window_bytes: int | None = None
 
@@ -89,7 +94,8 @@ class MemoryPlan:
         """The limits of a shard; None if all its rows stay in memory and it gets no others later."""
         if not self.streamed and (self.limit is None or not may_grow):
             return None
-        return Allotment(self.room, max(self.window, LEAST_WINDOW), scratch, self.scratch_bytes)
+        window = max(self.window, LEAST_WINDOW)
+        return Allotment(self.room, window, scratch, self.scratch_bytes, self.ordered)
 
 
 def parse_limit(given: int | str | None) -> int | None:
@@ -157,10 +163,11 @@ def plan_memory(
     fixed = libraries.n_bytes + sums_of_rows
     needed = libraries.n_bytes + max(sums_of_rows, binning) + share * task.row_bytes
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
-    resident, room, window = _divide_rows(task, limit, fixed, needed, share, n_threads)
+    rows = _divide_rows(task, limit, fixed, needed, share, n_threads)
+    resident, room, ordered, window = rows
     streamed = share - resident
     shared = [shares] if shares.n_bytes else []
-    parts = [libraries, histograms, *shared, sums, *_row_parts(task, resident, streamed, window)]
+    parts = [libraries, histograms, *shared, sums, *_row_parts(task, rows, streamed)]
     leader = leader_parts(task, _libraries(PROCESS_BYTES), n_processes, window_bytes) if on_cluster else ()
     _check_leader(leader, leader_limit)
     return MemoryPlan(
@@ -172,7 +179,8 @@ def plan_memory(
         room,
         window,
         task.n_rows * (task.n_features + 12) if streamed else 0,
-        streamed * (task.row_bytes - task.n_features - 4),
+        ordered,
+        streamed * (task.row_bytes - task.n_features - 4) - ordered * ORDER_BYTES,
         window_bytes,
     )
 
@@ -195,26 +203,41 @@ def _libraries(n_bytes: int) -> Part:
     return Part("libraries", n_bytes, "interpreter, libraries, compiled kernels")
 
 
+class _Division(NamedTuple):
+    """Which rows stay in memory: see `MemoryPlan`."""
+
+    resident: int
+    room: int
+    ordered: int
+    window: int
+
+
 def _divide_rows(
     task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
-) -> tuple[int, int, int]:
-    """Return the rows that stay in memory, the rows that there is room for, and the streamed blocks in memory at a time.
+) -> _Division:
+    """Divide the memory between rows that stay in memory and rows that stream.
 
-    The process takes `fixed` bytes whichever rows stay in memory, and `needed` bytes if all do.
+    The process takes `fixed` bytes whichever rows stay in memory, and `needed` bytes if all do. The places of streamed rows come
+    first: per byte, they save more reading and writing than anything else.
     """
     if limit is None:
-        return share, share, 0
+        return _Division(share, share, 0, 0)
     block = task.streamed_block_bytes
     if needed <= limit:
-        return share, max((limit - fixed - LEAST_WINDOW * block) // task.row_bytes, share), 0
+        room = (limit - fixed - LEAST_WINDOW * block) // task.row_bytes
+        return _Division(share, max(room, share), 0, 0)
     n_blocks = -(-share // min(block_rows(task.n_features), share))
     wanted = max(n_threads + (READ_MEANWHILE if task.is_remote else 0), LEAST_WINDOW)
     window = int(min(wanted, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
-    resident = min((limit - fixed - window * block) // task.row_bytes, share)
-    return resident, resident, window
+    rest = limit - fixed - window * block
+    resident = min(max(rest - share * ORDER_BYTES, 0) // (task.row_bytes - ORDER_BYTES), share)
+    ordered = min((rest - resident * task.row_bytes) // ORDER_BYTES, share - resident)
+    return _Division(resident, resident, ordered, window)
 
 
-def _row_parts(task: Task, resident: int, streamed: int, window: int) -> list[Part]:
+def _row_parts(task: Task, rows: _Division, streamed: int) -> list[Part]:
+    resident, _, ordered, window = rows
+    places = f", and the places of {ordered} rows in the tree" if ordered else ""
     return [
         Part(
             "resident rows",
@@ -223,8 +246,8 @@ def _row_parts(task: Task, resident: int, streamed: int, window: int) -> list[Pa
         ),
         Part(
             "streamed rows",
-            window * task.streamed_block_bytes,
-            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time",
+            window * task.streamed_block_bytes + ordered * ORDER_BYTES,
+            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time{places}",
         ),
     ]
 

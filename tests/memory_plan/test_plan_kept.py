@@ -191,7 +191,9 @@ def test_a_larger_reduction_leaves_less_room_for_rows(monkeypatch):
     sums = [next(part.n_bytes for part in found.parts if part.name == "sums") for found in (before, after)]
     assert sums == [4 * 8 * 64 * 5**2, 4 * 8 * 10**7]
     assert after.n_bytes <= after.limit
-    row = before.parts[3].n_bytes / before.resident
+    row = (
+        before.parts[3].n_bytes / before.resident - 4
+    )  # the places of rows stay in memory, those of streamed ones too
     assert before.resident - after.resident == pytest.approx((sums[1] - sums[0]) / row, abs=2)
     assert abs(refused() - least - (sums[1] - sums[0])) <= 10**6
 

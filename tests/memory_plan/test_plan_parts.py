@@ -46,18 +46,27 @@ def test_rows_drawn_by_weight_take_memory():
 def test_a_plan_of_rows_that_stream():
     block = 2**16 * (264 + 2 * 100 + 12)
     fixed = 410_000_000 + 32 * HISTOGRAM + 4 * 8 * 64 * 10**2
-    resident = (650_000_000 - fixed - 4 * block) // 264
-    rows, parts, leader = planned(n_threads=2, weighted=True, max_depth=6, memory_limit="650MB")
-    assert rows == (resident, 10**6 - resident, resident, 4, 10**6 * 112, (10**6 - resident) * 160)
+    resident = (650_000_000 - fixed - 2 * block - 4 * 10**6) // 260
+    streamed = 10**6 - resident
+    limited = {"n_threads": 2, "weighted": True, "max_depth": 6, "memory_limit": "650MB"}
+    rows, parts, leader = planned(**limited)
+    assert rows == (resident, streamed, resident, 2, 10**6 * 112, streamed * 156)
     assert parts[2:] == [
         (4 * 8 * 64 * 10**2, "0.051 MB for each of 2 threads, 2 more for the result"),
         (
             resident * 264,
             f"{resident} rows of 264 B: bins 100, scores 80, statistic 64, label, weight and place 20",
         ),
-        (4 * block, f"{10**6 - resident} rows, 4 blocks of 31.2 MB at a time"),
+        (
+            2 * block + 4 * streamed,
+            f"{streamed} rows, 2 blocks of 31.2 MB at a time, and the places of {streamed} rows in the tree",
+        ),
     ]
     assert leader == []
+    # From a URL, more blocks are read at a time.
+    rows, _, _ = planned(**limited, scratch="s3://bucket/scratch")
+    assert rows[3] == 4
+    assert rows[0] == resident - -(-2 * block // 260)
     # All rows may stay from the limit on at which they fit, and no earlier.
     enough = fixed + 10**6 * 264
     stay, stream = (

@@ -14,7 +14,12 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
-from distboost.rows.messages import Splits
+from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
+from distboost.rows.scales import Scale
+from distboost.runtime import holdings
+from distboost.runtime.block import Key
+from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.shard import Shard
 from distboost.runtime.streaming.block import StreamedBlock
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
@@ -183,7 +188,80 @@ def test_a_buffer_made_anew_is_not_read(scratch):
     assert scratch.loaded == [(N, 2)]
 
 
+def test_an_array_that_stays_in_memory_is_not_written(scratch):
+    streamed = StreamedBlock(lambda: rows_of(0), made, scratch, {"order"})
+    block = streamed.open()
+    block.start_tree(None)
+    block.split(Splits.of([(0, 1, 4, False, 1, 2)]), MISSING_BIN)
+    block.scores[:] = 1.0
+    block.changed.add("scores")
+    order = block.order.copy()
+    streamed.put_back(block)
+    assert scratch.written == [(N, 4)]
+    block = streamed.open(["order"])
+    assert block.loaded == {"order"}
+    assert scratch.loaded == []
+    assert_array_equal(block.order, order)
+
+
+def test_as_many_places_stay_in_memory_as_are_allotted(tmp_path, monkeypatch):
+    """The places in the tree of the rows of two blocks. If one of them is gone, those of another."""
+    scratch_files = []
+    monkeypatch.setattr(
+        holdings, "Scratch", lambda *given: scratch_files.append(Writes(given[0])) or scratch_files[0]
+    )
+    allotment = Allotment(0, 2, str(tmp_path), ordered=2 * N + N // 2)
+    readings = [Reading(rows_of, (number,), N) for number in range(5)]
+    with Threads(2) as threads:
+        found = Shard([readings[:4]], Layout(MISSING_BIN, 4, 4, "float64"), threads, allotment)
+
+        def written():
+            scratch_files[0].written.clear()
+            begin = HistogramQuestion(
+                RootQuestion(None, Scale(0.0, 0), None, 0.0), NO_SPLITS, np.zeros(1, int), np.arange(3)
+            )
+            found.histogram(begin, None)
+            return scratch_files[0].written
+
+        assert written() == [(N,)] * 2
+        found.drop([Key(0, 1), Key(0, 3)])
+        assert written() == [(N,)]
+        found.take([(Key(0, 4), readings[4])])
+        assert written() == [(N,)]
+        found.close()
+
+
 # Streams.
+
+
+def test_what_is_read_soon_is_loaded_ahead_by_the_system(scratch, tmp_path, monkeypatch):
+    """From the second visit on, when it is known what is read, and from where."""
+    paths = [tmp_path / str(number) for number in range(5)]
+    for path in paths:
+        path.write_bytes(bytes(N))
+    streamed = Alive(lambda number: rows_of(number)._replace(files=(paths[number],))).streamed(scratch, 5)
+    stream, ahead, advise = Stream(2, 2), [], os.posix_fadvise
+
+    def noted(file, offset, n_bytes, advice):
+        assert advice == os.POSIX_FADV_WILLNEED
+        ahead.append((os.path.basename(os.readlink(f"/proc/self/fd/{file}")), offset, n_bytes))
+        advise(file, offset, n_bytes, advice)
+
+    def work(number, block):
+        block.scores[:] += 1.0
+        block.changed.add("scores")
+        return block.scores[0, 0]
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
+    assert stream.map(work, streamed) == [1.0] * 5
+    assert ahead == []
+    paths[3].unlink()  # whoever reads it says so
+    assert stream.map(work, streamed) == [2.0] * 5
+    stream.close()
+    assert {(name, n) for name, _, n in ahead if name in "01234"} == {("2", 0), ("4", 0)}
+    of_scores = [(offset, n) for name, offset, n in ahead if name not in "01234"]
+    assert of_scores
+    assert {n for _, n in of_scores} == {N * 4 * 4}
 
 
 @pytest.fixture

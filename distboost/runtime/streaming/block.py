@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,29 @@ from distboost.weights.sampled import MAGNITUDES, drawn
 
 
 class StreamedBlock:
-    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file."""
+    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file.
 
-    def __init__(self, read: Callable[[], AnyRows], make: Callable[..., Block], scratch: Scratch):
-        self._read, self._make, self._scratch = read, make, scratch
-        self._extents: dict[str, Extent] = {}
+    Parameters
+    ----------
+    read : callable
+        It returns the rows.
+    make : callable
+        It makes a block of them.
+    scratch : Scratch
+    in_memory : collection of str
+        The names of arrays that stay in memory.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], AnyRows],
+        make: Callable[..., Block],
+        scratch: Scratch,
+        in_memory: Collection[str] = (),
+    ):
+        self._read, self._make, self._scratch, self._in_memory = read, make, scratch, in_memory
+        self._arrays: dict[str, np.ndarray] = {}  # that stay in memory
+        self._extents: dict[str, Extent] = {}  # of the others
         self._traits: Traits | None = None
         self._files: tuple[Path, ...] = ()  # of the bins, on a local disk
         self.spans = np.zeros((1, 2), np.int32)
@@ -47,9 +65,9 @@ class StreamedBlock:
                 self._scratch.read_ahead(self._extents[name])
 
     def put_back(self, block: Block) -> None:
-        """Write the changed arrays to the scratch file."""
+        """Write the changed arrays to the scratch file, or keep them."""
         for name in block.changed:
-            self._extents[name] = self._scratch.write(block.buffers[name], self._extents.get(name))
+            self._put(name, block.buffers[name])
         block.changed.clear()
         self.spans, self.grown, self.round = block.spans, block.grown, block.round
         self.first = block.first
@@ -64,7 +82,7 @@ class StreamedBlock:
         magnitudes = self._load(MAGNITUDES)
         assert magnitudes is not None
         if not len(drawn(draw, self.first, magnitudes, np.arange(len(magnitudes), dtype=np.int32))):
-            self._extents["order"] = self._scratch.write(np.empty(0, np.int32), self._extents.get("order"))
+            self._put("order", np.empty(0, np.int32))
             self.spans, self.grown = np.zeros((64, 2), np.int32), Grown(is_gathered=True)
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
@@ -72,6 +90,14 @@ class StreamedBlock:
         assert self.grown is not None
         self.grown = self.grown.followed_by(splits, missing_bin)
 
+    def _put(self, name: str, array: np.ndarray) -> None:
+        if name in self._in_memory:
+            self._arrays[name] = array
+        else:
+            self._extents[name] = self._scratch.write(array, self._extents.get(name))
+
     def _load(self, name: str) -> np.ndarray | None:
+        if name in self._arrays:
+            return self._arrays[name]
         extent = self._extents.get(name)
         return None if extent is None else self._scratch.read(extent)
