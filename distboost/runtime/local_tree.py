@@ -9,7 +9,7 @@ from functools import reduce
 import numpy as np
 
 from distboost.rows.messages import BestSplits, Expanded, Expansion, Root
-from distboost.runtime.tally import Slots, Spare
+from distboost.runtime.parts import Slots, Spare
 from distboost.runtime.tiles import feature_groups, n_visits, round_up, tiles_of
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms

@@ -32,9 +32,10 @@ from distboost.runtime.block import Block, Key, located
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings
 from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.parts import SHARED_BYTES, Part, Spare
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.sample import Samples
-from distboost.runtime.tally import SHARED_BYTES, Part, Spare, Tally
+from distboost.runtime.tally import Tally
 from distboost.threads import Threads
 from distboost.weights.sampled import MAGNITUDES, drawn
 

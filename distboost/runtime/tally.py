@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from queue import Empty, LifoQueue, SimpleQueue
-from typing import NamedTuple, Protocol
+from queue import Empty, SimpleQueue
 
 import numpy as np
 
@@ -17,68 +16,13 @@ from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
-from distboost.runtime.tiles import feature_groups, n_visits, round_up, tiles_of
+from distboost.runtime.parts import Part, Share, SharedPart, Slots, Spare
+from distboost.runtime.tiles import feature_groups, n_visits, tiles_of
 from distboost.threads import Threads
 
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
-ENTRIES_PER_BIN = 32  # to copy the sums of a bin and add the copy to others takes as long as to add these
-SHARED_BYTES = 2**26  # the most that the sums of threads that share rows take
 CACHED_TILES = TILES_AT_ONCE  # the sums of more do not stay in the cache from one block to the next
 BLOCKS_PER_THREAD = 4  # with fewer, some thread would wait long for the others
-
-
-class Slots(NamedTuple):
-    """Memory for the histograms of some features, one slot for each node of a question. Its content is arbitrary."""
-
-    pool: np.ndarray  # (n_slots, n_bins, channels with padding) int64
-    slots: np.ndarray  # (n_nodes,) int64
-    offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
-
-
-class Part(Protocol):
-    """Some features of a question, and what becomes of their sums."""
-
-    @property
-    def features(self) -> np.ndarray:
-        """The features, (f,) int64 ascending."""
-
-    def begin(self) -> Slots:
-        """Return the memory for the sums."""
-
-    def finish(self) -> None:
-        """Use the sums, which are complete."""
-
-
-class Given:
-    """A part whose sums are only stored."""
-
-    def __init__(self, features: np.ndarray, slots: Slots):
-        self.features, self._slots = features, slots
-
-    def begin(self) -> Slots:
-        return self._slots
-
-    def finish(self) -> None:
-        pass
-
-
-class Spare:
-    """Memory that is used again: the system need not provide it anew for each question."""
-
-    def __init__(self) -> None:
-        self._free: SimpleQueue[np.ndarray] = SimpleQueue()
-
-    def take(self, n: int) -> np.ndarray:
-        """Return at least n numbers, int64 of arbitrary content. Their memory may be given back later."""
-        try:
-            memory = self._free.get_nowait()
-        except Empty:
-            memory = np.empty(0, np.int64)
-        return memory if len(memory) >= n else np.empty(n, np.int64)
-
-    def give_back(self, memory: np.ndarray) -> None:
-        """Accept memory that was taken and is no longer in use."""
-        self._free.put(memory)
 
 
 class Tally:
@@ -161,7 +105,9 @@ class Tally:
 
     def begin_stream(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks. Other blocks follow by `add_streamed`, then `finish`."""
-        self._add_shares(blocks, self._spans(blocks), self._threads.n, n_rows=math.inf)  # unknown, but many
+        # The rows are unknown, but many. With more groups than threads, there is nearly always one to which no thread adds.
+        n_threads = self._threads.n
+        self._add_shares(blocks, self._spans(blocks), n_threads, math.inf, 2 if n_threads > 1 else 1)
         n_tiles = sum(
             tiles_of(part.features, part.slots.offsets, part.slots.pool.shape[2]) for part in self._begun()
         )
@@ -203,25 +149,31 @@ class Tally:
         turn = next(self._turns) % n_groups
         n_shares = helpers.n if n_groups < self._threads.n else 1
 
-        def add_share(item: tuple[SimpleQueue[Share], int]) -> None:
-            free, number = item
-            share = free.get()
+        groups = self._free[turn:] + self._free[:turn]
+        waiting = deque((free, number) for free in groups for number in range(n_shares))
+
+        def add_share(_: int) -> None:
+            free, share, number = _first_free(waiting)
             own = [_part_of(some, number, n_shares) for some in spans]
             try:
                 self._add(blocks, own, share.features, share.slots, fresh=False)
             finally:
                 free.put(share)
 
-        groups = self._free[turn:] + self._free[:turn]
-        helpers.map(add_share, [(free, number) for free in groups for number in range(n_shares)])
+        helpers.map(add_share, range(len(waiting)))
 
     def _add_shares(
-        self, blocks: list[Block], spans: list[np.ndarray], n_threads: int, n_rows: float
+        self,
+        blocks: list[Block],
+        spans: list[np.ndarray],
+        n_threads: int,
+        n_rows: float,
+        groups_per_thread: int = 1,
     ) -> None:
         fresh = not self._shares
         if fresh:
-            n = -(-n_threads // len(self._parts))
-            self._shares = [share for part in self._begun() for share in part.shares(n, n_rows)]
+            n, n_groups = (-(-n // len(self._parts)) for n in (n_threads, groups_per_thread * n_threads))
+            self._shares = [share for part in self._begun() for share in part.shares(n, n_rows, n_groups)]
 
         def add_share(share: Share) -> None:
             own = [_part_of(some, share.number, share.n_shares) for some in spans]
@@ -286,92 +238,16 @@ class Tally:
             target.cleared()
 
 
-class Share(NamedTuple):
-    """What one thread sums at a time: some features, over a share of each node's rows."""
-
-    features: np.ndarray
-    slots: Slots
-    number: int  # of the share
-    n_shares: int
-
-
-class SharedPart:
-    """A part whose sums several threads compute. Those that share rows have copies of the sums, which are added up in the end.
-
-    Attributes
-    ----------
-    slots : Slots
-        The part's own sums.
-    most_copies : int
-        The most copies that there is room for, with the part's own.
-    """
-
-    def __init__(self, part: Part, n_nodes: int, shared_bytes: int, spare: Spare):
-        self.features, self.slots = part.features, part.begin()
-        self._n_nodes, self._spare = n_nodes, spare
-        self.most_copies = 1 + shared_bytes // max(n_nodes * self.slots.pool[0].nbytes, 1)
-        self._copies: list[Slots] = []
-        self._memory: list[np.ndarray] = []
-        self._free: LifoQueue[tuple[Slots, bool]] = LifoQueue()
-        self._free.put((self.slots, True))
-
-    def shares(self, n_threads: int, n_rows: float) -> list[Share]:
-        """Divide the sums over so many rows between threads.
-
-        They share the features if these do not fit in few tiles, or if the rows are so few that copies of the sums would take
-        longer. Otherwise they share the rows: to visit a row for few features at a time would take longer.
-        """
-        pool, _, offsets = self.slots
-        n_tiles = tiles_of(self.features, offsets, pool.shape[2])
-        n_bins = self._n_nodes * int((offsets[self.features + 1] - offsets[self.features]).sum())
-        few_rows = n_rows * len(self.features) < ENTRIES_PER_BIN * n_bins
-        n_shares = 1 if few_rows else min(-(-n_threads // n_tiles), self.most_copies)
-        groups = feature_groups(
-            self.features, offsets, round_up(n_visits(n_tiles), -(-n_threads // n_shares))
-        )
-        copies = [self.slots, *(self._copy() for _ in range(1, n_shares))]
-        return [
-            Share(group, slots, number, n_shares) for number, slots in enumerate(copies) for group in groups
-        ]
-
-    @contextmanager
-    def own_copy(self) -> Iterator[tuple[Slots, bool]]:
-        """Take a copy that no other thread adds to meanwhile, and whether its content is arbitrary."""
+def _first_free(waiting: deque[tuple[SimpleQueue[Share], int]]) -> tuple[SimpleQueue[Share], Share, int]:
+    """Take the first of these to whose sums no thread adds, with its number; wait for the last one if there is none."""
+    for _ in range(len(waiting) - 1):
+        free, number = waiting.popleft()
         try:
-            slots, fresh = self._free.get_nowait()
+            return free, free.get_nowait(), number
         except Empty:
-            slots, fresh = self._copy(), True
-        yield slots, fresh
-        self._free.put((slots, False))
-
-    def _copy(self) -> Slots:
-        shape = self._n_nodes, *self.slots.pool.shape[1:]
-        n = math.prod(shape)
-        memory = self._spare.take(n)
-        self._memory.append(memory)
-        slots = Slots(memory[:n].reshape(shape), np.arange(self._n_nodes), self.slots.offsets)
-        self._copies.append(slots)
-        return slots
-
-    def groups_to_add_up(self) -> list[np.ndarray]:
-        """Return groups of features whose copies are to be added up, one for each thread that has summed, or none."""
-        n = 1 + len(self._copies)
-        return feature_groups(self.features, self.slots.offsets, n) if self._copies else []
-
-    def add_up(self, features: np.ndarray) -> None:
-        """Add the copies of the sums over some features to the part's own."""
-        pool, slots, offsets = self.slots
-        for run in np.split(features, np.flatnonzero(np.diff(features) > 1) + 1):  # of neighbouring features
-            bins = slice(offsets[run[0]], offsets[run[-1] + 1])
-            for copy in self._copies:
-                for m, slot in enumerate(slots):
-                    pool[slot, bins] += copy.pool[m, bins]
-
-    def give_back(self) -> None:
-        """Give back the memory of the copies."""
-        for memory in self._memory:
-            self._spare.give_back(memory)
-        self._copies, self._memory = [], []
+            waiting.append((free, number))
+    free, number = waiting.popleft()
+    return free, free.get(), number
 
 
 def by_visit(features: np.ndarray, sums: Slots) -> list[np.ndarray]:

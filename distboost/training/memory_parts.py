@@ -16,8 +16,8 @@ from distboost.runtime.cluster.exchange import PIECE_BYTES
 from distboost.runtime.cluster.owners import exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
+from distboost.runtime.parts import SHARED_BYTES
 from distboost.runtime.sample import SPARE
-from distboost.runtime.tally import SHARED_BYTES
 from distboost.trees.grower import GrowthLimits
 from distboost.weights.base import Statistic
 
@@ -165,7 +165,7 @@ def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
 
 
 def shares_part(task: Task, n_threads: int) -> Part:
-    """The copies of sums for threads that share the rows: see `runtime.tally.SharedPart`."""
+    """The copies of sums for threads that share the rows: see `runtime.parts.SharedPart`."""
     nodes = max(task.most_nodes // 2, 1)
     n_bytes = nodes * task.histogram_bytes
     n_tiles = max(-(-task.histogram_bytes // (2 * TILE_BYTES)), 1)

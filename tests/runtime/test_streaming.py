@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import subprocess
 import threading
 import time
 
@@ -14,12 +15,14 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
+from distboost.io.ahead import n_loaded
 from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.scales import Scale
 from distboost.runtime import holdings
 from distboost.runtime.block import Key
 from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.shard import Shard
+from distboost.runtime.streaming import window as window_module
 from distboost.runtime.streaming.block import StreamedBlock
 from distboost.runtime.streaming.scratch import Scratch
 from distboost.runtime.streaming.window import Stream
@@ -234,8 +237,26 @@ def test_as_many_places_stay_in_memory_as_are_allotted(tmp_path, monkeypatch):
 # Streams.
 
 
-def test_what_is_read_soon_is_loaded_ahead_by_the_system(scratch, tmp_path, monkeypatch):
-    """From the second visit on, when it is known what is read, and from where."""
+def test_loads_from_a_disk_are_counted(tmp_path):
+    """But for a file system without a disk, such as one in memory. What is in the system's cache is not loaded."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(2**22))
+    before = n_loaded()
+    path.read_bytes()
+    assert n_loaded() == before
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    path.read_bytes()
+    on_disk = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True)
+    assert n_loaded() > before or on_disk.stdout.strip() in ("tmpfs", "overlayfs")
+
+
+def test_the_system_loads_what_will_be_read_if_the_last_pass_has_read_from_the_disk(
+    scratch, tmp_path, monkeypatch
+):
+    n_loaded = iter([5, 5, 5, 9, 9])
+    monkeypatch.setattr(window_module, "n_loaded", lambda: next(n_loaded))
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths:
         path.write_bytes(bytes(N))
@@ -253,10 +274,14 @@ def test_what_is_read_soon_is_loaded_ahead_by_the_system(scratch, tmp_path, monk
         return block.scores[0, 0]
 
     monkeypatch.setattr(os, "posix_fadvise", noted)
-    assert stream.map(work, streamed) == [1.0] * 5
-    assert ahead == []
+    for n_visits in (1.0, 2.0):
+        assert stream.map(work, streamed) == [n_visits] * 5
+        assert ahead == []
     paths[3].unlink()  # whoever reads it says so
-    assert stream.map(work, streamed) == [2.0] * 5
+    assert stream.map(work, streamed) == [3.0] * 5
+    n_ahead = len(ahead)
+    assert stream.map(work, streamed) == [4.0] * 5
+    assert len(ahead) == n_ahead
     stream.close()
     assert {(name, n) for name, _, n in ahead if name in "01234"} == {("2", 0), ("4", 0)}
     of_scores = [(offset, n) for name, offset, n in ahead if name not in "01234"]

@@ -10,10 +10,12 @@ from distboost.data.blocks import BinnedRows
 from distboost.rows.messages import Splits
 from distboost.rows.scales import Scale
 from distboost.runtime import gathered
+from distboost.runtime import parts as parts_module
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
-from distboost.runtime.tally import Given, Slots, Spare, Tally
+from distboost.runtime.parts import Given, Slots, Spare
+from distboost.runtime.tally import Tally
 from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
@@ -61,7 +63,7 @@ def expected_sums(blocks, offsets, features):
 )
 def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monkeypatch):
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
-    monkeypatch.setattr(tally_module, "ENTRIES_PER_BIN", 0)
+    monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
     monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
     if how == "streamed and gathered":
         monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
@@ -141,7 +143,7 @@ def test_few_rows_have_few_copies_of_sums(n_rows, n_entries_per_thread, n_copies
     offsets = offsets_of(N_BINS, np.arange(4))
     n_bins = 2 * offsets[-1]
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", n_entries_per_thread)
-    monkeypatch.setattr(tally_module, "ENTRIES_PER_BIN", 500 / n_bins)
+    monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 500 / n_bins)
     taken = []
     monkeypatch.setattr(Spare, "take", lambda self, n: taken.append(n) or np.empty(n, np.int64))
     part = Given(np.arange(4), Slots(np.zeros((2, offsets[-1], 8), np.int64), np.arange(2), offsets))

@@ -33,8 +33,8 @@ from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
+from distboost.runtime.parts import Given, Slots
 from distboost.runtime.shard import Shard
-from distboost.runtime.tally import Given, Slots
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 

@@ -17,9 +17,9 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
+from distboost.runtime.parts import Given, Slots
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.shard import Shard
-from distboost.runtime.tally import Given, Slots
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
 

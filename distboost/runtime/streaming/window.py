@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from distboost.io.ahead import n_loaded
 from distboost.runtime.block import Block, Key, located
 from distboost.runtime.streaming.block import StreamedBlock
 from distboost.threads import Threads
@@ -34,6 +35,7 @@ class Stream:
         self.helpers = Threads(max(n_threads - self.window, 0) + 1, "distboost-stream")
         self._threads = Threads(self.window, "distboost-stream")
         self._processing = threading.Semaphore(n_threads)
+        self._loaded = n_loaded()
 
     def map(
         self, work: Callable[[Key, Block], Answer], items: Iterable[tuple[Key, StreamedBlock]]
@@ -41,10 +43,12 @@ class Stream:
         """Return work(key, block) for all blocks, in order. Their changes have been written to disk."""
         used: set[str] = set()  # what the work on a block reads, the work on the next one will read, too
         items = list(items)
+        loaded, self._loaded = self._loaded, n_loaded()
+        from_disk = self._loaded > loaded  # in the last pass: in this one, the system had better read ahead
 
         def visit(n: int) -> Answer:
             key, streamed = items[n]
-            if n + self.window < len(items):
+            if from_disk and n + self.window < len(items):
                 items[n + self.window][1].read_ahead(tuple(used))
             with located(key):
                 block = streamed.open(tuple(used))
