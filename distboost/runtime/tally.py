@@ -218,9 +218,7 @@ class Tally:
             block.spans[self._nodes] if self._again else self._statistic.spans(block, self._nodes)
             for block in blocks
         ]
-        if spans:
-            start, stop = np.moveaxis(np.array(spans), 2, 0)
-            self._counts.append(int((stop - start).sum()))
+        self._counts += [int((own[:, 1] - own[:, 0]).sum()) for own in spans]
         return spans
 
     def _add(
