@@ -145,9 +145,9 @@ class Threads:
             results.clear()
 
     def map_shares(self, function: Callable[[Iterator[Item]], Result], items: Iterable[Item]) -> list[Result]:
-        """Return function(share) for a share of the items for each thread, which takes the next item as soon as it is free.
+        """Call function(share) once in each thread, and return the results. A share yields the next item that no other share has.
 
-        If a call fails, no share gets further items.
+        If a call fails, no share yields further items.
         """
         waiting = deque(items)
 

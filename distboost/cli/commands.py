@@ -260,9 +260,18 @@ def plan(
         )
     given = with_memory_limit(parse_parameters(parameters), memory_limit)
     model = with_parameters(estimator(algorithm)(), given)
-    sizes_of_data = model, rows, features, classes
-    remote = x is not None and BinnedStore.is_at(x) and local_path(x) is None
-    print_plan(plan(*sizes_of_data, n_workers=workers, n_threads=threads, weighted=weighted, remote=remote))
+    remote = local_path(x) is None if x is not None and BinnedStore.is_at(x) else None
+    found = plan(
+        model,
+        rows,
+        features,
+        classes,
+        n_workers=workers,
+        n_threads=threads,
+        weighted=weighted,
+        remote=remote,
+    )
+    print_plan(found)
 
 
 @main.command()

@@ -44,7 +44,7 @@ class BinnedRows(NamedTuple):
     weights: np.ndarray  # (n,) float64: scaled to at most 2^WEIGHT_BITS; 0: the row is not there
     # (n, D) float64: the values before binning, for algorithms that measure distances
     values: np.ndarray | None = None
-    files: tuple[Path, ...] = ()  # on a local disk, that the bins were read from
+    files: tuple[Path, ...] = ()  # those on a local disk that hold the bins
 
     def in_memory(self) -> BinnedRows:
         """Return the rows. Most blocks have only rows of weight 1: these blocks share the array of their weights."""

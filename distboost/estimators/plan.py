@@ -41,7 +41,7 @@ def plan(
     n_workers: int | None = None,
     n_threads: int | None = None,
     weighted: bool = False,
-    remote: bool = False,
+    remote: bool | None = None,
 ) -> MemoryPlan:
     """Plan how much memory each part of a training needs, and how many rows stay in memory within the `memory_limit`.
 
@@ -58,8 +58,9 @@ def plan(
         The number of threads of that process, or of each worker. None: the estimator's `n_jobs`, or one.
     weighted : bool, default=False
         Whether there are sample or class weights.
-    remote : bool, default=False
-        Whether rows that stream are read from a URL: that of a binned store, or the estimator's `scratch`.
+    remote : bool or None, default=None
+        Whether rows that stream are read from a URL. None: whether the estimator's `scratch` is one, for rows that are not binned
+        yet; those of a binned store are read where it is.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def plan(
         np.dtype(estimator.score_dtype).itemsize,
         weighted or estimator.class_weight is not None,
         n_rounds=estimator.n_estimators,
-        is_remote=remote or (estimator.scratch is not None and local_path(estimator.scratch) is None),
+        is_remote=local_path(estimator.scratch or "") is None if remote is None else remote,
     )
     on_cluster = n_workers is not None
     alone = 1 if on_cluster else useful_threads(threads_of(estimator), n_rows * n_features)

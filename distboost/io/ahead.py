@@ -6,21 +6,28 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+STEP = (
+    2**17
+)  # bytes: the system may ignore what a single request asks for beyond its own limit, which is 128 KiB by default
 
-def load_ahead(file: int, offset: int = 0, n_bytes: int = 0) -> None:
-    """Begin to load some bytes of an open file, 0: all that follow, without waiting for them, if the system can do this."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(file, offset, n_bytes, os.POSIX_FADV_WILLNEED)
+
+def load_ahead(file: int, offset: int, n_bytes: int) -> None:
+    """Ask the system to load a part of an open file, without waiting for it. Nothing happens if the system cannot do this."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    with suppress(OSError):  # whoever reads the file will get the error
+        for first in range(offset, offset + n_bytes, STEP):
+            os.posix_fadvise(file, first, min(STEP, offset + n_bytes - first), os.POSIX_FADV_WILLNEED)
 
 
 def load_file_ahead(path: Path) -> None:
-    """Begin to load a file. If that fails, whoever reads it later says why."""
+    """Ask the system to load a file."""
     with suppress(OSError), open(path, "rb", buffering=0) as file:
-        load_ahead(file.fileno())
+        load_ahead(file.fileno(), 0, os.fstat(file.fileno()).st_size)
 
 
 def n_loaded() -> int:
-    """Return how many blocks this process has loaded from disks so far: what it reads from the system's cache does not count.
+    """Return how many units of 512 bytes this process has read from disks so far. Reads from the system's cache do not count.
 
     0 where the system does not tell, as on Windows.
     """

@@ -118,7 +118,9 @@ class Holdings:
             self._closing.callback(self._scratch.close)
             self._closing.callback(self._stream.close)
         in_memory = []
-        if self._n_ordered + reading.n_rows <= self._allotment.ordered:
+        # Whole blocks are resident: what is left of the memory for these is free.
+        room = self._allotment.ordered + self._allotment.resident - self._n_resident
+        if key.number == 0 and self._n_ordered + reading.n_rows <= room:
             self._n_ordered += reading.n_rows
             self._ordered[key] = reading.n_rows
             in_memory.append("order")
@@ -135,7 +137,7 @@ class Holdings:
     def stream(
         self, work: Callable[[Key, Block, Threads], Answer], streamed: list[tuple[Key, StreamedBlock]]
     ) -> list[Answer]:
-        """Return work(key, block, helpers) for these blocks: others are read meanwhile. `helpers` have no block of their own."""
+        """Return work(key, block, helpers) for these blocks. `helpers` have no block of their own."""
         if self._stream is None:
             return []
         helpers = self._stream.helpers

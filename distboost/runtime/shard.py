@@ -308,7 +308,7 @@ class Shard:
     ) -> list[Answer]:
         """Return the answers of work(key, block) for all blocks of some sets; add the blocks to the `tally` after their work.
 
-        Resident blocks are processed in parallel, then the others while the next ones are read. `kinds` are the keys of
+        Resident blocks are processed in parallel, then the others. `kinds` are the keys of
         `passes` that count this work. Streamed blocks that are `left_out` are not visited.
         """
 

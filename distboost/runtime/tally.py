@@ -120,8 +120,8 @@ class Tally:
     def add_streamed(self, block: Block, helpers: Threads) -> None:
         """Add the rows of a block. Several threads may do this at the same time.
 
-        A thread waits if others add to all sums of some features. This is rare, because each begins with other features than the
-        last one did.
+        A thread waits if others add to the sums of all features that are left to it. This is rare, as there are more groups of
+        features than threads.
         """
         with self._gathered_rows(block) as gathered:
             (spans,) = self._spans([block])
@@ -154,8 +154,8 @@ class Tally:
 
         def add_share(_: int) -> None:
             free, share, number = _first_free(waiting)
-            own = [_part_of(some, number, n_shares) for some in spans]
             try:
+                own = [_part_of(some, number, n_shares) for some in spans]
                 self._add(blocks, own, share.features, share.slots, fresh=False)
             finally:
                 free.put(share)
@@ -237,7 +237,7 @@ class Tally:
 
 
 def _first_free(waiting: deque[tuple[SimpleQueue[Share], int]]) -> tuple[SimpleQueue[Share], Share, int]:
-    """Take the first of these to whose sums no thread adds, with its number; wait for the last one if there is none."""
+    """Take the first entry to whose sums no thread adds. Return its queue, these sums and its number. If there is none, wait."""
     for _ in range(len(waiting) - 1):
         free, number = waiting.popleft()
         try:

@@ -30,9 +30,9 @@ from distboost.training.memory_parts import (
 PROCESS_BYTES = 410 * 10**6
 READING_BYTES = 330 * 10**6
 WORKER_BYTES = 260 * 10**6
-LEAST_WINDOW = 2  # blocks: one in use while another is read
+LEAST_WINDOW = 2  # blocks: with one thread, one is read while another is processed
 ORDER_BYTES = 4  # of a row's place in the tree
-READ_MEANWHILE = 2  # more blocks than threads, if they come from afar: the system cannot read them ahead
+READ_MEANWHILE = 2  # more blocks than threads, if they come from a URL: the system cannot read them ahead
 
 
 @dataclass(frozen=True)

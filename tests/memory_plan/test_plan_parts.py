@@ -67,6 +67,12 @@ def test_a_plan_of_rows_that_stream():
     rows, _, _ = planned(**limited, scratch="s3://bucket/scratch")
     assert rows[3] == 4
     assert rows[0] == resident - -(-2 * block // 260)
+    given = GDMCBoostClassifier(max_depth=6, memory_limit="650MB"), 10**6, 100, 10
+    assert [distboost.plan(*given, n_threads=2, remote=remote).window for remote in (None, False, True)] == [
+        2,
+        2,
+        4,
+    ]
     # All rows may stay from the limit on at which they fit, and no earlier.
     enough = fixed + 10**6 * 264
     stay, stream = (

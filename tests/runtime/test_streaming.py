@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
-from distboost.io.ahead import n_loaded
+from distboost.io.ahead import STEP, n_loaded
 from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.scales import Scale
 from distboost.runtime import holdings
@@ -203,8 +203,11 @@ def test_an_array_that_stays_in_memory_is_not_written(scratch):
     assert scratch.written == [(N, 4)]
     block = streamed.open(["order"])
     assert block.loaded == {"order"}
-    assert scratch.loaded == []
     assert_array_equal(block.order, order)
+    block.start_tree(np.arange(N) % 2 == 0)
+    streamed.put_back(block)
+    assert_array_equal(streamed.open().order, np.arange(0, N, 2))
+    assert scratch.loaded == []
 
 
 def test_as_many_places_stay_in_memory_as_are_allotted(tmp_path, monkeypatch):
@@ -259,14 +262,13 @@ def test_the_system_loads_what_will_be_read_if_the_last_pass_has_read_from_the_d
     monkeypatch.setattr(window_module, "n_loaded", lambda: next(n_loaded))
     paths = [tmp_path / str(number) for number in range(5)]
     for path in paths:
-        path.write_bytes(bytes(N))
+        path.write_bytes(bytes(2 * STEP + 9))
     streamed = Alive(lambda number: rows_of(number)._replace(files=(paths[number],))).streamed(scratch, 5)
-    stream, ahead, advise = Stream(2, 2), [], os.posix_fadvise
+    stream, ahead = Stream(2, 2), []
 
     def noted(file, offset, n_bytes, advice):
         assert advice == os.POSIX_FADV_WILLNEED
         ahead.append((os.path.basename(os.readlink(f"/proc/self/fd/{file}")), offset, n_bytes))
-        advise(file, offset, n_bytes, advice)
 
     def work(number, block):
         block.scores[:] += 1.0
@@ -283,10 +285,25 @@ def test_the_system_loads_what_will_be_read_if_the_last_pass_has_read_from_the_d
     assert stream.map(work, streamed) == [4.0] * 5
     assert len(ahead) == n_ahead
     stream.close()
-    assert {(name, n) for name, _, n in ahead if name in "01234"} == {("2", 0), ("4", 0)}
+    parts = [(0, STEP), (STEP, STEP), (2 * STEP, 9)]
+    of_files = sorted(part for part in ahead if part[0] in "01234")
+    assert of_files == [(name, *part) for name in "24" for part in parts]
     of_scores = [(offset, n) for name, offset, n in ahead if name not in "01234"]
     assert of_scores
     assert {n for _, n in of_scores} == {N * 4 * 4}
+
+
+def test_a_system_that_cannot_read_ahead(scratch, monkeypatch):
+    extent = scratch.write(np.ones(10))
+
+    def fails(*given):
+        raise OSError("not supported")
+
+    monkeypatch.setattr(os, "posix_fadvise", fails)
+    scratch.read_ahead(extent)
+    monkeypatch.delattr(os, "posix_fadvise")
+    scratch.read_ahead(extent)
+    assert_array_equal(scratch.read(extent), np.ones(10))
 
 
 @pytest.fixture

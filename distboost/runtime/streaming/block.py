@@ -57,7 +57,7 @@ class StreamedBlock:
         return block
 
     def read_ahead(self, names: Iterable[str]) -> None:
-        """Have the system load what `open` will read into its cache, as far as it is on a local disk."""
+        """Ask the system to load the bins and these arrays into its cache, if they are on a local disk."""
         for file in self._files:
             load_file_ahead(file)
         for name in names:

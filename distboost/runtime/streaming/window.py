@@ -1,4 +1,4 @@
-"""Stream blocks from disk: some are read or written while others are processed."""
+"""Stream blocks from disk, some at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stream:
     Parameters
     ----------
     window : int
-        Blocks in memory at a time, at least 2: one is read while another is processed.
+        Blocks in memory at a time, at least 2. If they are more than the threads, some are read while others are processed.
     n_threads : int
         Blocks that are processed at a time.
 
@@ -44,7 +44,9 @@ class Stream:
         used: set[str] = set()  # what the work on a block reads, the work on the next one will read, too
         items = list(items)
         loaded, self._loaded = self._loaded, n_loaded()
-        from_disk = self._loaded > loaded  # in the last pass: in this one, the system had better read ahead
+        from_disk = (
+            self._loaded > loaded
+        )  # if the last pass has read from a disk, the system is asked to read ahead in this one
 
         def visit(n: int) -> Answer:
             key, streamed = items[n]
