@@ -467,8 +467,8 @@ def task_of(model, n_rows: int, weighted: bool) -> memory.Task:
 
 
 def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
-    """All rows on disk: training rows with an evaluation set; all but 100: weighted rows, some of them absent, of which each
-    round sees some, with early stopping."""
+    """All rows on disk, and their places in the tree: training rows with an evaluation set; all but 100, with the places in
+    memory: weighted rows, some of them absent, of which each round sees some, with early stopping."""
     X, y, *evaluation = problem
     weights = np.random.default_rng(5).integers(0, 4, len(y)).astype(float)
     plain: dict[str, Any] = {"max_bins": FEW_BINS, "n_estimators": 4}
@@ -481,8 +481,8 @@ def test_streaming_changes_nothing(subject, problem, little_memory, tmp_path):
         expected = file_of(near, tmp_path)
         task = task_of(near, len(X) + len(evaluation[0]), w is not None)
         histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
-        windows = (3 if resident else 2) * task.streamed_block_bytes
-        limit = int(histograms + sums + windows + resident * task.row_bytes)
+        rows = resident * task.row_bytes + (task.n_rows - resident) * memory.ORDER_BYTES if resident else 0
+        limit = int(histograms + sums + 2 * task.streamed_block_bytes + rows)
         far = subject.make(memory_limit=limit, scratch=scratch, **parameters)
         far.fit(X, y, w, eval_set=tuple(evaluation))
         assert (far.memory_plan_.resident, far.memory_plan_.streamed) == (resident, task.n_rows - resident)
