@@ -43,6 +43,8 @@ def plot_curves(
     ------
     distboost.errors.DataError
         If matplotlib is not installed.
+    distboost.errors.ArgumentError
+        If `curves` is not a dict, or `ax` is not axes.
     """
     if not isinstance(curves, Mapping):
         raise ArgumentError(
@@ -55,8 +57,11 @@ def plot_curves(
             "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
         ) from error
     if ax is None:
-        figure = Figure(figsize=(6.4, 4), layout="constrained")
-        ax = figure.add_subplot()
+        ax = Figure(figsize=(6.4, 4), layout="constrained").add_subplot()
+    elif not hasattr(ax, "set_axis_off"):
+        raise ArgumentError(
+            f"ax is {ax!r:.100}, expected axes of matplotlib, such as plt.subplots()[1], or None."
+        )
     for strategy, repeats in curves.items():
         measured = [curve for curve in repeats if len(curve.points)]
         if not measured:

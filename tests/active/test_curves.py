@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.active import LearningCurve, comparison, learning_curves, plot_curves, query
 from distboost.active.curve import Point
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from tests.active.sessions import committee, learner
 
 
@@ -123,6 +123,13 @@ def test_what_is_drawn():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["margin (2)", "random", "target"]
     assert len(ax.collections) == 1  # the spread between the repeats of one strategy
     assert ax.get_title() == "Letters"
+
+
+@pytest.mark.parametrize("ax", [3, "here", np.zeros(2)])
+def test_what_are_no_axes(ax):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(ArgumentError, match=r"^ax is .*, expected axes of matplotlib, such as "):
+        plot_curves(CURVES, ax=ax)
 
 
 def test_what_is_drawn_on_axes(monkeypatch):
