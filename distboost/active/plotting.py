@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.active.curve import LearningCurve
 from distboost.errors import ArgumentError, DataError
+from distboost.io.pictures import NO_MATPLOTLIB, check_axes
 from distboost.io.urls import url_of
 
 
@@ -53,15 +54,10 @@ def plot_curves(
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise DataError(
-            "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
-        ) from error
+        raise DataError(NO_MATPLOTLIB) from error
     if ax is None:
         ax = Figure(figsize=(6.4, 4), layout="constrained").add_subplot()
-    elif not hasattr(ax, "set_axis_off"):
-        raise ArgumentError(
-            f"ax is {ax!r:.100}, expected axes of matplotlib, such as plt.subplots()[1], or None."
-        )
+    check_axes(ax)
     for strategy, repeats in curves.items():
         measured = [curve for curve in repeats if len(curve.points)]
         if not measured:

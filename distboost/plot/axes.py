@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from distboost.errors import ArgumentError, DataError
+from distboost.errors import DataError
+from distboost.io.pictures import NO_MATPLOTLIB, check_axes
 
 GREY = "0.45"
 BLUE = "#3b6ea5"
@@ -16,9 +17,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise DataError(
-            "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
-        ) from error
+        raise DataError(NO_MATPLOTLIB) from error
     return pyplot
 
 
@@ -27,10 +26,7 @@ def axes_of(ax: Any, width: float, height: float) -> Any:
     plt = pyplot()
     if ax is None:
         return plt.subplots(figsize=(width, height), layout="constrained")[1]
-    if not hasattr(ax, "set_axis_off"):
-        raise ArgumentError(
-            f"ax is {ax!r:.100}, expected axes of matplotlib, such as plt.subplots()[1], or None."
-        )
+    check_axes(ax)
     return ax
 
 

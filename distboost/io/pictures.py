@@ -1,0 +1,17 @@
+"""What every picture checks before it is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from distboost.errors import ArgumentError
+
+NO_MATPLOTLIB = "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
+
+
+def check_axes(ax: Any) -> None:
+    """Raise ArgumentError unless `ax` looks like axes of matplotlib."""
+    if not hasattr(ax, "set_axis_off"):
+        raise ArgumentError(
+            f"ax is {ax!r:.100}, expected axes of matplotlib, such as plt.subplots()[1], or None."
+        )
