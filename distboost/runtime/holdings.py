@@ -127,7 +127,7 @@ class Holdings:
         return StreamedBlock(reading, self._block, self._scratch, in_memory)
 
     def drop(self, keys: Collection[Key]) -> None:
-        """Remove these blocks. Their space in the scratch file is not reused."""
+        """Remove these blocks. Their space in scratch files is not reused."""
         for key in keys:
             block = self.resident.pop(key, None)
             self._n_resident -= block.n_rows if block else 0
@@ -144,5 +144,5 @@ class Holdings:
         return self._stream.map(lambda key, block: work(key, block, helpers), streamed)
 
     def close(self) -> None:
-        """End the threads that stream, and give up the scratch file."""
+        """End the threads that stream, and give up the scratch files."""
         self._closing.close()

@@ -342,10 +342,10 @@ class Shard:
         if tally is not None and tally is not by_block:
             (tally.begin_stream if streamed else tally.add_all)(self.samples.of(training))
 
-        def visit_streamed(key: Key, block: Block, helpers: Threads) -> tuple[Answer, Counter[str]]:
+        def visit_streamed(key: Key, block: Block, helpers: Threads) -> tuple[Answer, dict[str, int]]:
             answer = work(key, block)
             if key.number > 0:
-                return answer, Counter()
+                return answer, {}
             if tally is not None:
                 (summed,) = self.samples.of([block], keep=False)
                 tally.add_streamed(summed, helpers)
@@ -353,7 +353,8 @@ class Shard:
 
         for answer, visited in self.held.stream(visit_streamed, streamed):
             answers.append(answer)
-            self.passes.update(visited)
+            for kind, n in visited.items():
+                self.passes[kind] += n
         if tally is not None:
             if streamed or tally is by_block:
                 tally.finish()
@@ -361,7 +362,7 @@ class Shard:
         return answers
 
     def close(self) -> None:
-        """End the threads that stream, and remove the scratch file."""
+        """End the threads that stream, and remove the scratch files."""
         self.held.close()
 
 
@@ -374,7 +375,7 @@ def _start_tree(block: Block, subsample: Subsample | Draw | None) -> None:
         block.start_tree(random.uniforms(subsample.key, block.first, block.n_rows) < subsample.fraction)
 
 
-def _visited(kinds: Sequence[str], blocks: Sequence[Block]) -> Counter[str]:
+def _visited(kinds: Sequence[str], blocks: Sequence[Block]) -> dict[str, int]:
     """Return the number of rows that loops over these blocks visit."""
 
     def n_rows(kind: str, block: Block) -> int:
@@ -382,7 +383,7 @@ def _visited(kinds: Sequence[str], blocks: Sequence[Block]) -> Counter[str]:
             return block.n_rows
         return block.n_in_leaves if kind == "sums" else len(block.order)
 
-    return Counter({kind: sum(n_rows(kind, block) for block in blocks) for kind in kinds})
+    return {kind: sum(n_rows(kind, block) for block in blocks) for kind in kinds}
 
 
 def _no_totals(root: RootQuestion | None) -> np.ndarray:

@@ -123,9 +123,9 @@ def test_reads_of_streamed_rows_that_fail(failing_calls, tmp_path):
         bins,
     )
     assert re.search(
-        rf"bytes \d+ to \d+ of the scratch file in {tmp_path} cannot be read: OSError: \[Errno 5\]", read
+        rf"bytes \d+ to \d+ of a scratch file in {tmp_path} cannot be read: OSError: \[Errno 5\]", read
     )
     assert re.search(
-        rf"bytes \d+ to \d+ of the scratch file in {tmp_path} cannot be written: OSError: \[Errno 5\]",
+        rf"bytes \d+ to \d+ of a scratch file in {tmp_path} cannot be written: OSError: \[Errno 5\]",
         written,
     )

@@ -23,30 +23,34 @@ def scratch(tmp_path):
 
 
 def redirect(scratch, path, flags):
-    """Lets the scratch file be another; returns what puts that right."""
-    ours = scratch._file.fileno()
-    kept, other = os.dup(ours), os.open(path, flags)
-    os.dup2(other, ours)
+    """Lets the scratch files be another file; returns what puts that right."""
+    other = os.open(path, flags)
+    ours = [file.fileno() for file in scratch._files]
+    kept = [os.dup(file) for file in ours]
+    for file in ours:
+        os.dup2(other, file)
     os.close(other)
 
     def put_right():
-        os.dup2(kept, ours)
-        os.close(kept)
+        for file, original in zip(ours, kept, strict=True):
+            os.dup2(original, file)
+            os.close(original)
 
     return put_right
 
 
 @pytest.mark.skipif(not UNREADABLE.exists(), reason="no /proc here")
-def test_scratch_that_cannot_be_read(scratch, tmp_path, repaired, log):
+@pytest.mark.parametrize("to_change", [False, True])
+def test_scratch_that_cannot_be_read(scratch, tmp_path, repaired, log, to_change):
     extent = scratch.write(np.arange(100))
     repair = redirect(scratch, UNREADABLE, os.O_RDONLY)
     with pytest.raises(
-        StoreError, match=rf"bytes 0 to 799 of the scratch file in {tmp_path} cannot be read: .*Check the"
+        StoreError, match=rf"bytes 0 to 799 of a scratch file in {tmp_path} cannot be read: .*Check the"
     ):
-        scratch.read(extent)
+        scratch.read(extent, to_change)
     assert log.text.count("attempt") == retry.ATTEMPTS - 1
     repaired(repair)
-    np.testing.assert_array_equal(scratch.read(extent), np.arange(100))
+    np.testing.assert_array_equal(scratch.read(extent, to_change), np.arange(100))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -29,18 +29,21 @@ class Writes(Scratch):
     def __init__(self, directory):
         super().__init__(str(directory))
         self.written, self.loaded = [], []
+        self.unchanged = []  # those of `loaded` that will not be changed
 
     def write(self, array, extent=None):
         self.written.append(array.shape)
         return super().write(array, extent)
 
-    def read(self, extent):
+    def read(self, extent, to_change=True):
         self.loaded.append(extent.shape)
-        return super().read(extent)
+        if not to_change:
+            self.unchanged.append(extent.shape)
+        return super().read(extent, to_change)
 
     @property
     def size(self):
-        return os.fstat(self._file.fileno()).st_size
+        return sum(os.fstat(file.fileno()).st_size for file in self._files)
 
 
 def rows_of(number):

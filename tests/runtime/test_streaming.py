@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import re
 import subprocess
+import sys
 import threading
 import time
 
@@ -15,6 +17,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
+from distboost.io import mapping
 from distboost.io.ahead import STEP, n_loaded
 from distboost.rows.messages import NO_SPLITS, HistogramQuestion, RootQuestion, Splits
 from distboost.rows.scales import Scale
@@ -24,7 +27,7 @@ from distboost.runtime.layout import Allotment, Layout, Reading
 from distboost.runtime.shard import Shard
 from distboost.runtime.streaming import window as window_module
 from distboost.runtime.streaming.block import StreamedBlock
-from distboost.runtime.streaming.scratch import Scratch
+from distboost.runtime.streaming.scratch import N_FILES, Scratch
 from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
 from tests import disks
@@ -44,11 +47,15 @@ def scratch(tmp_path):
 def test_arrays_are_read_as_they_were_written(scratch):
     rng = np.random.default_rng(0)
     arrays = [
-        rng.normal(size=(7, 3)),
-        rng.integers(-(2**60), 2**60, 5000),
-        rng.normal(size=(1000, 4)).astype("float32"),
-        np.zeros((0, 4), np.int32),
-        np.array(3.5),
+        array
+        for _ in range(N_FILES)
+        for array in (
+            rng.normal(size=(7, 3)),
+            rng.integers(-(2**60), 2**60, 5000),
+            rng.normal(size=(1000, 4)).astype("float32"),
+            np.zeros((0, 4), np.int32),
+            np.array(rng.normal()),
+        )
     ]
     extents = [scratch.write(array) for array in arrays]
     for array, extent in reversed([*zip(arrays, extents, strict=True)]):
@@ -68,7 +75,7 @@ def test_an_array_takes_its_own_place_again(scratch):
     assert_array_equal(scratch.read(first), np.full(1000, 3.0))
     assert_array_equal(scratch.read(second), np.ones(1000))
     other = scratch.write(np.zeros(900), first)  # of another shape
-    assert other.offset > second.offset
+    assert other[:2] not in (first[:2], second[:2])
     assert_array_equal(scratch.read(second), np.ones(1000))
 
 
@@ -77,12 +84,43 @@ def test_a_scratch_file_has_no_name(scratch, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_truncated_scratch_file(scratch, tmp_path):
+def test_arrays_in_turn_lie_in_different_files(scratch):
+    """Otherwise threads would wait for each other: the system has one thread at a time write to a file."""
+    extents = [scratch.write(np.full(10, n)) for n in range(2 * N_FILES)]
+    assert [extent.file for extent in extents] == [*range(N_FILES)] * 2
+    for n, extent in enumerate(extents):
+        assert_array_equal(scratch.read(extent), np.full(10, n))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="arrays are mapped on Linux only")
+def test_an_array_that_stays_as_it_is_is_mapped(scratch):
+    extents = [scratch.write(np.arange(n)) for n in (1, 512, 1000, 5000)]
+    for extent in extents:
+        found = scratch.read(extent, to_change=False)
+        owner = found
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        assert isinstance(owner.obj, mmap.mmap)
+        assert_array_equal(found, np.arange(*extent.shape))
+        found[:] = -1  # changes neither the file nor what others read
+        assert_array_equal(scratch.read(extent, to_change=False), np.arange(*extent.shape))
+        assert_array_equal(scratch.read(extent), np.arange(*extent.shape))
+
+
+@pytest.mark.parametrize("n", [0, 1000])
+def test_an_array_that_cannot_be_mapped_is_read(scratch, monkeypatch, n):
+    monkeypatch.setattr(mapping, "_MADVISE", None)
+    extent = scratch.write(np.arange(n))
+    assert_array_equal(scratch.read(extent, to_change=False), np.arange(n))
+
+
+@pytest.mark.parametrize("to_change", [False, True])
+def test_a_truncated_scratch_file(scratch, tmp_path, to_change):
     kept, cut = scratch.write(np.zeros(1000)), scratch.write(np.zeros(1000))
-    os.ftruncate(scratch._file.fileno(), cut.offset + 4000)
-    assert_array_equal(scratch.read(kept), np.zeros(1000))
+    os.ftruncate(scratch._files[cut.file].fileno(), cut.offset + 4000)
+    assert_array_equal(scratch.read(kept, to_change), np.zeros(1000))
     with pytest.raises(StoreError, match=rf"{tmp_path} ends at byte {cut.offset + 4000}: it was truncated"):
-        scratch.read(cut)
+        scratch.read(cut, to_change)
 
 
 @pytest.fixture
@@ -291,6 +329,34 @@ def test_the_system_loads_what_will_be_read_if_the_last_pass_has_read_from_the_d
     of_scores = [(offset, n) for name, offset, n in ahead if name not in "01234"]
     assert of_scores
     assert {n for _, n in of_scores} == {N * 4 * 4}
+
+
+def test_what_a_pass_does_not_change_may_be_mapped_while_it_is_in_the_cache(scratch, monkeypatch):
+    n_loaded = iter([5, 5, 5, 5, 9, 9])
+    monkeypatch.setattr(window_module, "n_loaded", lambda: next(n_loaded))
+    streamed = Alive().streamed(scratch, 5)
+    stream = Stream(2, 1)
+
+    def write(number, block):
+        block.scores = np.full((N, 4), 2.0, np.float32)
+        block.buffer("statistics", (N, 8), np.int32)[:] = 3
+
+    def add(number, block):
+        block.scores[:] += block.kept("statistics")[:, :4]
+        block.changed.add("scores")
+        return block.scores[0, 0]
+
+    stream.map(write, streamed)
+    stream.map(write, streamed)
+    assert scratch.unchanged == []
+    assert stream.map(add, streamed) == [5.0] * 5
+    assert 3 <= len(scratch.unchanged) <= 4  # the first blocks tell
+    assert {*scratch.unchanged} == {(N, 8)}
+    scratch.unchanged.clear()
+    assert stream.map(add, streamed) == [8.0] * 5  # the pass before has read from the disk
+    assert stream.map(add, streamed) == [11.0] * 5
+    stream.close()
+    assert 3 <= len(scratch.unchanged) <= 4
 
 
 def test_a_system_that_cannot_read_ahead(scratch, monkeypatch):

@@ -15,6 +15,7 @@ from distboost.errors import StoreError
 from distboost.kernels import gains
 from distboost.rows.reduced import Reduced
 from distboost.runtime import holdings
+from distboost.runtime.streaming.scratch import N_FILES
 from distboost.threads import Threads
 from distboost.trees.grower import GrowthLimits, TreeGrower
 from distboost.weights.margin import ClassPairs, MarginWeights, Residuals
@@ -115,7 +116,7 @@ def test_a_closed_shard_leaves_no_thread_and_no_file(tmp_path):
         found = shard(threads, 6, str(tmp_path))
         grow_and_update(found)
         files, running = left()
-        assert len(files) == 1
+        assert len(files) == N_FILES
         assert running
         found.close()
     assert left() == ([], [])

@@ -34,8 +34,16 @@ class Stamp(NamedTuple):
         return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-# Stamps of the files whose content this process has found intact.
-_intact: dict[Path, Stamp] = {}
+class IntactFile(NamedTuple):
+    """A file whose content this process has found intact: it begins with an array."""
+
+    path: str
+    stamp: Stamp
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+_intact: dict[tuple[str, str, int], IntactFile] = {}  # by store, array and block
 
 
 def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
@@ -74,11 +82,11 @@ def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndar
     A chunk on a local disk is verified once. As long as its file does not change, it is then read directly into the array: the
     store does not compress, and zarr's copies and checks would take longer than a histogram of few classes.
     """
+    known = _intact.get((blocks.url, name, block))
+    content = None if known is None else _read_intact(*known)
+    if content is not None:
+        return content
     path = local_file(blocks.arrays[name], block)
-    if path is not None and path in _intact:
-        content = _read_intact(blocks, name, block, path)
-        if content is not None:
-            return content
     stamp = None if path is None else Stamp.of(path)
     content = blocks.read(name, block)
     found = checksum(content)
@@ -87,7 +95,7 @@ def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndar
             raise FileNotFoundError("it is not there")
         raise ValueError(f"its checksum is {found:08x}, not {expected:08x}")
     if path is not None and stamp is not None:
-        _intact[path] = stamp
+        _intact[blocks.url, name, block] = IntactFile(os.fspath(path), stamp, content.shape, content.dtype)
     return content
 
 
@@ -97,11 +105,10 @@ def local_file(array: zarr.Array[Any], block: int) -> Path | None:
     return store.root / chunk_key(array, block) if isinstance(store, zarr.storage.LocalStore) else None
 
 
-def _read_intact(blocks: StoredBlocks, name: str, block: int, path: Path) -> np.ndarray | None:
-    """Read the block, which is at the beginning of its file; return None if the file has changed."""
-    array, span = blocks.arrays[name], blocks.span(block)
-    content = empty((span.stop - span.start, *array.shape[1:]), array.dtype)
+def _read_intact(path: str, stamp: Stamp, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
+    """Read the array at the beginning of a file; return None if the file has changed."""
+    content = empty(shape, dtype)
     with open(path, "rb", buffering=0) as file:
-        whole = Stamp.of(file.fileno()) == _intact[path]
+        whole = Stamp.of(file.fileno()) == stamp
         n = file.readinto(content.reshape(-1).view(np.uint8).data) if whole else 0
     return content if n == content.nbytes else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +46,13 @@ class StreamedBlock:
         self.grown: Grown | None = None
         self.first = self.round = 0
 
-    def open(self, names: Iterable[str] = ()) -> Block:
-        """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used."""
+    def open(self, names: Iterable[str] = (), unchanged: Collection[str] = ()) -> Block:
+        """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used.
+
+        Those that stay `unchanged` may be mapped.
+        """
         rows = self._read()
-        block = self._make(rows, load=self._load, traits=self._traits)
+        block = self._make(rows, load=partial(self._load, unchanged=unchanged), traits=self._traits)
         if self._traits is None:
             self._traits, self._files = block.traits, rows.files
         block.spans, block.grown, block.round = self.spans, self.grown, self.round
@@ -65,7 +69,7 @@ class StreamedBlock:
                 self._scratch.read_ahead(self._extents[name])
 
     def put_back(self, block: Block) -> None:
-        """Write the changed arrays to the scratch file, or keep them."""
+        """Write the changed arrays to scratch files, or keep them."""
         for name in block.changed:
             self._put(name, block.buffers[name])
         block.changed.clear()
@@ -96,8 +100,8 @@ class StreamedBlock:
         else:
             self._extents[name] = self._scratch.write(array, self._extents.get(name))
 
-    def _load(self, name: str) -> np.ndarray | None:
+    def _load(self, name: str, unchanged: Collection[str] = ()) -> np.ndarray | None:
         if name in self._arrays:
             return self._arrays[name]
         extent = self._extents.get(name)
-        return None if extent is None else self._scratch.read(extent)
+        return None if extent is None else self._scratch.read(extent, to_change=name not in unchanged)

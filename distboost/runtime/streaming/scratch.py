@@ -1,36 +1,46 @@
-"""A file on local disk for arrays that do not fit in memory."""
+"""Files on local disk for arrays that do not fit in memory."""
 
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import shutil
 import tempfile
 import threading
 from functools import partial
-from typing import NamedTuple
+from itertools import cycle
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from distboost.data.memory import empty
 from distboost.errors import StoreError
 from distboost.io.ahead import load_ahead
+from distboost.io.mapping import mapped
 from distboost.io.retry import retried
 from distboost.io.storage import is_full
 from distboost.io.units import megabytes
 
+N_FILES = (
+    8  # threads write to different files at the same time, while the system has them write to one in turn
+)
+
 
 class Extent(NamedTuple):
-    """The place of an array in the file.
+    """The place of an array.
 
     Attributes
     ----------
+    file : int
+        The number of the file.
     offset : int
         Bytes from the start of the file.
     shape : tuple of int
     dtype : numpy.dtype
     """
 
+    file: int
     offset: int
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -42,9 +52,9 @@ class Extent(NamedTuple):
 
 
 class Scratch:
-    """Arrays in one unnamed file, which the system removes when the process ends, however it ends.
+    """Arrays in unnamed files, which the system removes when the process ends, however it ends.
 
-    The file is read and written, not mapped: Dask would count mapped pages as memory of the worker.
+    Arrays are mapped only for a moment, as Dask counts mapped pages as memory of the worker.
 
     Parameters
     ----------
@@ -56,15 +66,18 @@ class Scratch:
     Raises
     ------
     StoreError
-        If the file cannot be created, or `needed` bytes are not free.
+        If the files cannot be created, or `needed` bytes are not free.
     """
 
     def __init__(self, directory: str, needed: int = 0):
         self.directory, self._needed = directory, needed
+        self._files: list[IO[bytes]] = []
         try:
             os.makedirs(directory, exist_ok=True)
-            self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115 (closed with the shard)
+            for _ in range(N_FILES):
+                self._files.append(tempfile.TemporaryFile(dir=directory, buffering=0))  # noqa: SIM115 (closed with the shard)
         except OSError as error:
+            self.close()
             raise StoreError(
                 f"cannot create a scratch file in {directory}, for rows that do not fit in memory ({error.strerror}). "
                 "Give another directory: scratch=..."
@@ -72,7 +85,8 @@ class Scratch:
         if shutil.disk_usage(directory).free < needed:
             self.close()
             raise _no_space(directory, needed)
-        self._end = 0
+        self._ends = [0] * N_FILES
+        self._next = cycle(range(N_FILES))
         self._lock = threading.Lock()
 
     def write(self, array: np.ndarray, extent: Extent | None = None) -> Extent:
@@ -80,52 +94,58 @@ class Scratch:
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
         try:
-            write = partial(self._write, _bytes(array), extent.offset)
+            write = partial(self._write, extent.file, _bytes(array), extent.offset)
             retried(write, partial(self._place, extent), "written")
         except StoreError as error:
             if not is_full(error):
                 raise
-            raise _no_space(self.directory, max(self._needed, self._end)) from error
+            raise _no_space(self.directory, max(self._needed, sum(self._ends))) from error
         return extent
 
-    def _write(self, left: memoryview, at: int) -> None:
+    def _write(self, file: int, left: memoryview, at: int) -> None:
         while len(left):
-            written = os.pwrite(self._file.fileno(), left, at)
+            written = os.pwrite(self._files[file].fileno(), left, at)
             left, at = left[written:], at + written
 
     def _place(self, extent: Extent) -> str:
         first = extent.offset
-        return f"bytes {first} to {first + extent.n_bytes - 1} of the scratch file in {self.directory}"
+        return f"bytes {first} to {first + extent.n_bytes - 1} of a scratch file in {self.directory}"
 
     def _new(self, array: np.ndarray) -> Extent:
         with self._lock:
-            extent = Extent(self._end, array.shape, array.dtype)
-            self._end += -(-extent.n_bytes // 4096) * 4096
+            file = next(self._next)
+            extent = Extent(file, self._ends[file], array.shape, array.dtype)
+            self._ends[file] += -(-extent.n_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         return extent
 
-    def read(self, extent: Extent) -> np.ndarray:
-        """Read the array at an extent."""
+    def read(self, extent: Extent, to_change: bool = True) -> np.ndarray:
+        """Return the array at an extent: a copy, or its mapped pages if it is not `to_change` and the system can map it."""
+        found = None if to_change else mapped(self._files[extent.file].fileno(), *extent[1:])
+        return self._copy(extent) if found is None else found
+
+    def _copy(self, extent: Extent) -> np.ndarray:
         array = empty(extent.shape, extent.dtype)
-        retried(partial(self._read, _bytes(array), extent.offset), partial(self._place, extent))
+        retried(partial(self._read, extent.file, _bytes(array), extent.offset), partial(self._place, extent))
         return array
 
-    def _read(self, left: memoryview, at: int) -> None:
+    def _read(self, file: int, left: memoryview, at: int) -> None:
         while len(left):
-            n = os.preadv(self._file.fileno(), [left], at)
+            n = os.preadv(self._files[file].fileno(), [left], at)
             if not n:
                 raise StoreError(
-                    f"the scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and make sure that "
+                    f"a scratch file in {self.directory} ends at byte {at}: it was truncated. Train again, and make sure that "
                     "no other program writes there."
                 )
             left, at = left[n:], at + n
 
     def read_ahead(self, extent: Extent) -> None:
         """Have the system load the array at an extent into its cache."""
-        load_ahead(self._file.fileno(), extent.offset, extent.n_bytes)
+        load_ahead(self._files[extent.file].fileno(), extent.offset, extent.n_bytes)
 
     def close(self) -> None:
-        """Close and so remove the file."""
-        self._file.close()
+        """Close and so remove the files."""
+        for file in self._files:
+            file.close()
 
 
 def _bytes(array: np.ndarray) -> memoryview:

@@ -41,7 +41,9 @@ class Stream:
         self, work: Callable[[Key, Block], Answer], items: Iterable[tuple[Key, StreamedBlock]]
     ) -> list[Answer]:
         """Return work(key, block) for all blocks, in order. Their changes have been written to disk."""
-        used: set[str] = set()  # what the work on a block reads, the work on the next one will read, too
+        # What the work on a block reads and changes, the work on the next one will, too.
+        used: set[str] = set()
+        changed: set[str] = set()
         items = list(items)
         loaded, self._loaded = self._loaded, n_loaded()
         from_disk = (
@@ -53,9 +55,11 @@ class Stream:
             if from_disk and n + self.window < len(items):
                 items[n + self.window][1].read_ahead(tuple(used))
             with located(key):
-                block = streamed.open(tuple(used))
+                # Pages that the system's cache has no room for would be loaded again and again: they are copied.
+                block = streamed.open(tuple(used), () if from_disk else used - changed)
                 with self._processing:
                     answer = work(key, block)
+                changed.update(block.changed)
                 used.update(block.loaded)
                 streamed.put_back(block)
             return answer

@@ -1,0 +1,57 @@
+"""Map parts of files into memory."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+_POPULATE_READ = 22  # since Linux 5.14; Python has no name for it
+
+
+def _madvise() -> Callable[..., int] | None:
+    """Return the C function `madvise` of Linux. Python's own keeps the GIL while the system maps the pages."""
+    if sys.platform != "linux":
+        return None
+    function = ctypes.CDLL(None).madvise
+    function.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    madvise: Callable[..., int] = function
+    return madvise
+
+
+_MADVISE = _madvise()
+
+
+def mapped(file: int, offset: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
+    """Return an array in an open file as pages of the system's cache, which takes half the time of reading a copy.
+
+    Parameters
+    ----------
+    file : int
+        The descriptor.
+    offset : int
+        Bytes from the start of the file, a multiple of the size of a page.
+    shape : tuple of int
+    dtype : numpy.dtype
+
+    Returns
+    -------
+    array : ndarray or None
+        What is written to it does not reach the file. None if the system cannot map the array or load it from the disk:
+        reading it will give the error, if there is one.
+    """
+    n_bytes = prod(shape) * dtype.itemsize
+    if _MADVISE is None or n_bytes == 0:
+        return None
+    try:
+        memory = mmap.mmap(file, n_bytes, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE, offset=offset)
+    except (OSError, ValueError):  # ValueError: the file ends before the array
+        return None
+    array = np.frombuffer(memory, dtype).reshape(shape)
+    # All pages are loaded now: if the disk failed later, a signal would end the process.
+    failed = _MADVISE(array.ctypes.data, n_bytes, _POPULATE_READ)
+    return None if failed else array
