@@ -108,7 +108,9 @@ def local_file(array: zarr.Array[Any], block: int) -> Path | None:
 def _read_intact(path: str, stamp: Stamp, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
     """Read the array at the beginning of a file; return None if the file has changed."""
     content = empty(shape, dtype)
-    with open(path, "rb", buffering=0) as file:
-        whole = Stamp.of(file.fileno()) == stamp
-        n = file.readinto(content.reshape(-1).view(np.uint8).data) if whole else 0
+    file = os.open(path, os.O_RDONLY)  # a file object would make further calls
+    try:
+        n = os.preadv(file, [content.reshape(-1).view(np.uint8).data], 0) if Stamp.of(file) == stamp else 0
+    finally:
+        os.close(file)
     return content if n == content.nbytes else None

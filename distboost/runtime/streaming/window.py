@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import TypeVar
 
 from distboost.io.ahead import n_loaded
@@ -34,7 +35,8 @@ class Stream:
         self.window = max(window, 2)
         self.helpers = Threads(max(n_threads - self.window, 0) + 1, "distboost-stream")
         self._threads = Threads(self.window, "distboost-stream")
-        self._processing = threading.Semaphore(n_threads)
+        limited = self.window > n_threads
+        self._processing = threading.Semaphore(n_threads) if limited else nullcontext()
         self._loaded = n_loaded()
 
     def map(
