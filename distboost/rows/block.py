@@ -77,8 +77,10 @@ class BlockRows(Protocol):
     def kept(self, name: str) -> np.ndarray:
         """Return a kept array, as the last question left it."""
 
-    def buffer(self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False) -> np.ndarray:
-        """Return a kept array to write to, zero if it is new; with `overwrite`, its content is arbitrary."""
+    def buffer(
+        self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False, clear: bool = True
+    ) -> np.ndarray:
+        """Return a kept array to write to; with `overwrite`, its content is arbitrary. A new one is zero, if it is to `clear`."""
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""

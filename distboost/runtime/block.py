@@ -219,14 +219,20 @@ class Block:
             return zeros(*self._scores)
         return self.present.copy() if name == "order" else np.empty(0, np.int32)
 
-    def buffer(self, name: str, shape: tuple[int, ...], dtype: type, overwrite: bool = False) -> np.ndarray:
-        """Return a kept array to write to: as it was left, or zero if it is new. With `overwrite`, its content is arbitrary."""
+    def buffer(
+        self, name: str, shape: tuple[int, ...], dtype: type, overwrite: bool = False, clear: bool = True
+    ) -> np.ndarray:
+        """Return a kept array to write to: as it was left, or zero if it is new.
+
+        With `overwrite`, its content is arbitrary. So is that of a new one that is not to `clear`.
+        """
         if name not in self.buffers and not overwrite:
             self.load(name)
         kept = self.buffers.get(name)
         if kept is None or kept.shape != shape or kept.dtype != dtype:
             kept = empty(shape, dtype)
-            kept.fill(0)
+            if clear:
+                kept.fill(0)
         self.buffers[name] = kept
         self.changed.add(name)
         return kept

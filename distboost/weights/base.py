@@ -167,14 +167,16 @@ class Statistic(ABC):
         risk.add(block)
         return self.prepare(block, rows, scale, weight_factor)
 
-    def buffer(self, block: BlockRows, weight_factor: float) -> np.ndarray:
+    def buffer(self, block: BlockRows, weight_factor: float, n_written: int = 0) -> np.ndarray:
         """Return the array for the vectors that `prepare` computes: (n, channels), int64 if wide, else int32.
 
-        A vector is followed by a 1 and, with a `weight_factor` above 0, by the row's own weight.
+        A vector is followed by a 1 and, with a `weight_factor` above 0, by the row's own weight, then by zeros. `prepare` writes
+        the first `n_written` channels of all rows in use, zeros included.
         """
         n_channels = simd.padded(self.n_sums(block.n_classes) + 1 + (weight_factor > 0))
         dtype = np.int64 if self.wide else np.int32
-        return block.buffer("statistics", (block.n_rows, n_channels), dtype, overwrite=True)
+        clear = n_written < n_channels
+        return block.buffer("statistics", (block.n_rows, n_channels), dtype, overwrite=True, clear=clear)
 
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray

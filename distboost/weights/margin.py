@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from distboost.kernels import margin, sampling, softmax
+from distboost.kernels import margin, sampling, simd, softmax
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
 from distboost.rows.protocols import Risk
@@ -96,7 +96,7 @@ class Residuals(Statistic):
         return n_classes
 
     def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> list[int]:
-        out = self.buffer(block, weight_factor)
+        out = self.buffer(block, weight_factor, simd.padded(block.n_classes))
         total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
             scale.shift, scale.factor, weight_factor, out,
@@ -110,7 +110,8 @@ class Residuals(Statistic):
             return super().prepare_with_risk(risk, block, rows, scale, weight_factor)
         given = block.scores, block.labels, block.weights, rows, self.weighting.s
         sums = risk.factor, risk.error_factor, risk.out, risk.largest, self.own
-        own = scale.factor, weight_factor, self.buffer(block, weight_factor)
+        out = self.buffer(block, weight_factor, simd.padded(block.n_classes))
+        own = scale.factor, weight_factor, out
         if self.weighting.link == EXPONENTIAL:
             return [margin.risk_and_residuals(*given, scale.shift, *sums, *own)]
         return [softmax.risk_and_residuals(*given, risk.shifts, *sums, scale.shift, *own)]

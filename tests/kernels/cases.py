@@ -127,7 +127,8 @@ def case_name(shape):
 
 
 def prepared(case, statistic, bits, unit, shift=None):
-    """The statistic of every row, (n, channels)."""
+    """The statistic of every row, (n, channels); 0 for rows that are not in use."""
+    statistic.buffer(case.block, unit)[:] = 0
     scale = Scale(case.shift if shift is None else shift, bits)
     statistic.prepare(case.block, case.block.order, scale, unit)
     return statistic.buffer(case.block, unit)

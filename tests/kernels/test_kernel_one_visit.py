@@ -5,6 +5,7 @@ import pytest
 
 from distboost.rows.protocols import Risk
 from distboost.rows.scales import Scale
+from distboost.runtime import block as block_module
 from distboost.weights.base import Statistic
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of
@@ -13,7 +14,7 @@ WEIGHTING = MarginWeights(0.5)
 
 
 def answer(case, prepare, statistic, scale, unit, weighting, rows, shift):
-    """Errors, losses, the largest weight; totals; the vectors of all rows."""
+    """Errors, losses, the largest weight; totals; the vectors of these rows."""
     n_shifts = 1 if weighting.link == EXPONENTIAL else 2
     risk = Risk(
         weighting, np.full(n_shifts, shift), 2.0**40, UNIT, np.array([5, 7]), np.full(n_shifts, -np.inf)
@@ -24,7 +25,7 @@ def answer(case, prepare, statistic, scale, unit, weighting, rows, shift):
         risk.out.tolist(),
         risk.largest.tolist(),
         list(totals),
-        statistic.buffer(case.block, unit).tolist(),
+        statistic.buffer(case.block, unit)[rows].tolist(),
     ]
 
 
@@ -70,3 +71,16 @@ def test_one_visit_for_the_softmax(shape, above, wide, own):
 def test_what_has_other_exponentials_takes_two(other):
     found, expected = both(case_of(40, 3), Residuals(WEIGHTING), **other)
     assert found == expected
+
+
+@pytest.mark.parametrize("n_classes", [3, 7, 8, 9, 15, 16])
+@pytest.mark.parametrize(("unit", "n_numbers"), [(0.0, 1), (UNIT, 2)])
+@pytest.mark.parametrize("wide", [False, True])
+def test_zeros_follow_the_vectors_in_memory_that_was_used(n_classes, unit, n_numbers, wide, monkeypatch):
+    monkeypatch.setattr(block_module, "empty", lambda shape, dtype: np.full(shape, 77, dtype))
+    case = case_of(40, n_classes, "float64", "whole")
+    for answers in both(case, Residuals(WEIGHTING, wide=wide), unit=unit):
+        vectors = np.array(answers[-1])
+        assert vectors.shape[1] % 8 == 0
+        assert (vectors[:, n_classes] == 1).all()
+        assert not vectors[:, n_classes + n_numbers :].any()
