@@ -20,7 +20,7 @@ demo: $(VENV)/.with-core  ## train on a local cluster and in this process; about
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.with-test  ## run the tests: about 8 minutes on 2 cores
 	@$(RUN) -m tests.compile_kernels  # and modules: what all processes need, once
-	$(RUN) -m pytest -n 5 --dist loadfile --no-loadscope-reorder
+	$(RUN) -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 soak: $(VENV)/.with-test  ## run the long tests: workers that die at every moment (hours)
 	$(RUN) -m pytest -m soak -s
