@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from distboost.threads import Threads
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
 CACHED_TILES = TILES_AT_ONCE  # the sums of more do not stay in the cache from one block to the next
 BLOCKS_PER_THREAD = 4  # with fewer, some thread would wait long for the others
+
+Held = TypeVar("Held")
 
 
 class Tally:
@@ -71,8 +74,8 @@ class Tally:
         self._has_few_parts = len(parts) < threads.n
         self._shared: list[SharedPart] = []
         self._shares: list[Share] = []
-        # For each group of features: the sums to which no thread adds.
-        self._free: list[SimpleQueue[Share]] = []
+        # For each group of features: the sums to which no thread adds, and whether their content is arbitrary.
+        self._free: list[SimpleQueue[tuple[Share, bool]]] = []
         self._turns = count()
         self._gathers = False  # whether streamed rows wait for others of their node
         self._gathered: SimpleQueue[GatheredRows] = SimpleQueue()  # to which no thread puts rows
@@ -89,7 +92,8 @@ class Tally:
         n_entries = self.n_rows * sum(len(part.features) for part in self._parts)
         n_threads = min(self._threads.n, n_entries // ENTRIES_PER_THREAD)
         if self._has_few_parts and n_threads > 1:
-            self._add_shares(blocks, spans, n_threads, self.n_rows)
+            self._divide(n_threads, self.n_rows)
+            self._add_shares(blocks, spans)
             self.finish()
         else:
             self._add_parts(blocks, spans)
@@ -107,14 +111,16 @@ class Tally:
         """Add the rows of these blocks. Other blocks follow by `add_streamed`, then `finish`."""
         # The rows are unknown, but many. With more groups than threads, there is nearly always one to which no thread adds.
         n_threads = self._threads.n
-        self._add_shares(blocks, self._spans(blocks), n_threads, math.inf, 2 if n_threads > 1 else 1)
+        self._divide(n_threads, math.inf, 2 if n_threads > 1 else 1)
+        if blocks:
+            self._add_shares(blocks, self._spans(blocks))
         n_tiles = sum(
             tiles_of(part.features, part.slots.offsets, part.slots.pool.shape[2]) for part in self._begun()
         )
         self._gathers = n_tiles > CACHED_TILES and not self._statistic.wide
-        free: defaultdict[int, SimpleQueue[Share]] = defaultdict(SimpleQueue)
+        free: defaultdict[int, SimpleQueue[tuple[Share, bool]]] = defaultdict(SimpleQueue)
         for share in self._shares:
-            free[int(share.features[0])].put(share)
+            free[int(share.features[0])].put((share, not blocks))
         self._free = [*free.values()]
 
     def add_streamed(self, block: Block, helpers: Threads) -> None:
@@ -153,33 +159,34 @@ class Tally:
         waiting = deque((free, number) for free in groups for number in range(n_shares))
 
         def add_share(_: int) -> None:
-            free, share, number = _first_free(waiting)
+            free, (share, fresh), number = _first_free(waiting)
             try:
                 own = [_part_of(some, number, n_shares) for some in spans]
-                self._add(blocks, own, share.features, share.slots, fresh=False)
+                self._add(blocks, own, share.features, share.slots, fresh)
             finally:
-                free.put(share)
+                free.put((share, False))
 
         helpers.map(add_share, range(len(waiting)))
 
-    def _add_shares(
-        self,
-        blocks: list[Block],
-        spans: list[np.ndarray],
-        n_threads: int,
-        n_rows: float,
-        groups_per_thread: int = 1,
-    ) -> None:
-        fresh = not self._shares
-        if fresh:
-            n, n_groups = (-(-n // len(self._parts)) for n in (n_threads, groups_per_thread * n_threads))
-            self._shares = [share for part in self._begun() for share in part.shares(n, n_rows, n_groups)]
+    def _divide(self, n_threads: int, n_rows: float, groups_per_thread: int = 1) -> None:
+        """Divide the sums over so many rows between threads."""
+        n, n_groups = (-(-n // len(self._parts)) for n in (n_threads, groups_per_thread * n_threads))
+        self._shares = [share for part in self._begun() for share in part.shares(n, n_rows, n_groups)]
+
+    def _add_shares(self, blocks: list[Block], spans: list[np.ndarray]) -> None:
+        """Add rows to sums of arbitrary content, which is replaced."""
 
         def add_share(share: Share) -> None:
             own = [_part_of(some, share.number, share.n_shares) for some in spans]
-            self._add(blocks, own, share.features, share.slots, fresh)
+            self._add(blocks, own, share.features, share.slots, fresh=True)
 
         self._threads.map(add_share, self._shares)
+
+    def _clear_shares(self) -> None:
+        """Clear the sums to which no rows of the stream were added."""
+        left = [free.get() for free in self._free for _ in range(free.qsize())]
+        fresh = [share for share, is_fresh in left if is_fresh]
+        self._threads.map(lambda share: self._add([], [], share.features, share.slots, fresh=True), fresh)
 
     def takes_blocks(self, n_blocks: int) -> bool:
         """Whether threads that visit so many blocks, which are all there are, do best to add them by `add_blocks`."""
@@ -200,6 +207,7 @@ class Tally:
         waiting = [self._gathered.get() for _ in range(self._gathered.qsize())]
         if waiting:
             self._add_to_shares(waiting, [rows.take() for rows in waiting], self._threads)
+        self._clear_shares()
         for part in self._begun():
             self._threads.map(part.add_up, part.groups_to_add_up())
             part.give_back()
@@ -236,7 +244,7 @@ class Tally:
             target.cleared()
 
 
-def _first_free(waiting: deque[tuple[SimpleQueue[Share], int]]) -> tuple[SimpleQueue[Share], Share, int]:
+def _first_free(waiting: deque[tuple[SimpleQueue[Held], int]]) -> tuple[SimpleQueue[Held], Held, int]:
     """Take the first entry to whose sums no thread adds. Return its queue, these sums and its number. If there is none, wait."""
     for _ in range(len(waiting) - 1):
         free, number = waiting.popleft()

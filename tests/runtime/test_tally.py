@@ -56,7 +56,16 @@ def expected_sums(blocks, offsets, features):
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("features", [[0, 1, 2, 3], [2], [1, 3]])
 @pytest.mark.parametrize(
-    "how", ["together", "by the visitors", "streamed", "streamed with help", "streamed and gathered"]
+    "how",
+    [
+        "together",
+        "by the visitors",
+        "streamed",
+        "streamed with help",
+        "streamed and gathered",
+        "only streamed",
+        "only streamed and gathered",
+    ],
 )
 @pytest.mark.parametrize(
     ("n_parts", "room"), [(1, 2**26), (1, 0), (2, 2**26)], ids=["rows", "features", "parts"]
@@ -65,7 +74,7 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
     monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
-    if how == "streamed and gathered":
+    if how.endswith("gathered"):
         monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
         monkeypatch.setattr(gathered, "room_bytes", lambda like: ROW_BYTES * 130 * len(NODES))
     rng = np.random.default_rng(0)
@@ -89,9 +98,10 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
         elif how == "together":
             tally.add_all(blocks)
         else:
-            tally.begin_stream(blocks[:1])
+            n_resident = 0 if how.startswith("only") else 1
+            tally.begin_stream(blocks[:n_resident])
             with Threads(3 if how == "streamed with help" else 1) as helpers, Threads(n_threads) as stream:
-                stream.map(lambda block: tally.add_streamed(block, helpers), blocks[1:])
+                stream.map(lambda block: tally.add_streamed(block, helpers), blocks[n_resident:])
             tally.finish()
     expected = expected_sums(blocks, offsets, features)
     for d in range(4):
@@ -99,6 +109,19 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
         assert_array_equal(pool[slots, bins], expected[:, bins] if d in features else before[slots, bins])
     assert_array_equal(pool[[0, 2, 4]], before[[0, 2, 4]])
     assert tally.n_rows == 271
+
+
+def test_sums_of_a_stream_without_rows_are_zero():
+    rng = np.random.default_rng(0)
+    offsets = offsets_of(N_BINS, np.arange(4))
+    pool = rng.integers(-9, 9, (5, offsets[-1], 8))
+    parts = [Given(np.arange(4), Slots(pool, np.array([3, 1]), offsets))]
+    with Threads(3) as threads:
+        tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, 2**26, Spare())
+        tally.begin_stream([])
+        tally.finish()
+    assert not pool[[3, 1]].any()
+    assert tally.n_rows == 0
 
 
 def test_few_rows_of_a_node_wait_for_those_of_other_blocks(monkeypatch):
