@@ -80,7 +80,10 @@ class BlockRows(Protocol):
     def buffer(
         self, name: str, shape: tuple[int, ...], dtype: Any, overwrite: bool = False, clear: bool = True
     ) -> np.ndarray:
-        """Return a kept array to write to; with `overwrite`, its content is arbitrary. A new one is zero, if it is to `clear`."""
+        """Return a kept array to write to: as it was left, or zero if it is new.
+
+        With `overwrite`, its content is arbitrary, but a new array is zero unless `clear` is False.
+        """
 
     def leaf_arrays(self, leaves: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays that a reduction over leaves reads: scores, labels, weights, order, spans, leaves."""

@@ -224,7 +224,7 @@ class Block:
     ) -> np.ndarray:
         """Return a kept array to write to: as it was left, or zero if it is new.
 
-        With `overwrite`, its content is arbitrary. So is that of a new one that is not to `clear`.
+        With `overwrite`, its content is arbitrary, but a new array is zero unless `clear` is False.
         """
         if name not in self.buffers and not overwrite:
             self.load(name)

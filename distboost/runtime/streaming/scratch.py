@@ -22,9 +22,7 @@ from distboost.io.retry import retried
 from distboost.io.storage import is_full
 from distboost.io.units import megabytes
 
-N_FILES = (
-    8  # threads write to different files at the same time, while the system has them write to one in turn
-)
+N_FILES = 8  # the system lets one thread at a time write to a file
 
 
 class Extent(NamedTuple):
@@ -54,7 +52,7 @@ class Extent(NamedTuple):
 class Scratch:
     """Arrays in unnamed files, which the system removes when the process ends, however it ends.
 
-    Arrays are mapped only for a moment, as Dask counts mapped pages as memory of the worker.
+    Arrays are mapped only while a block is in use, because Dask counts mapped pages as memory of the worker.
 
     Parameters
     ----------
@@ -119,7 +117,7 @@ class Scratch:
         return extent
 
     def read(self, extent: Extent, to_change: bool = True) -> np.ndarray:
-        """Return the array at an extent: a copy, or its mapped pages if it is not `to_change` and the system can map it."""
+        """Return the array at an extent: a copy, or its memory-mapped pages if it is not `to_change` and the system can map it."""
         found = None if to_change else mapped(self._files[extent.file].fileno(), *extent[1:])
         return self._copy(extent) if found is None else found
 

@@ -57,7 +57,7 @@ class Stream:
             if from_disk and n + self.window < len(items):
                 items[n + self.window][1].read_ahead(tuple(used))
             with located(key):
-                # Pages that the system's cache has no room for would be loaded again and again: they are copied.
+                # If the system's cache has no room, it may evict mapped pages while they are in use. So they are copied.
                 block = streamed.open(tuple(used), () if from_disk else used - changed)
                 with self._processing:
                     answer = work(key, block)
