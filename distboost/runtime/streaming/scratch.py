@@ -117,7 +117,7 @@ class Scratch:
         return extent
 
     def read(self, extent: Extent, to_change: bool = True) -> np.ndarray:
-        """Return the array at an extent: a copy, or its memory-mapped pages if it is not `to_change` and the system can map it."""
+        """Return the array at an extent: a copy, or memory-mapped if it is not `to_change` and the system can do that."""
         found = None if to_change else mapped(self._files[extent.file].fileno(), *extent[1:])
         return self._copy(extent) if found is None else found
 
