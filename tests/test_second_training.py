@@ -151,25 +151,30 @@ def test_one_calibration_on_any_runtime(estimator, shares, noisy, clients, tmp_p
         assert model.fit(*urls).digest() == expected
 
 
-@pytest.mark.parametrize(("with_evaluation", "method"), [(False, "auto"), (True, "auto"), (False, "vector")])
-def test_streamed(with_evaluation, method, noisy, monkeypatch):
+@pytest.mark.parametrize(
+    ("with_evaluation", "method", "at_once"),
+    [(False, "auto", 1), (False, "auto", 2), (True, "auto", 1), (False, "vector", 1)],
+)
+def test_streamed(with_evaluation, method, at_once, noisy, monkeypatch):
     X, y = (np.concatenate([part] * 10) for part in noisy[:2])
     evaluation = noisy[2:]
-    monkeypatch.setattr(ingest, "BLOCK_ROWS", 37)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", 37 // at_once)
     monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
     monkeypatch.setattr(memory_plan.MemoryPlan, "for_ingest", None)
     monkeypatch.setattr(RawDataset, "least_ingest", lambda *arguments: 0)
     eval_set = tuple(evaluation) if with_evaluation else None
     small = {"n_estimators": 4, "max_bins": 16, "calibration": method}
     near = make(**small).fit(X, y, eval_set=eval_set)
-    histograms, sums = (part.n_bytes for part in near.memory_plan_.parts[1:3])
+    sums = sum(part.n_bytes for part in near.memory_plan_.parts[1:-2])
     task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=4)
-    limit = int(histograms + sums + 2 * task.streamed_block_bytes)
+    places = 4 * len(X) if at_once == 2 else 0  # pairs are read if there is room for all of these
+    limit = sums + 2 * at_once * task.streamed_block_bytes + places
     placed = []
     place = LocalRuntime.place
     monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given[3]) or place(*given))
     far = make(**small, memory_limit=limit).fit(X, y, eval_set=eval_set)
     assert far.memory_plan_.streamed > 1000
+    assert far.memory_plan_.at_once == at_once
     assert all(allotment.resident < 500 for allotment in placed)
     assert len(placed) == 1 + (not with_evaluation)
     assert far.digest() == near.digest()

@@ -67,3 +67,4 @@ class BinnedSet(NamedTuple):
     function: Callable[..., AnyRows]
     calls: list[tuple[Any, ...]]
     sizes: list[int]  # rows of each block
+    at_once: int = 1  # blocks of a binned store that a call reads

@@ -68,9 +68,12 @@ class Dataset(Protocol):
         """Return the rule for the weights of evaluation rows: class weights do not count."""
 
     def binned(
-        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False
+        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False, at_once: int = 1
     ) -> BinnedSet:
-        """Return the rows, binned by the edges of the profile, and also their raw values with `keep_values`."""
+        """Return the rows, binned by the edges of the profile, and also their raw values with `keep_values`.
+
+        Of a binned store, `at_once` blocks are read together.
+        """
 
 
 class RawDataset:
@@ -158,7 +161,7 @@ class RawDataset:
         return WeightRule.alone(n_classes, None if weights is None else weight_scan(weights, work, SCAN_ROWS))
 
     def binned(
-        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False
+        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False, at_once: int = 1
     ) -> BinnedSet:
         options = BinOptions.of(profile, rule, self.sources, keep_values)
         cuts = block_spans(self.sources.x, n_parallel)

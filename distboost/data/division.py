@@ -122,7 +122,7 @@ def _part(part: BinnedSet, sides: Sequence[Side], wanted: int, sizes: np.ndarray
         for side, call, first, size in zip(sides, part.calls, firsts.tolist(), sizes.tolist(), strict=True)
         if size
     ]
-    return BinnedSet(_selected, calls, sizes[sizes > 0].tolist())
+    return BinnedSet(_selected, calls, sizes[sizes > 0].tolist(), part.at_once)
 
 
 def _counted(side: Side, n_classes: int, function: Callable[..., AnyRows], *call: Any) -> np.ndarray:

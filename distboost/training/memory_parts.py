@@ -60,6 +60,8 @@ class Task:
         Rounds of the training.
     is_remote : bool
         Whether streamed rows are read from a URL, not from a local disk.
+    at_once : int or None
+        Blocks of a binned store that are read together. None: the plan chooses.
     """
 
     algorithm: Algorithm
@@ -74,6 +76,12 @@ class Task:
     may_have_more_classes: bool = False
     n_rounds: int = 1
     is_remote: bool = False
+    at_once: int | None = None
+
+    @property
+    def block_rows(self) -> int:
+        """The most rows of a block."""
+        return min(block_rows(self.n_features), self.n_rows)
 
     @property
     def row_bytes(self) -> int:
@@ -120,8 +128,7 @@ class Task:
     @property
     def streamed_block_bytes(self) -> int:
         """Bytes of a block that is being read or processed. Its bins also take up the buffers of the store."""
-        n = min(block_rows(self.n_features), self.n_rows)
-        return n * (self.row_bytes + 2 * self.n_features + 8 + 4)
+        return self.block_rows * (self.row_bytes + 2 * self.n_features + 8 + 4)
 
     @property
     def histogram_bytes(self) -> int:

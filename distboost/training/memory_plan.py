@@ -8,7 +8,6 @@ from typing import NamedTuple
 from dask.utils import parse_bytes
 from distributed.system import memory_limit
 
-from distboost.data.ingest import block_rows
 from distboost.errors import LimitError
 from distboost.io.units import megabytes, megabytes_up
 from distboost.runtime.layout import Allotment
@@ -33,6 +32,9 @@ WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: with one thread, one is read while another is processed
 ORDER_BYTES = 4  # of a row's place in the tree
 READ_MEANWHILE = 2  # more blocks than threads, if they come from a URL: the system cannot read them ahead
+# To begin a reading takes a fixed time, so small blocks are read two at a time if there are many for each thread.
+SMALL_BLOCK = 2**25  # bytes in memory
+MANY_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class MemoryPlan:
     room : int
         Rows that may stay in memory if the process takes over rows of a lost worker.
     window : int
-        Streamed blocks in memory at a time.
+        Readings of streamed blocks in memory at a time.
+    at_once : int
+        Blocks of each reading.
     store_bytes : int
         Size of the binned store from which the streamed rows of all processes are read.
     ordered : int
@@ -70,6 +74,7 @@ class MemoryPlan:
     streamed: int
     room: int
     window: int
+    at_once: int
     store_bytes: int
     ordered: int
     scratch_bytes: int
@@ -164,7 +169,7 @@ def plan_memory(
     needed = libraries.n_bytes + max(sums_of_rows, binning) + share * task.row_bytes
     _check_limit(task, limit, libraries.n_bytes, fixed, needed)
     rows = _divide_rows(task, limit, fixed, needed, share, n_threads)
-    resident, room, ordered, window = rows
+    resident, room, ordered, window, at_once = rows
     streamed = share - resident
     shared = [shares] if shares.n_bytes else []
     parts = [libraries, histograms, *shared, sums, *_row_parts(task, rows, streamed)]
@@ -178,6 +183,7 @@ def plan_memory(
         streamed,
         room,
         window,
+        at_once,
         task.n_rows * (task.n_features + 12) if streamed else 0,
         ordered,
         streamed * (task.row_bytes - task.n_features - 4) - ordered * ORDER_BYTES,
@@ -210,6 +216,7 @@ class _Division(NamedTuple):
     room: int
     ordered: int
     window: int
+    at_once: int
 
 
 def _divide_rows(
@@ -221,22 +228,34 @@ def _divide_rows(
     first: per byte, they save more reading and writing than anything else.
     """
     if limit is None:
-        return _Division(share, share, 0, 0)
-    block = task.streamed_block_bytes
+        return _Division(share, share, 0, 0, task.at_once or 1)
     if needed <= limit:
-        room = (limit - fixed - LEAST_WINDOW * block) // task.row_bytes
-        return _Division(share, max(room, share), 0, 0)
-    n_blocks = -(-share // min(block_rows(task.n_features), share))
+        at_once = task.at_once or 1
+        room = (limit - fixed - LEAST_WINDOW * at_once * task.streamed_block_bytes) // task.row_bytes
+        return _Division(share, max(room, share), 0, 0, at_once)
+    one, two = (_divide_streamed(task, limit - fixed, share, n_threads, n) for n in (1, 2))
+    if task.at_once is not None:
+        return two if task.at_once == 2 else one
+    is_small = task.streamed_block_bytes <= SMALL_BLOCK and not task.is_remote
+    are_many = share - two.resident >= MANY_BLOCKS * two.window * task.block_rows
+    there_is_room = two.window == one.window and two.ordered == share - two.resident
+    return two if is_small and are_many and there_is_room else one
+
+
+def _divide_streamed(task: Task, rest: int, share: int, n_threads: int, at_once: int) -> _Division:
+    """Divide `rest` bytes, which do not suffice for all rows; `at_once` blocks are read together."""
+    block, n_blocks = at_once * task.streamed_block_bytes, -(-share // (at_once * task.block_rows))
     wanted = max(n_threads + (READ_MEANWHILE if task.is_remote else 0), LEAST_WINDOW)
-    window = int(min(wanted, max((limit - fixed) // block, LEAST_WINDOW), n_blocks + 1))
-    rest = limit - fixed - window * block
+    window = int(min(wanted, max(rest // block, LEAST_WINDOW), n_blocks + 1))
+    rest -= window * block
     resident = min(max(rest - share * ORDER_BYTES, 0) // (task.row_bytes - ORDER_BYTES), share)
     ordered = min((rest - resident * task.row_bytes) // ORDER_BYTES, share - resident)
-    return _Division(resident, resident, ordered, window)
+    return _Division(resident, resident, ordered, window, at_once)
 
 
 def _row_parts(task: Task, rows: _Division, streamed: int) -> list[Part]:
-    resident, _, ordered, window = rows
+    resident, _, ordered, window, at_once = rows
+    block = at_once * task.streamed_block_bytes
     places = f", and the places of {ordered} rows in the tree" if ordered else ""
     return [
         Part(
@@ -246,8 +265,8 @@ def _row_parts(task: Task, rows: _Division, streamed: int) -> list[Part]:
         ),
         Part(
             "streamed rows",
-            window * task.streamed_block_bytes + ordered * ORDER_BYTES,
-            f"{streamed} rows, {window} blocks of {megabytes(task.streamed_block_bytes)} at a time{places}",
+            window * block + ordered * ORDER_BYTES,
+            f"{streamed} rows, {window} blocks of {megabytes(block)} at a time{places}",
         ),
     ]
 

@@ -116,8 +116,12 @@ class Staging:
         n_bins: int | None = None,
         may_have_more_classes: bool = False,
         n_rows: int | None = None,
+        at_once: int | None = None,
     ) -> MemoryPlan:
-        """Plan the memory; raise LimitError if the training does not fit even when all rows stream. `n_rows=None`: all rows."""
+        """Plan the memory; raise LimitError if the training does not fit even when all rows stream. `n_rows=None`: all rows.
+
+        `at_once`: the blocks that are read together, if that is already decided.
+        """
         runtime, keep = self.runtime, algorithm.needs_values
         raw = [data for data in self._sets if isinstance(data, RawDataset)]
         task = Task(
@@ -133,6 +137,7 @@ class Staging:
             may_have_more_classes,
             self.n_rounds,
             self._is_remote,
+            at_once,
         )
         n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
         return plan_memory(
@@ -171,7 +176,8 @@ class Staging:
     ) -> Iterator[Rows]:
         """Hold these rows, all or a part of them, where the training runs: in memory as far as the limit allows."""
         n_rows = sum(sum(part.sizes) for part in sets)
-        found = self.plan(algorithm, int((profile.n_bins + 1).sum()), n_rows=n_rows)
+        at_once = max(part.at_once for part in sets)
+        found = self.plan(algorithm, int((profile.n_bins + 1).sum()), n_rows=n_rows, at_once=at_once)
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
         rule = WeightRule.of(class_weight, profile.class_scans)
         layout = Layout(
@@ -212,7 +218,7 @@ class Staging:
             data = write_store(
                 data, url, self.max_bins, self.seed, self.runtime, found.for_ingest, keep, profile
             )
-        return data.binned(profile, rule, self.runtime.n_parallel, keep)
+        return data.binned(profile, rule, self.runtime.n_parallel, keep, found.at_once)
 
     def _is_costly(self, data: RawDataset) -> bool:
         """Whether a binned store pays off although all rows stay in memory. On a cluster it needs a shared directory."""

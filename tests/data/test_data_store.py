@@ -241,6 +241,28 @@ def test_a_store_of_fewer_bins(blobs, tmp_path):
         GDMCBoostClassifier().fit(store)
 
 
+def test_blocks_that_are_read_together(store):
+    found = BinnedStore.open(store)
+    how = found.profile(255, 0, None), found.own_weights(3, None), 1, False
+    one, three = found.binned(*how), found.binned(*how, at_once=3)
+    assert (one.sizes, three.sizes) == ([60] * 4, [180, 60])
+    single = [one.function(*call) for call in one.calls]
+    first, last = (three.function(*call) for call in three.calls)
+    for name in ("bins", "labels", "weights"):
+        parts = [getattr(rows, name) for rows in single]
+        for _ in range(2):  # the second time without zarr
+            first, last = (three.function(*call) for call in three.calls)
+            np.testing.assert_array_equal(getattr(first, name), np.concatenate(parts[:3]))
+            np.testing.assert_array_equal(getattr(last, name), parts[3])
+    assert (first.first, last.first) == (0, 180)
+    assert first.files == tuple(file for rows in single[:3] for file in rows.files)
+
+    chunk = chunk_of(store, "bins", 1)
+    chunk.write_bytes(chunk.read_bytes()[::-1])
+    with pytest.raises(BinnedStoreError, match="chunk bins/c/1/0, rows 60 to 119 of the binned store"):
+        three.function(*three.calls[0]).in_memory()
+
+
 def test_nothing_is_overwritten(blobs, tmp_path):
     path = tmp_path / "store"
     zarr.create_array(str(path), data=np.arange(3))

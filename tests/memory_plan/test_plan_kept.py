@@ -33,29 +33,35 @@ def test_fit_keeps_its_plan(blobs):
     assert model.memory_plan_.n_bytes <= 10**9
 
 
-def test_more_rows_than_the_limit_holds_stream(blobs, tmp_path, monkeypatch, saved):
+@pytest.mark.parametrize(("block", "limit", "at_once"), [(20, 21_000, 1), (3, 12_000, 2)])
+def test_more_rows_than_the_limit_holds_stream(block, limit, at_once, blobs, tmp_path, monkeypatch, saved):
     """The limit is no parameter of the model: the file is the same."""
     monkeypatch.setattr(memory_plan, "PROCESS_BYTES", 0)
-    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", block)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2, "n_jobs": 1}
     expected = saved(GDMCBoostClassifier(**small).fit(store))
-    model = GDMCBoostClassifier(memory_limit=21_000, **small).fit(store)
+    model = GDMCBoostClassifier(memory_limit=limit, **small).fit(store)
     assert 0 < model.memory_plan_.streamed < 240
+    assert model.memory_plan_.at_once == at_once
     assert saved(model) == expected
 
 
-def test_workers_stream_what_does_not_fit(blobs, tmp_path, monkeypatch, saved, clients):
+@pytest.mark.parametrize(("block", "limit", "at_once"), [(20, 11_000, 1), (2, 6000, 2)])
+def test_workers_stream_what_does_not_fit(
+    block, limit, at_once, blobs, tmp_path, monkeypatch, saved, clients
+):
     monkeypatch.setattr(memory_plan, "WORKER_BYTES", 0)
     monkeypatch.setattr(memory_plan, "_check_leader", lambda *_: None)  # it has libraries
-    monkeypatch.setattr(ingest, "BLOCK_ROWS", 20)
+    monkeypatch.setattr(ingest, "BLOCK_ROWS", block)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2}
     expected = saved(GDMCBoostClassifier(**small).fit(store))
-    model = GDMCBoostClassifier(memory_limit=11_000, **small)
+    model = GDMCBoostClassifier(memory_limit=limit, **small)
     model.client = clients[2]
     model.fit(store)
     assert 0 < model.memory_plan_.streamed < 120
+    assert model.memory_plan_.at_once == at_once
     assert saved(model) == expected
 
 

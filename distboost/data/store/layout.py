@@ -68,6 +68,10 @@ class StoredBlocks:
         """Return the blocks of the rows first .. stop - 1."""
         return range(first // self.rows, -(-stop // self.rows))
 
+    def rows_of(self, blocks: range) -> slice:
+        """Return the rows of successive blocks."""
+        return slice(self.span(blocks.start).start, self.span(blocks.stop - 1).stop)
+
     def span(self, block: int) -> slice:
         return slice(block * self.rows, min((block + 1) * self.rows, self.n_rows))
 

@@ -39,15 +39,13 @@ class IntactFile(NamedTuple):
 
     path: str
     stamp: Stamp
-    shape: tuple[int, ...]
-    dtype: np.dtype
 
 
 _intact: dict[tuple[str, str, int], IntactFile] = {}  # by store, array and block
 
 
-def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
-    """Read a block of an array, (rows, ...), and compare it with the checksum `expected`.
+def read_blocks(blocks: StoredBlocks, name: str, numbers: range, expected: list[int]) -> np.ndarray:
+    """Read successive blocks of an array, (rows, ...), and compare each with its checksum in `expected`.
 
     Raises
     ------
@@ -56,11 +54,21 @@ def read_block(blocks: StoredBlocks, name: str, block: int, expected: int) -> np
     StoreError
         If it cannot be read.
     """
-    return intact(
-        lambda: _read(blocks, name, block, expected),
-        partial(blocks.place, name, block),
-        lambda: f" ({found_and_expected(blocks.arrays[name], block)})",
-    )
+    array, rows = blocks.arrays[name], blocks.rows_of(numbers)
+    content = empty((rows.stop - rows.start, *array.shape[1:]), array.dtype)
+    for block, wanted in zip(numbers, expected, strict=True):
+        span = blocks.span(block)
+        own = content[span.start - rows.start : span.stop - rows.start]
+        intact(
+            partial(_read, blocks, name, block, wanted, own),
+            partial(blocks.place, name, block),
+            partial(_what_is_there, array, block),
+        )
+    return content
+
+
+def _what_is_there(array: zarr.Array[Any], block: int) -> str:
+    return f" ({found_and_expected(array, block)})"
 
 
 def intact(read: Callable[[], T], what: What, more: Callable[[], str] = str) -> T:
@@ -76,27 +84,25 @@ def intact(read: Callable[[], T], what: What, more: Callable[[], str] = str) -> 
         ) from error
 
 
-def _read(blocks: StoredBlocks, name: str, block: int, expected: int) -> np.ndarray:
-    """Read a block; raise errors as they are.
+def _read(blocks: StoredBlocks, name: str, block: int, expected: int, content: np.ndarray) -> None:
+    """Read a block into `content`; raise errors as they are.
 
     A chunk on a local disk is verified once. As long as its file does not change, it is then read directly into the array: the
     store does not compress, and zarr's copies and checks would take longer than a histogram of few classes.
     """
     known = _intact.get((blocks.url, name, block))
-    content = None if known is None else _read_intact(*known)
-    if content is not None:
-        return content
+    if known is not None and _read_intact(*known, content):
+        return
     path = local_file(blocks.arrays[name], block)
     stamp = None if path is None else Stamp.of(path)
-    content = blocks.read(name, block)
+    content[:] = blocks.read(name, block)
     found = checksum(content)
     if found != expected:
         if not has_chunk(blocks.arrays[name], block):
             raise FileNotFoundError("it is not there")
         raise ValueError(f"its checksum is {found:08x}, not {expected:08x}")
     if path is not None and stamp is not None:
-        _intact[blocks.url, name, block] = IntactFile(os.fspath(path), stamp, content.shape, content.dtype)
-    return content
+        _intact[blocks.url, name, block] = IntactFile(os.fspath(path), stamp)
 
 
 def local_file(array: zarr.Array[Any], block: int) -> Path | None:
@@ -105,12 +111,11 @@ def local_file(array: zarr.Array[Any], block: int) -> Path | None:
     return store.root / chunk_key(array, block) if isinstance(store, zarr.storage.LocalStore) else None
 
 
-def _read_intact(path: str, stamp: Stamp, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray | None:
-    """Read the array at the beginning of a file; return None if the file has changed."""
-    content = empty(shape, dtype)
+def _read_intact(path: str, stamp: Stamp, content: np.ndarray) -> bool:
+    """Read the array at the beginning of a file into `content`; return False if the file has changed."""
     file = os.open(path, os.O_RDONLY)  # a file object would make further calls
     try:
         n = os.preadv(file, [content.reshape(-1).view(np.uint8).data], 0) if Stamp.of(file) == stamp else 0
     finally:
         os.close(file)
-    return content if n == content.nbytes else None
+    return n == content.nbytes

@@ -22,6 +22,7 @@ import numpy as np
 import zarr
 from zarr.core.sync import sync
 
+from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows, BinnedSet
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
@@ -36,7 +37,7 @@ from distboost.data.store.manifest import (
     opened,
     stored_profile,
 )
-from distboost.data.store.reading import intact, local_file, read_block
+from distboost.data.store.reading import intact, local_file, read_blocks
 from distboost.data.store.recoding import Recoding
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError, DataError
@@ -44,14 +45,16 @@ from distboost.io.storage import UNFINISHED, open_store
 
 
 class StoredRows:
-    """A block of a store. Its arrays are read when they are first used, and compared with their checksums."""
+    """Successive blocks of a store. Their arrays are read when they are first used, and compared with their checksums."""
 
-    def __init__(self, blocks: StoredBlocks, block: int, checksums: dict[str, int], rule: WeightRule):
-        self._blocks, self._block, self._checksums, self._rule = blocks, block, checksums, rule
-        self.first = blocks.span(block).start
+    def __init__(
+        self, blocks: StoredBlocks, numbers: range, checksums: dict[str, list[int]], rule: WeightRule
+    ):
+        self._blocks, self._numbers, self._checksums, self._rule = blocks, numbers, checksums, rule
+        self.first = blocks.rows_of(numbers).start
 
     def _read(self, name: str) -> np.ndarray:
-        return read_block(self._blocks, name, self._block, self._checksums[name])
+        return read_blocks(self._blocks, name, self._numbers, self._checksums[name])
 
     @cached_property
     def bins(self) -> np.ndarray:
@@ -75,9 +78,9 @@ class StoredRows:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The file of the bins, if it is on a local disk."""
-        path = local_file(self._blocks.arrays["bins"], self._block)
-        return () if path is None else (path,)
+        """The files of the bins, if they are on a local disk."""
+        found = (local_file(self._blocks.arrays["bins"], number) for number in self._numbers)
+        return tuple(path for path in found if path is not None)
 
     def in_memory(self) -> BinnedRows:
         """Read what was not read yet."""
@@ -207,7 +210,7 @@ class BinnedStore:
         return WeightRule.alone(n_classes, reduce(ClassScan.merged, scans))
 
     def binned(
-        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False
+        self, profile: Profile, rule: WeightRule, n_parallel: int, keep_values: bool = False, at_once: int = 1
     ) -> BinnedSet:
         m = self._manifest
         if keep_values and not m["keep_values"]:
@@ -224,17 +227,17 @@ class BinnedStore:
         arrays = {name: self._array(name) for name in names}
         blocks = StoredBlocks(arrays, self.url, m["block_rows"], self.n_rows)
         checksums = {name: self._checksums(name) for name in names}
+        groups = [range(*found) for found in spans(0, blocks.n_blocks, at_once)]
         calls = [
-            (blocks, block, {name: checksums[name][block] for name in names}, rule)
-            for block in range(blocks.n_blocks)
+            (blocks, group, {name: checksums[name][group.start : group.stop] for name in names}, rule)
+            for group in groups
         ]
-        spans = map(blocks.span, range(blocks.n_blocks))
-        sizes = [span.stop - span.start for span in spans]
+        sizes = [rows.stop - rows.start for rows in map(blocks.rows_of, groups)]
         if recoding is None:
-            return BinnedSet(StoredRows, calls, sizes)
-        return BinnedSet(_recoded, [(recoding, *call) for call in calls], sizes)
+            return BinnedSet(StoredRows, calls, sizes, at_once)
+        return BinnedSet(_recoded, [(recoding, *call) for call in calls], sizes, at_once)
 
 
 def _recoded(recoding: Recoding, *call: Any) -> BinnedRows:
-    """Return a block of a store, with the bins and classes of other rows."""
+    """Return blocks of a store, with the bins and classes of other rows."""
     return recoding(StoredRows(*call))
