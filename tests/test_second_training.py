@@ -171,11 +171,13 @@ def test_streamed(with_evaluation, method, at_once, noisy, monkeypatch):
     limit = sums + 2 * at_once * task.streamed_block_bytes + places
     placed = []
     place = LocalRuntime.place
-    monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given[3]) or place(*given))
+    monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given) or place(*given))
     far = make(**small, memory_limit=limit).fit(X, y, eval_set=eval_set)
     assert far.memory_plan_.streamed > 1000
     assert far.memory_plan_.at_once == at_once
-    assert all(allotment.resident < 500 for allotment in placed)
+    for _, sets, _, allotment in placed:
+        assert allotment.resident < 500
+        assert [part.at_once for part in sets] == [at_once] * len(sets)
     assert len(placed) == 1 + (not with_evaluation)
     assert far.digest() == near.digest()
 

@@ -32,7 +32,7 @@ WORKER_BYTES = 260 * 10**6
 LEAST_WINDOW = 2  # blocks: with one thread, one is read while another is processed
 ORDER_BYTES = 4  # of a row's place in the tree
 READ_MEANWHILE = 2  # more blocks than threads, if they come from a URL: the system cannot read them ahead
-# To begin a reading takes a fixed time, so small blocks are read two at a time if there are many for each thread.
+# A read takes a fixed time beside that of its rows. So small blocks are read in pairs if there are many for each thread.
 SMALL_BLOCK = 2**25  # bytes in memory
 MANY_BLOCKS = 16
 
@@ -54,9 +54,9 @@ class MemoryPlan:
     room : int
         Rows that may stay in memory if the process takes over rows of a lost worker.
     window : int
-        Readings of streamed blocks in memory at a time.
+        Streamed blocks, or pairs of them, in memory at a time.
     at_once : int
-        Blocks of each reading.
+        Blocks that are read together: 1, or 2 for pairs.
     store_bytes : int
         Size of the binned store from which the streamed rows of all processes are read.
     ordered : int
