@@ -17,7 +17,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from typing import Any, NamedTuple
 
@@ -138,6 +138,12 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         memory = zeros((n_bytes,), np.uint8)
     lent: np.ndarray = np.asarray(_Lent(memory)).view(dtype).reshape(shape)
     return lent
+
+
+def give_up(n_bytes: int) -> None:
+    """Return the memory that `empty` would use for an array of this size to the system, as another array takes its place."""
+    with suppress(KeyError, IndexError):
+        _spare[n_bytes].pop()
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:

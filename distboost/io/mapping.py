@@ -14,13 +14,14 @@ _POPULATE_READ = 22  # since Linux 5.14; Python has no name for it
 
 
 def _madvise() -> Callable[..., int] | None:
-    """Return the C function `madvise` of Linux. Python's own keeps the GIL while the system maps the pages."""
+    """Return the C function `madvise` if it can load pages. Python's own keeps the GIL while the system maps them."""
     if sys.platform != "linux":
         return None
     function = ctypes.CDLL(None).madvise
     function.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    page = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), np.uint8)
     madvise: Callable[..., int] = function
-    return madvise
+    return None if madvise(page.ctypes.data, page.nbytes, _POPULATE_READ) else madvise
 
 
 _MADVISE = _madvise()

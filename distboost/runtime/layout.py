@@ -39,9 +39,9 @@ class Allotment:
     window : int
         Streamed blocks in memory at a time.
     scratch : str or None
-        Directory of the file with the state of streamed rows. None: the system's temporary directory.
+        Directory of the files with the state of streamed rows. None: the system's temporary directory.
     scratch_bytes : int
-        Size of this file if as many rows stream as the plan expects.
+        Size of these files if as many rows stream as the plan expects.
     ordered : int
         Streamed rows whose places in the tree (`Block.order`) stay in memory.
     """

@@ -62,7 +62,7 @@ class MemoryPlan:
     ordered : int
         Streamed rows whose places in the tree stay in memory.
     scratch_bytes : int
-        Size of the file in which one process keeps the scores of its streamed rows.
+        Size of the files in which one process keeps the scores of its streamed rows.
     window_bytes : int or None
         If the histograms of a tree do not fit: the size of those that are summed at a time in one process.
     """

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from distboost.data import memory
 from distboost.data.blocks import BinnedRows
 from distboost.errors import StoreError
 from distboost.io import mapping
@@ -32,6 +34,8 @@ from distboost.runtime.streaming.window import Stream
 from distboost.threads import Threads
 from tests import disks
 from tests.runtime.streamed_blocks import MISSING_BIN, Alive, N, Writes, grow_and_update, made, rows_of, shard
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="arrays are mapped on Linux only")
 
 
 @pytest.fixture
@@ -92,15 +96,18 @@ def test_arrays_in_turn_lie_in_different_files(scratch):
         assert_array_equal(scratch.read(extent), np.full(10, n))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="arrays are mapped on Linux only")
+def is_mapped(array):
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(getattr(array, "obj", None), mmap.mmap)
+
+
+@on_linux
 def test_an_array_that_stays_as_it_is_is_mapped(scratch):
     extents = [scratch.write(np.arange(n)) for n in (1, 512, 1000, 5000)]
     for extent in extents:
         found = scratch.read(extent, to_change=False)
-        owner = found
-        while isinstance(owner, np.ndarray):
-            owner = owner.base
-        assert isinstance(owner.obj, mmap.mmap)
+        assert is_mapped(found)
         assert_array_equal(found, np.arange(*extent.shape))
         found[:] = -1  # changes neither the file nor what others read
         assert_array_equal(scratch.read(extent, to_change=False), np.arange(*extent.shape))
@@ -108,10 +115,28 @@ def test_an_array_that_stays_as_it_is_is_mapped(scratch):
 
 
 @pytest.mark.parametrize("n", [0, 1000])
-def test_an_array_that_cannot_be_mapped_is_read(scratch, monkeypatch, n):
-    monkeypatch.setattr(mapping, "_MADVISE", None)
+@pytest.mark.parametrize(
+    "madvise", [None, lambda *given: -1], ids=["not this system", "pages that cannot be loaded"]
+)
+def test_an_array_that_cannot_be_mapped_is_read(scratch, monkeypatch, n, madvise):
+    monkeypatch.setattr(mapping, "_MADVISE", madvise)
     extent = scratch.write(np.arange(n))
-    assert_array_equal(scratch.read(extent, to_change=False), np.arange(n))
+    found = scratch.read(extent, to_change=False)
+    assert not is_mapped(found)
+    assert_array_equal(found, np.arange(n))
+
+
+@on_linux
+def test_mapped_arrays_take_the_place_of_memory_that_waits_for_the_next_ones(scratch):
+    """The plan has counted each array once."""
+    with memory.returned_when_freed():
+        extents = [scratch.write(np.full(memory.LARGE, n, np.uint8)) for n in range(3)]
+        copies = [scratch.read(extent) for extent in extents[:2]]
+        del copies
+        assert [len(arrays) for arrays in memory._spare.values()] == [2]
+        for n, left in ((0, 1), (1, 0), (2, 0)):
+            assert_array_equal(scratch.read(extents[n], to_change=False), np.full(memory.LARGE, n))
+            assert len(memory._spare[memory.LARGE]) == left
 
 
 @pytest.mark.parametrize("to_change", [False, True])
@@ -357,6 +382,27 @@ def test_what_a_pass_does_not_change_may_be_mapped_while_it_is_in_the_cache(scra
     assert stream.map(add, streamed) == [11.0] * 5
     stream.close()
     assert 3 <= len(scratch.unchanged) <= 4
+
+
+@on_linux
+def test_a_mapped_array_that_is_changed_after_all_is_written_back(scratch, monkeypatch):
+    monkeypatch.setattr(window_module, "n_loaded", lambda: 5)
+    streamed = Alive().streamed(scratch, 5)
+    with closing(Stream(2, 1)) as stream:
+
+        def write(number, block):
+            block.buffer("statistics", (N, 8), np.int32)[:] = 3
+
+        def change_the_last(number, block):
+            found = block.kept("statistics")
+            if block.first == 4 * N:
+                assert is_mapped(found)
+                found += 1
+                block.changed.add("statistics")
+
+        stream.map(write, streamed)
+        stream.map(change_the_last, streamed)
+        assert stream.map(lambda _, block: block.kept("statistics").max(), streamed) == [3, 3, 3, 3, 4]
 
 
 def test_a_system_that_cannot_read_ahead(scratch, monkeypatch):

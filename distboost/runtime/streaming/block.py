@@ -17,7 +17,7 @@ from distboost.weights.sampled import MAGNITUDES, drawn
 
 
 class StreamedBlock:
-    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in a scratch file.
+    """A block on disk: its rows are read again for each question; the state that boosting keeps of them is in scratch files.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class StreamedBlock:
     def open(self, names: Iterable[str] = (), unchanged: Collection[str] = ()) -> Block:
         """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used.
 
-        Those that stay `unchanged` may be mapped.
+        Arrays named in `unchanged` may be memory-mapped.
         """
         rows = self._read()
         block = self._make(rows, load=partial(self._load, unchanged=unchanged), traits=self._traits)

@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from distboost.data.memory import empty
+from distboost.data.memory import empty, give_up
 from distboost.errors import StoreError
 from distboost.io.ahead import load_ahead
 from distboost.io.mapping import mapped
@@ -118,8 +118,12 @@ class Scratch:
 
     def read(self, extent: Extent, to_change: bool = True) -> np.ndarray:
         """Return the array at an extent: a copy, or memory-mapped if it is not `to_change` and the system can do that."""
-        found = None if to_change else mapped(self._files[extent.file].fileno(), *extent[1:])
-        return self._copy(extent) if found is None else found
+        file = self._files[extent.file].fileno()
+        found = None if to_change else mapped(file, extent.offset, extent.shape, extent.dtype)
+        if found is None:
+            return self._copy(extent)
+        give_up(extent.n_bytes)  # the plan has counted the array once
+        return found
 
     def _copy(self, extent: Extent) -> np.ndarray:
         array = empty(extent.shape, extent.dtype)
@@ -141,7 +145,7 @@ class Scratch:
         load_ahead(self._files[extent.file].fileno(), extent.offset, extent.n_bytes)
 
     def close(self) -> None:
-        """Close and so remove the files."""
+        """Close the files, which removes them. A mapped array keeps its file, for instance if an error refers to it."""
         for file in self._files:
             file.close()
 

@@ -43,21 +43,21 @@ class Stream:
         self, work: Callable[[Key, Block], Answer], items: Iterable[tuple[Key, StreamedBlock]]
     ) -> list[Answer]:
         """Return work(key, block) for all blocks, in order. Their changes have been written to disk."""
-        # What the work on a block reads and changes, the work on the next one will, too.
+        # What the work on one block reads and changes, the work on the next ones probably will, too. If it changes a mapped array
+        # after all, the change is written back like any other.
         used: set[str] = set()
         changed: set[str] = set()
         items = list(items)
         loaded, self._loaded = self._loaded, n_loaded()
-        from_disk = (
-            self._loaded > loaded
-        )  # if the last pass has read from a disk, the system is asked to read ahead in this one
+        # Whether the last pass read from a disk. If so, this one has the system read ahead, and maps nothing.
+        from_disk = self._loaded > loaded
 
         def visit(n: int) -> Answer:
             key, streamed = items[n]
             if from_disk and n + self.window < len(items):
                 items[n + self.window][1].read_ahead(tuple(used))
             with located(key):
-                # If the system's cache has no room, it may evict mapped pages while they are in use. So they are copied.
+                # If the cache is short of memory, it may evict mapped pages while they are in use. So arrays are then copied.
                 block = streamed.open(tuple(used), () if from_disk else used - changed)
                 with self._processing:
                     answer = work(key, block)
