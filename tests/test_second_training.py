@@ -167,8 +167,9 @@ def test_streamed(with_evaluation, method, at_once, noisy, monkeypatch):
     near = make(**small).fit(X, y, eval_set=eval_set)
     sums = sum(part.n_bytes for part in near.memory_plan_.parts[1:-2])
     task = memory_plan.Task(algorithm_of(near, 3), growth_limits(near), len(X), 4, 16, 8, False, n_rounds=4)
-    places = 4 * len(X) if at_once == 2 else 0  # pairs are read if there is room for all of these
-    limit = sums + 2 * at_once * task.streamed_block_bytes + places
+    limit = sums + 2 * task.streamed_block_bytes
+    if at_once == 2:  # there must be room for the places of all rows, too
+        limit = sums + 2 * task.pair_bytes + 4 * len(X)
     placed = []
     place = LocalRuntime.place
     monkeypatch.setattr(LocalRuntime, "place", lambda *given: placed.append(given) or place(*given))

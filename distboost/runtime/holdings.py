@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
@@ -110,7 +110,9 @@ class Holdings:
         assert self._allotment is not None
         if self._scratch is None or self._stream is None:
             self._scratch = Scratch(
-                self._allotment.scratch or tempfile.gettempdir(), self._allotment.scratch_bytes
+                self._allotment.scratch or tempfile.gettempdir(),
+                self._allotment.scratch_bytes,
+                self._allotment.can_map,
             )
             self._stream = Stream(self._allotment.window, self._threads.n)
             # Several threads read and free blocks: the allocator must not keep freed memory for each of them.
@@ -135,13 +137,16 @@ class Holdings:
             self._n_ordered -= self._ordered.pop(key, 0)
 
     def stream(
-        self, work: Callable[[Key, Block, Threads], Answer], streamed: list[tuple[Key, StreamedBlock]]
+        self,
+        work: Callable[[Key, Block, Threads], Answer],
+        streamed: list[tuple[Key, StreamedBlock]],
+        kind: Hashable,
     ) -> list[Answer]:
         """Return work(key, block, helpers) for these blocks. `helpers` have no block of their own."""
         if self._stream is None:
             return []
         helpers = self._stream.helpers
-        return self._stream.map(lambda key, block: work(key, block, helpers), streamed)
+        return self._stream.map(lambda key, block: work(key, block, helpers), streamed, kind)
 
     def close(self) -> None:
         """End the threads that stream, and give up the scratch files."""

@@ -44,6 +44,8 @@ class Allotment:
         Size of these files if as many rows stream as the plan expects.
     ordered : int
         Streamed rows whose places in the tree (`Block.order`) stay in memory.
+    can_map : bool
+        Whether arrays may be memory-mapped beside the memory of earlier copies, which is used again. If not, they take its place.
     """
 
     resident: int
@@ -51,6 +53,7 @@ class Allotment:
     scratch: str | None
     scratch_bytes: int = 0
     ordered: int = 0
+    can_map: bool = False
 
 
 class Layout(NamedTuple):

@@ -351,7 +351,7 @@ class Shard:
                 tally.add_streamed(summed, helpers)
             return answer, _visited(["streamed", *kinds], [block])
 
-        for answer, visited in self.held.stream(visit_streamed, streamed):
+        for answer, visited in self.held.stream(visit_streamed, streamed, tuple(kinds)):
             answers.append(answer)
             for kind, n in visited.items():
                 self.passes[kind] += n

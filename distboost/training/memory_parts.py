@@ -131,6 +131,12 @@ class Task:
         return self.block_rows * (self.row_bytes + 2 * self.n_features + 8 + 4)
 
     @property
+    def pair_bytes(self) -> int:
+        """Bytes of two blocks that are read together. The arrays of a pair may be mapped beside the memory of earlier copies."""
+        mapped = self.score_row_bytes + self.statistic_bytes
+        return 2 * (self.streamed_block_bytes + self.block_rows * mapped)
+
+    @property
     def histogram_bytes(self) -> int:
         """Bytes of one node's histogram."""
         distinct = min(self.max_bins, self.n_rows)

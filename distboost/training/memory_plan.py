@@ -33,7 +33,7 @@ LEAST_WINDOW = 2  # blocks: with one thread, one is read while another is proces
 ORDER_BYTES = 4  # of a row's place in the tree
 READ_MEANWHILE = 2  # more blocks than threads, if they come from a URL: the system cannot read them ahead
 # A read takes a fixed time beside that of its rows. So small blocks are read in pairs if there are many for each thread.
-SMALL_BLOCK = 2**25  # bytes in memory
+SMALL_BLOCK = 2**24  # bytes in memory
 MANY_BLOCKS = 16
 
 
@@ -100,7 +100,7 @@ class MemoryPlan:
         if not self.streamed and (self.limit is None or not may_grow):
             return None
         window = max(self.window, LEAST_WINDOW)
-        return Allotment(self.room, window, scratch, self.scratch_bytes, self.ordered)
+        return Allotment(self.room, window, scratch, self.scratch_bytes, self.ordered, self.at_once == 2)
 
 
 def parse_limit(given: int | str | None) -> int | None:
@@ -231,7 +231,7 @@ def _divide_rows(
         return _Division(share, share, 0, 0, task.at_once or 1)
     if needed <= limit:
         at_once = task.at_once or 1
-        room = (limit - fixed - LEAST_WINDOW * at_once * task.streamed_block_bytes) // task.row_bytes
+        room = (limit - fixed - LEAST_WINDOW * _read_bytes(task, at_once)) // task.row_bytes
         return _Division(share, max(room, share), 0, 0, at_once)
     one, two = (_divide_streamed(task, limit - fixed, share, n_threads, n) for n in (1, 2))
     if task.at_once is not None:
@@ -244,7 +244,7 @@ def _divide_rows(
 
 def _divide_streamed(task: Task, rest: int, share: int, n_threads: int, at_once: int) -> _Division:
     """Divide `rest` bytes, which do not suffice for all rows; `at_once` blocks are read together."""
-    block, n_blocks = at_once * task.streamed_block_bytes, -(-share // (at_once * task.block_rows))
+    block, n_blocks = _read_bytes(task, at_once), -(-share // (at_once * task.block_rows))
     wanted = max(n_threads + (READ_MEANWHILE if task.is_remote else 0), LEAST_WINDOW)
     window = int(min(wanted, max(rest // block, LEAST_WINDOW), n_blocks + 1))
     rest -= window * block
@@ -253,9 +253,14 @@ def _divide_streamed(task: Task, rest: int, share: int, n_threads: int, at_once:
     return _Division(resident, resident, ordered, window, at_once)
 
 
+def _read_bytes(task: Task, at_once: int) -> int:
+    """Return the bytes of the blocks that are read together."""
+    return task.pair_bytes if at_once == 2 else task.streamed_block_bytes
+
+
 def _row_parts(task: Task, rows: _Division, streamed: int) -> list[Part]:
     resident, _, ordered, window, at_once = rows
-    block = at_once * task.streamed_block_bytes
+    block, name = _read_bytes(task, at_once), "pairs of blocks" if at_once == 2 else "blocks"
     places = f", and the places of {ordered} rows in the tree" if ordered else ""
     return [
         Part(
@@ -266,7 +271,7 @@ def _row_parts(task: Task, rows: _Division, streamed: int) -> list[Part]:
         Part(
             "streamed rows",
             window * block + ordered * ORDER_BYTES,
-            f"{streamed} rows, {window} blocks of {megabytes(block)} at a time{places}",
+            f"{streamed} rows, {window} {name} of {megabytes(block)} at a time{places}",
         ),
     ]
 

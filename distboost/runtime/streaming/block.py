@@ -46,13 +46,13 @@ class StreamedBlock:
         self.grown: Grown | None = None
         self.first = self.round = 0
 
-    def open(self, names: Iterable[str] = (), unchanged: Collection[str] = ()) -> Block:
+    def open(self, names: Iterable[str] = (), changed: Collection[str] | None = None) -> Block:
         """Read the block's bins, and the stored arrays of these names. Other arrays are read when they are used.
 
-        Arrays named in `unchanged` may be memory-mapped.
+        Arrays may be memory-mapped unless they are named in `changed`; with None, none is.
         """
         rows = self._read()
-        block = self._make(rows, load=partial(self._load, unchanged=unchanged), traits=self._traits)
+        block = self._make(rows, load=partial(self._load, changed=changed), traits=self._traits)
         if self._traits is None:
             self._traits, self._files = block.traits, rows.files
         block.spans, block.grown, block.round = self.spans, self.grown, self.round
@@ -100,8 +100,10 @@ class StreamedBlock:
         else:
             self._extents[name] = self._scratch.write(array, self._extents.get(name))
 
-    def _load(self, name: str, unchanged: Collection[str] = ()) -> np.ndarray | None:
+    def _load(self, name: str, changed: Collection[str] | None = None) -> np.ndarray | None:
         if name in self._arrays:
             return self._arrays[name]
         extent = self._extents.get(name)
-        return None if extent is None else self._scratch.read(extent, to_change=name not in unchanged)
+        if extent is None:
+            return None
+        return self._scratch.read(extent, to_change=changed is None or name in changed)

@@ -60,6 +60,8 @@ class Scratch:
         On a local disk.
     needed : int, default=0
         Bytes that will be written at least.
+    can_map : bool, default=False
+        Whether there is room for mapped arrays beside the memory of earlier copies. If not, they take its place.
 
     Raises
     ------
@@ -67,8 +69,8 @@ class Scratch:
         If the files cannot be created, or `needed` bytes are not free.
     """
 
-    def __init__(self, directory: str, needed: int = 0):
-        self.directory, self._needed = directory, needed
+    def __init__(self, directory: str, needed: int = 0, can_map: bool = False):
+        self.directory, self._needed, self._can_map = directory, needed, can_map
         self._files: list[IO[bytes]] = []
         try:
             os.makedirs(directory, exist_ok=True)
@@ -122,7 +124,8 @@ class Scratch:
         found = None if to_change else mapped(file, extent.offset, extent.shape, extent.dtype)
         if found is None:
             return self._copy(extent)
-        give_up(extent.n_bytes)  # the plan has counted the array once
+        if not self._can_map:
+            give_up(extent.n_bytes)
         return found
 
     def _copy(self, extent: Extent) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import nullcontext
 from typing import TypeVar
 
@@ -38,15 +38,22 @@ class Stream:
         limited = self.window > n_threads
         self._processing = threading.Semaphore(n_threads) if limited else nullcontext()
         self._loaded = n_loaded()
+        self._changed: dict[Hashable, set[str]] = {}  # the arrays that each kind of work has changed
 
     def map(
-        self, work: Callable[[Key, Block], Answer], items: Iterable[tuple[Key, StreamedBlock]]
+        self,
+        work: Callable[[Key, Block], Answer],
+        items: Iterable[tuple[Key, StreamedBlock]],
+        kind: Hashable = None,
     ) -> list[Answer]:
-        """Return work(key, block) for all blocks, in order. Their changes have been written to disk."""
-        # What the work on one block reads and changes, the work on the next ones probably will, too. If it changes a mapped array
-        # after all, the change is written back like any other.
-        used: set[str] = set()
-        changed: set[str] = set()
+        """Return work(key, block) for all blocks, in order. Their changes have been written to disk.
+
+        Work of the same `kind` is taken to change the same arrays. If it changes a mapped array after all, the change is written
+        back like any other.
+        """
+        is_known = kind in self._changed
+        changed = self._changed.setdefault(kind, set())
+        used: set[str] = set()  # by the work on one block, so probably by that on the next ones, too
         items = list(items)
         loaded, self._loaded = self._loaded, n_loaded()
         # Whether the last pass read from a disk. If so, this one has the system read ahead, and maps nothing.
@@ -58,7 +65,7 @@ class Stream:
                 items[n + self.window][1].read_ahead(tuple(used))
             with located(key):
                 # If the cache is short of memory, it may evict mapped pages while they are in use. So arrays are then copied.
-                block = streamed.open(tuple(used), () if from_disk else used - changed)
+                block = streamed.open(tuple(used), changed if is_known and not from_disk else None)
                 with self._processing:
                     answer = work(key, block)
                 changed.update(block.changed)
