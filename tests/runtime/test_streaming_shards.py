@@ -79,7 +79,7 @@ def test_what_a_round_reads_and_writes(monkeypatch, tmp_path):
     n_blocks, reads, files = 6, Counter(), []
 
     class File(Writes):
-        def __init__(self, directory, needed=0):
+        def __init__(self, directory, *how):
             super().__init__(directory)
             files.append(self)
 
