@@ -15,7 +15,7 @@ from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 
-SEARCHED_BYTES = 2**26  # the most that all threads together take for histograms that are not kept
+SEARCHED_BYTES = 2**25  # the most that all threads together take for histograms that are not kept
 
 
 class LocalPart:
