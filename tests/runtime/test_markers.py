@@ -151,7 +151,7 @@ def test_a_cluster_that_adapts_keeps_the_workers_of_a_training(blobs):
         LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
-        cluster.adapt(minimum=0, maximum=2, interval="100ms", wait_count=2)
+        cluster.adapt(minimum=0, maximum=1, interval="100ms", wait_count=2)
 
         def slowly(progress) -> None:
             time.sleep(0.25)
@@ -160,9 +160,9 @@ def test_a_cluster_that_adapts_keeps_the_workers_of_a_training(blobs):
         model = GDMCBoostClassifier(n_estimators=12, calibration=None, callbacks=[slowly])
         model.client = client
         model.fit(X, y)
-        until(lambda: not cluster.scheduler.workers, "no worker: there is nothing to do")
-    assert n_workers[0] >= 1
-    assert n_workers == sorted(n_workers)
+        # How soon they go is Dask's affair: on a busy machine it takes a LocalCluster more than half a minute.
+        until(lambda: cluster.scheduler.adaptive_target() == 0, "no need for workers")
+    assert n_workers == [1] * 12
     here = GDMCBoostClassifier(n_estimators=12, calibration=None).fit(X, y)
     np.testing.assert_array_equal(model.train_loss_, here.train_loss_)
 
@@ -189,4 +189,4 @@ def test_a_training_of_two_minutes_keeps_its_workers(blobs, caplog):
             model.client = client
             model.fit(X, y)
         assert "is lost" not in caplog.text
-        until(lambda: not cluster.scheduler.workers, "no worker: there is nothing to do")
+        until(lambda: cluster.scheduler.adaptive_target() == 0, "no need for workers")
