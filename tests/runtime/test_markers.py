@@ -143,33 +143,33 @@ def test_markers_end_with_their_client(clients, marked):
     until(lambda: seen(client)["marks"] == 0 and len(seen(client)["idle"]) == 2, "no markers")
 
 
-def test_a_cluster_that_adapts_keeps_the_workers_of_a_training(blobs):
-    """It starts one for a training that finds none, and takes none away while rounds take longer than it waits."""
+def test_a_cluster_that_adapts_starts_a_worker_for_a_training(blobs):
+    """And it needs none when the training is over."""
     X, y = blobs
-    n_workers = []
     with (
         LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         cluster.adapt(minimum=0, maximum=1, interval="100ms", wait_count=2)
-
-        def slowly(progress) -> None:
-            time.sleep(0.25)
-            n_workers.append(len(cluster.scheduler.workers))
-
-        model = GDMCBoostClassifier(n_estimators=12, calibration=None, callbacks=[slowly])
+        model = GDMCBoostClassifier(n_estimators=4, calibration=None)
         model.client = client
         model.fit(X, y)
-        # How soon they go is Dask's affair: on a busy machine it takes a LocalCluster more than half a minute.
+        # How soon it goes is Dask's affair: on a busy machine it takes a LocalCluster more than half a minute.
         until(lambda: cluster.scheduler.adaptive_target() == 0, "no need for workers")
-    assert n_workers == [1] * 12
-    here = GDMCBoostClassifier(n_estimators=12, calibration=None).fit(X, y)
+    here = GDMCBoostClassifier(n_estimators=4, calibration=None).fit(X, y)
     np.testing.assert_array_equal(model.train_loss_, here.train_loss_)
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(240)
-def test_a_training_of_two_minutes_keeps_its_workers(blobs, caplog):
+# Two workers, because Dask never takes away the only one that holds data.
+@pytest.mark.parametrize(
+    ("n_rounds", "seconds", "adapt"),
+    [
+        pytest.param(12, 0.25, {"interval": "100ms", "wait_count": 2}, id="seconds"),
+        pytest.param(24, 5, {}, id="minutes", marks=[pytest.mark.soak, pytest.mark.timeout(240)]),
+    ],
+)
+def test_a_cluster_that_adapts_keeps_the_workers_of_a_training(n_rounds, seconds, adapt, blobs, caplog):
+    """Rounds take longer than it waits."""
     X, y = blobs
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -180,12 +180,12 @@ def test_a_training_of_two_minutes_keeps_its_workers(blobs, caplog):
 
         def slowly(progress) -> None:
             if progress.round == 1:
-                cluster.adapt(minimum=0, maximum=2)
-            time.sleep(5)
+                cluster.adapt(minimum=0, maximum=2, **adapt)
+            time.sleep(seconds)
             assert {*cluster.scheduler.workers} == names
 
         with caplog.at_level(logging.INFO, "distboost"):
-            model = GDMCBoostClassifier(n_estimators=24, calibration=None, callbacks=[slowly])
+            model = GDMCBoostClassifier(n_estimators=n_rounds, calibration=None, callbacks=[slowly])
             model.client = client
             model.fit(X, y)
         assert "is lost" not in caplog.text
