@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -184,6 +184,11 @@ class Expansion:
         if self.root is None:
             return [pair.smaller for pair in self.siblings]
         return list(self.nodes) or [0]
+
+    def of_nodes(self, places: np.ndarray) -> Expansion:
+        """Return the change of some of several nodes that are summed."""
+        siblings, nodes = (tuple(known[n] for n in places if known) for known in (self.siblings, self.nodes))
+        return replace(self, siblings=siblings, nodes=nodes)
 
 
 class Expanded(NamedTuple):

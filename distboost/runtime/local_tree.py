@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
 from distboost.threads import Threads
 
+ONE_THREAD = Threads(1)
 SEARCHED_BYTES = 2**25  # the most that all threads together take for histograms that are not kept
 
 
@@ -31,6 +32,7 @@ class LocalPart:
         self.features, self._expansion = features, expansion
 
     def begin(self) -> Slots:
+        self._groups: Sequence[np.ndarray] = []
         if self._expansion.keeps:
             nodes = self.tree.prepare(self._expansion)
             return Slots(self.tree.histograms.pool, np.array(nodes, np.int64), self.tree.histograms.offsets)
@@ -40,13 +42,40 @@ class LocalPart:
         self._children = self._memory[: n * n_bins * n_channels].reshape(n, n_bins, n_channels)
         return Slots(self._children, np.arange(n), self.tree.histograms.offsets)
 
+    def divided(self, groups: Sequence[np.ndarray]) -> list[NodesPart]:
+        slots, self._groups = self.begin(), groups
+        self._pieces = [
+            NodesPart(
+                self.features,
+                slots.of_nodes(group),
+                partial(self.tree.answer, self._expansion.of_nodes(group), ONE_THREAD),
+            )
+            for group in groups
+        ]
+        return self._pieces
+
     def finish(self) -> None:
-        if self._expansion.keeps:
+        if self._groups:
+            self.expanded = in_order([piece.expanded for piece in self._pieces], self._groups)
+        elif self._expansion.keeps:
             self.expanded = self.tree.answer(self._expansion)
         else:
             self.expanded = self.tree.search_only(self._expansion, self._children)
             self._spare.give_back(self._memory)
             del self._children, self._memory
+
+
+class NodesPart:
+    """Some nodes of a `LocalPart` whose histograms are kept, summed and searched by one thread."""
+
+    def __init__(self, features: np.ndarray, slots: Slots, answer: Callable[[], Expanded]):
+        self.features, self._slots, self._answer = features, slots, answer
+
+    def begin(self) -> Slots:
+        return self._slots
+
+    def finish(self) -> None:
+        self.expanded = self._answer()
 
 
 class LocalTree:
@@ -68,7 +97,6 @@ class LocalTree:
     def __init__(self, n_bins: np.ndarray, categorical: np.ndarray, n_classes: int, threads: Threads):
         self._n_bins, self._categorical = n_bins, categorical
         self._n_classes, self._threads = n_classes, threads
-        self._own_thread = Threads(1)  # a part is searched by one thread
         self._n_channels = 0
         self.parts: list[LocalPart] = []
         self._growing: list[LocalPart] = []  # those with features of the tree
@@ -118,7 +146,7 @@ class LocalTree:
         # With few tiles, threads share the rows of all features (see `SharedPart`), and then the search.
         alone = n_tiles >= n_threads
         groups = feature_groups(features, offsets, round_up(n_visits(n_tiles), n_threads) if alone else 1)
-        threads = self._own_thread if alone else self._threads
+        threads = ONE_THREAD if alone else self._threads
         self.parts = []  # frees the memory of the former ones
         spare = Spare()
         self.parts = [
@@ -136,6 +164,20 @@ class LocalTree:
         """Find the best split of a node that has a histogram."""
         found = self._threads.map(lambda part: part.tree.search([node], context), self._growing)
         return reduce(BestSplits.combined, found)
+
+
+def in_order(found: list[Expanded], groups: Sequence[np.ndarray]) -> Expanded:
+    """Join the answers about groups of nodes, (m,) int64 positions in the order that is wanted."""
+    if found[0].best is None:
+        return found[0]
+    sizes = [len(group) for group in groups]
+    best = siblings_in_order(found, sizes).best
+    assert best is not None
+    order = np.argsort(np.concatenate(groups))
+    places = np.concatenate([order, len(order) + order])[
+        : len(best.gain)
+    ]  # of the smaller children, then of the larger ones
+    return Expanded(None, BestSplits._make(column[places] for column in best))
 
 
 def siblings_in_order(found: list[Expanded], sizes: list[int]) -> Expanded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from queue import Empty, LifoQueue, SimpleQueue
 from typing import NamedTuple, Protocol
@@ -23,9 +23,13 @@ class Slots(NamedTuple):
     slots: np.ndarray  # (n_nodes,) int64
     offsets: np.ndarray  # (n_features + 1,) int64: where the bins of each feature begin
 
+    def of_nodes(self, places: np.ndarray) -> Slots:
+        """Return the slots of some nodes."""
+        return self._replace(slots=self.slots[places])
 
-class Part(Protocol):
-    """Some features of a question, and what becomes of their sums."""
+
+class Portion(Protocol):
+    """Some features and nodes of a question, and what becomes of their sums."""
 
     @property
     def features(self) -> np.ndarray:
@@ -38,6 +42,13 @@ class Part(Protocol):
         """Use the sums, which are complete."""
 
 
+class Part(Portion, Protocol):
+    """A portion with all nodes of the question."""
+
+    def divided(self, groups: Sequence[np.ndarray]) -> Sequence[Portion]:
+        """Begin, and return a portion for each group of nodes, (m,) int64 positions in the question. They finish first."""
+
+
 class Given:
     """A part whose sums are only stored."""
 
@@ -46,6 +57,9 @@ class Given:
 
     def begin(self) -> Slots:
         return self._slots
+
+    def divided(self, groups: Sequence[np.ndarray]) -> list[Given]:
+        return [Given(self.features, self._slots.of_nodes(group)) for group in groups]
 
     def finish(self) -> None:
         pass

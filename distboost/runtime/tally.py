@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -17,13 +18,14 @@ from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
-from distboost.runtime.parts import Part, Share, SharedPart, Slots, Spare
+from distboost.runtime.parts import Part, Portion, Share, SharedPart, Slots, Spare
 from distboost.runtime.tiles import feature_groups, n_visits, tiles_of
 from distboost.threads import Threads
 
 ENTRIES_PER_THREAD = 2**16  # rows times features: with fewer, a thread costs more time than it saves
 CACHED_TILES = TILES_AT_ONCE  # the sums of more do not stay in the cache from one block to the next
 BLOCKS_PER_THREAD = 4  # with fewer, some thread would wait long for the others
+NODES_PER_THREAD = 4  # likewise
 
 Held = TypeVar("Held")
 
@@ -32,10 +34,10 @@ class Tally:
     """Adds the rows of blocks to the histograms of nodes.
 
     No two threads write to the same sums. If all blocks are in memory and there are enough parts, a thread takes a part from
-    beginning to end, so that its sums are used while they are in the cache. Else, if there are many blocks, a thread adds those
-    that it visits to sums of its own. Else the threads share the features of a part, or the rows of each node. Threads
-    that stream add a block each, to some features at a time. If the sums do not stay in the cache, few rows of a node wait for
-    those of other blocks.
+    beginning to end, so that its sums are used while they are in the cache. Else, if there are many nodes, the threads share
+    these. Else, if there are many blocks, a thread adds those that it visits to sums of its own. Else the threads share the
+    features of a part, or the rows of each node. Threads that stream add a block each, to some features at a time. If the sums
+    do not stay in the cache, few rows of a node wait for those of other blocks.
 
     Parameters
     ----------
@@ -72,6 +74,7 @@ class Tally:
         self._nodes, self._parts, self._again = nodes, parts, again
         self._shared_bytes, self._spare = shared_bytes, spare
         self._has_few_parts = len(parts) < threads.n
+        self._shares_nodes = self._has_few_parts and len(nodes) >= NODES_PER_THREAD * threads.n
         self._shared: list[SharedPart] = []
         self._shares: list[Share] = []
         # For each group of features: the sums to which no thread adds, and whether their content is arbitrary.
@@ -91,21 +94,30 @@ class Tally:
         spans = self._spans(blocks)
         n_entries = self.n_rows * sum(len(part.features) for part in self._parts)
         n_threads = min(self._threads.n, n_entries // ENTRIES_PER_THREAD)
-        if self._has_few_parts and n_threads > 1:
+        if not self._has_few_parts or n_threads < 2:
+            self._threads.map(lambda part: self._add_part(part, blocks, spans), self._parts)
+        elif self._shares_nodes:
+            self._add_by_node(blocks, spans, n_threads)
+        else:
             self._divide(n_threads, self.n_rows)
             self._add_shares(blocks, spans)
             self.finish()
-        else:
-            self._add_parts(blocks, spans)
 
-    def _add_parts(self, blocks: list[Block], spans: list[np.ndarray]) -> None:
-        def add_part(part: Part) -> None:
-            slots = part.begin()
-            for group in by_visit(part.features, slots):
-                self._add(blocks, spans, group, slots, fresh=True)
+    def _add_part(self, part: Portion, blocks: list[Block], spans: list[np.ndarray]) -> None:
+        slots = part.begin()
+        for group in by_visit(part.features, slots):
+            self._add(blocks, spans, group, slots, fresh=True)
+        part.finish()
+
+    def _add_by_node(self, blocks: list[Block], spans: list[np.ndarray], n_threads: int) -> None:
+        """Add the rows of nodes that have about as many in each thread."""
+        n_rows = np.array([np.diff(own)[:, 0] for own in spans], np.int64).sum(axis=0)
+        groups = even_groups(n_rows, -(-n_threads // len(self._parts)))
+        own = [[some[group] for some in spans] for group in groups]
+        pieces = [piece for part in self._parts for piece in zip(part.divided(groups), own, strict=True)]
+        self._threads.map(lambda piece: self._add_part(piece[0], blocks, piece[1]), pieces)
+        for part in self._parts:
             part.finish()
-
-        self._threads.map(add_part, self._parts)
 
     def begin_stream(self, blocks: list[Block]) -> None:
         """Add the rows of these blocks. Other blocks follow by `add_streamed`, then `finish`."""
@@ -191,7 +203,7 @@ class Tally:
     def takes_blocks(self, n_blocks: int) -> bool:
         """Whether threads that visit so many blocks, which are all there are, do best to add them by `add_blocks`."""
         n = self._threads.n
-        many = self._has_few_parts and n_blocks >= BLOCKS_PER_THREAD * n
+        many = self._has_few_parts and not self._shares_nodes and n_blocks >= BLOCKS_PER_THREAD * n
         return many and all(part.most_copies >= n for part in self._begun())
 
     def add_blocks(self, blocks: list[Block]) -> None:
@@ -254,6 +266,21 @@ def _first_free(waiting: deque[tuple[SimpleQueue[Held], int]]) -> tuple[SimpleQu
             waiting.append((free, number))
     free, number = waiting.popleft()
     return free, free.get(), number
+
+
+def even_groups(sizes: np.ndarray, n: int) -> list[np.ndarray]:
+    """Divide the positions of sizes, (m,) int64, into at most n groups of about the same total.
+
+    >>> even_groups(np.array([5, 1, 3, 2]), 2)
+    [array([0, 1]), array([2, 3])]
+    """
+    totals = [(0, number) for number in range(n)]
+    groups: list[list[int]] = [[] for _ in totals]
+    for place in np.argsort(-sizes, kind="stable").tolist():
+        total, number = totals[0]
+        groups[number].append(place)
+        heapq.heapreplace(totals, (total + int(sizes[place]), number))
+    return [np.array(sorted(group)) for group in groups if group]
 
 
 def by_visit(features: np.ndarray, sums: Slots) -> list[np.ndarray]:

@@ -89,17 +89,22 @@ class TreeHistograms:
             self.slots[pair.smaller] = slot
         return slots
 
-    def answer(self, expansion: Expansion) -> Expanded:
-        """Compute the histograms of the larger children and find the best splits, if they are wanted."""
+    def answer(self, expansion: Expansion, threads: Threads | None = None) -> Expanded:
+        """Compute the histograms of the larger children and find the best splits, if they are wanted.
+
+        With `threads` of their own, several threads may do this for different nodes.
+        """
         if expansion.nodes:
             self._set_weight(expansion.weight)
-            return Expanded(None, self.search(list(expansion.nodes)) if expansion.search else None)
+            slots = [self.slots[node] for node in expansion.nodes]
+            best = self._search(slots, [], self._context, threads=threads) if expansion.search else None
+            return Expanded(None, best)
         if expansion.root is not None:
             return Expanded(self._root_sums(), self.search([0]) if expansion.search else None)
         smaller = [self.slots[pair.smaller] for pair in expansion.siblings]
         larger = [self.slots[pair.larger] for pair in expansion.siblings]
         if expansion.search:
-            return Expanded(None, self._search(smaller, larger, self._context))
+            return Expanded(None, self._search(smaller, larger, self._context, threads=threads))
         pool, offsets = self.histograms.pool, self.histograms.offsets
         for _, one, other in expansion.siblings:
             subtract_features(pool[self.slots[other]], pool[self.slots[one]], self._features, offsets)
@@ -164,6 +169,7 @@ class TreeHistograms:
         subtracted: list[int],
         context: np.ndarray,
         children: np.ndarray | None = None,
+        threads: Threads | None = None,
     ) -> BestSplits:
         """Search the nodes in the slots `summed`, and their siblings, in the slots `subtracted` of their parents."""
         return search(
@@ -172,7 +178,7 @@ class TreeHistograms:
             subtracted,
             self._features,
             self._rules,
-            self._threads,
+            threads or self._threads,
             context,
             children,
         )

@@ -271,7 +271,7 @@ class Statistic(ABC):
         start, stop = (np.array([own[:, side] for own in spans]) for side in (0, 1))
         tile = tile_for(target._replace(features=features))
         narrow_histogram(
-            Rows.of(*map(list, zip(*arrays, strict=True))), start, stop, tile_rows, features, constant, offsets, fresh,
+            Rows.of(arrays), start, stop, tile_rows, features, constant, offsets, fresh,
             tile, slots, pool,
         )  # fmt: skip
 

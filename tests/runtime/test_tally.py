@@ -15,7 +15,7 @@ from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
 from distboost.runtime.parts import Given, Slots, Spare
-from distboost.runtime.tally import Tally
+from distboost.runtime.tally import Tally, even_groups
 from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
 from distboost.threads import Threads
@@ -59,6 +59,7 @@ def expected_sums(blocks, offsets, features):
     "how",
     [
         "together",
+        "by node",
         "by the visitors",
         "streamed",
         "streamed with help",
@@ -74,6 +75,7 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
     monkeypatch.setattr(tally_module, "ENTRIES_PER_THREAD", 1)
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 0)
     monkeypatch.setattr(tally_module, "BLOCKS_PER_THREAD", 0)
+    monkeypatch.setattr(tally_module, "NODES_PER_THREAD", 0 if how == "by node" else 4)
     if how.endswith("gathered"):
         monkeypatch.setattr(tally_module, "CACHED_TILES", 0)
         monkeypatch.setattr(gathered, "room_bytes", lambda like: ROW_BYTES * 130 * len(NODES))
@@ -95,7 +97,7 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
                 return
             threads.map_shares(lambda share: tally.add_blocks([*share]), blocks)
             tally.finish()
-        elif how == "together":
+        elif how in ("together", "by node"):
             tally.add_all(blocks)
         else:
             n_resident = 0 if how.startswith("only") else 1
@@ -195,6 +197,25 @@ def test_groups_have_about_as_many_bins(n):
     assert len(groups) == n
     sizes = [int((n_bins[group] + 1).sum()) for group in groups]
     assert max(sizes) < 1.2 * min(sizes)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 9])
+def test_groups_of_nodes_have_about_as_many_rows(n):
+    sizes = np.array([0, 700, 0, 310, 300, 90, 100, 200])
+    groups = even_groups(sizes, n)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(8))
+    assert len(groups) <= n
+    totals = [sizes[group].sum() for group in groups]
+    assert max(totals) <= max(700, 1.1 * sizes.sum() / n)
+
+
+def test_threads_share_many_nodes_instead_of_blocks():
+    part = Given(np.arange(4), Slots(np.zeros((9, 1, 8), np.int64), np.arange(9), np.zeros(5, np.int64)))
+    for n_nodes, takes_blocks in [(7, True), (8, False)]:
+        with Threads(2) as threads:
+            nodes = np.arange(n_nodes)
+            tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, nodes, [part], 2**26, Spare())
+            assert tally.takes_blocks(1000) == takes_blocks
 
 
 def test_few_blocks_are_added_after_their_visit():
