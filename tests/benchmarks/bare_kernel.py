@@ -48,7 +48,7 @@ def run_pass(bins: np.ndarray, order: np.ndarray, statistics: np.ndarray, thread
         first, last = n_rows * number // threads.n, n_rows * (number + 1) // threads.n
         for start in range(first, last, size):
             spans = np.array([[start]], np.int32), np.array([[min(start + size, last)]], np.int32)
-            rows = Rows.of([bins], [order], [statistics])
+            rows = Rows.of([(bins, order, statistics)])
             for group in groups:
                 tile = tile_for(Target(group, offsets, slots, pool, False))
                 narrow_histogram(rows, *spans, MOST_ROWS, group, none, offsets, False, tile, slots, pool)
