@@ -64,61 +64,29 @@ class Grown(NamedTuple):
         """Return the tree with more splits."""
         return self._replace(splits=(*self.splits, splits), missing_bin=missing_bin)
 
-    def tree(self) -> GrownTree:
-        """Return the tree that the splits make. Blocks that are asked the same questions share it."""
-        return _tree_of(_Objects((self.missing_bin, *self.splits)))
-
-
-class GrownTree(NamedTuple):
-    """A tree in the order of the arguments of `sampling.descend`."""
-
-    feature: np.ndarray
-    split_bin: np.ndarray
-    missing_left: np.ndarray
-    sets: np.ndarray
-    child: np.ndarray
-    depth: int
-
     @property
     def n_nodes(self) -> int:
         """One more than the largest number of a node."""
-        return len(self.child)
+        return 1 + max((int(max(s.left.max(), s.right.max())) for s in self.splits), default=0)
 
-
-class _Objects:
-    """A key of a cache: two of them are equal if they have the same objects, whatever these contain."""
-
-    def __init__(self, objects: tuple[Any, ...]):
-        self.objects = objects
-
-    def __hash__(self) -> int:
-        return hash(tuple(map(id, self.objects)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Objects) or len(self.objects) != len(other.objects):
-            return False
-        return all(a is b for a, b in zip(self.objects, other.objects, strict=True))
-
-
-@lru_cache(maxsize=4)
-def _tree_of(objects: _Objects) -> GrownTree:
-    missing_bin, *splits = objects.objects
-    n = 1 + max((int(max(s.left.max(), s.right.max())) for s in splits), default=0)
-    feature, split_bin, missing = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
-    child = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
-    n_words = max((split.sets.shape[1] for split in splits), default=0)
-    all_sets = np.zeros((n if n_words else 0, n_words), np.uint64)
-    for node, features, bins, missing_left, left, right, sets in splits:
-        feature[node], split_bin[node] = features, bins
-        missing[node] = np.where(missing_left, missing_bin[features], -1)
-        child[node] = np.stack([left, right], axis=1)
-        if n_words:
-            all_sets[node] = sets
-    depth, level = -1, np.zeros(1, np.int32)
-    while len(level):
-        depth += 1
-        level = child[level[child[level, 0] != level]].ravel()
-    return GrownTree(feature, split_bin, missing, all_sets, child, depth)
+    def tree(self) -> tuple[Any, ...]:
+        """Return the arguments of `sampling.descend`: feature, split_bin, missing_left, sets, child, depth."""
+        n = self.n_nodes
+        feature, split_bin, missing = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+        child = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
+        n_words = max((split.sets.shape[1] for split in self.splits), default=0)
+        all_sets = np.zeros((n if n_words else 0, n_words), np.uint64)
+        for node, features, bins, missing_left, left, right, sets in self.splits:
+            feature[node], split_bin[node] = features, bins
+            missing[node] = np.where(missing_left, self.missing_bin[features], -1)
+            child[node] = np.stack([left, right], axis=1)
+            if n_words:
+                all_sets[node] = sets
+        depth, level = -1, np.zeros(1, np.int32)
+        while len(level):
+            depth += 1
+            level = child[level[child[level, 0] != level]].ravel()
+        return feature, split_bin, missing, all_sets, child, depth
 
 
 class Traits(NamedTuple):
@@ -330,7 +298,7 @@ class Block:
         order, spans = self.order, self.spans
         if self.grown is not None:
             nodes = self._nodes_of_rows(self.grown)
-            order, spans = np.empty(len(nodes), np.int32), np.empty((self.grown.tree().n_nodes, 2), np.int32)
+            order, spans = np.empty(len(nodes), np.int32), np.empty((self.grown.n_nodes, 2), np.int32)
             sampling.sort_by_node(self.present, nodes, order, spans)
         return self.scores, self.labels, self.weights, order, spans, leaves
 
@@ -348,13 +316,11 @@ class Block:
                 return self.present, by_row
             numbers = by_row if self.traits.are_present else by_row[self.present]
         else:
-            by_node = np.full(self.grown.tree().n_nodes, -1, np.int32)
+            by_node = np.full(self.grown.n_nodes, -1, np.int32)
             by_node[leaves] = np.arange(len(leaves))
             numbers = by_node[self._nodes_of_rows(self.grown)]
-        if numbers.min(initial=0) >= 0:
-            return self.present, numbers
         counted = numbers >= 0
-        return self.present[counted], numbers[counted]
+        return (self.present, numbers) if counted.all() else (self.present[counted], numbers[counted])
 
     @property
     def n_in_leaves(self) -> int:
