@@ -186,9 +186,10 @@ class Expansion:
         return list(self.nodes) or [0]
 
     def of_nodes(self, places: np.ndarray) -> Expansion:
-        """Return the change of some of several nodes that are summed."""
-        siblings, nodes = (tuple(known[n] for n in places if known) for known in (self.siblings, self.nodes))
-        return replace(self, siblings=siblings, nodes=nodes)
+        """Return the change of some of the nodes that are summed, by their places in `build`."""
+        if self.nodes:
+            return replace(self, nodes=tuple(self.nodes[n] for n in places))
+        return replace(self, siblings=tuple(self.siblings[n] for n in places))
 
 
 class Expanded(NamedTuple):

@@ -174,9 +174,8 @@ def in_order(found: list[Expanded], groups: Sequence[np.ndarray]) -> Expanded:
     best = siblings_in_order(found, sizes).best
     assert best is not None
     order = np.argsort(np.concatenate(groups))
-    places = np.concatenate([order, len(order) + order])[
-        : len(best.gain)
-    ]  # of the smaller children, then of the larger ones
+    # Those of the smaller children, then those of the larger ones. The nodes of a window come without siblings.
+    places = np.concatenate([order, len(order) + order])[: len(best.gain)]
     return Expanded(None, BestSplits._make(column[places] for column in best))
 
 
