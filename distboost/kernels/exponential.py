@@ -2,11 +2,17 @@
 
 A model must not depend on the C library's `exp`, whose last digit differs between versions, nor on whether the compiler
 vectorised a loop. These functions are plain IEEE arithmetic in a fixed order, so that a vectorised loop gives the same results.
+
+Polynomials are evaluated by fused multiplications and additions, x y + z rounded once, which IEEE defines too. They halve the
+chain of operations that wait for each other. Processors of the last ten years have them; on others, a function computes them.
 """
 
 from math import factorial
+from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from distboost.kernels._jit import inlined, kernel
 
@@ -22,26 +28,38 @@ SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 C13, C12, C11, C10, C9, C8, C7, C6, C5, C4, C3, C2 = TAYLOR
 
 
+def _fma(typingctx, x, y, z):
+    """Return x y + z, rounded once. All are float64."""
+
+    def codegen(context, builder, signature, args):
+        return builder.fma(*args)
+
+    return types.float64(*[types.float64] * 3), codegen
+
+
+fma: Any = intrinsic(_fma)
+
+
 @inlined
 def exp(x):
     """Return e^x for -700 <= x <= 709, within one unit in the last place; for x < -700, return e^-700."""
     x = max(x, LOWEST)
     # x = n ln 2 + r, |r| <= ln(2)/2
-    n = (x * LOG2_E + ROUND) - ROUND
-    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    n = fma(x, LOG2_E, ROUND) - ROUND
+    r = fma(-n, LN2_LOW, fma(-n, LN2_HIGH, x))
     p = C13
-    p = p * r + C12
-    p = p * r + C11
-    p = p * r + C10
-    p = p * r + C9
-    p = p * r + C8
-    p = p * r + C7
-    p = p * r + C6
-    p = p * r + C5
-    p = p * r + C4
-    p = p * r + C3
-    p = p * r + C2
-    e_r = p * r * r + r + 1.0
+    p = fma(p, r, C12)
+    p = fma(p, r, C11)
+    p = fma(p, r, C10)
+    p = fma(p, r, C9)
+    p = fma(p, r, C8)
+    p = fma(p, r, C7)
+    p = fma(p, r, C6)
+    p = fma(p, r, C5)
+    p = fma(p, r, C4)
+    p = fma(p, r, C3)
+    p = fma(p, r, C2)
+    e_r = fma(p * r, r, r) + 1.0
     # Build 2^n from the bits of its exponent.
     return e_r * np.int64((np.int64(n) + 1023) << 52).view(np.float64)
 
@@ -59,16 +77,16 @@ def log1p(x):
     t = f / (2.0 + f)
     z = t * t
     p = 1 / 21
-    p = p * z + 1 / 19
-    p = p * z + 1 / 17
-    p = p * z + 1 / 15
-    p = p * z + 1 / 13
-    p = p * z + 1 / 11
-    p = p * z + 1 / 9
-    p = p * z + 1 / 7
-    p = p * z + 1 / 5
-    p = p * z + 1 / 3
-    return n * LN2_HIGH + (2.0 * t * z * p + (n * LN2_LOW + lost) + 2.0 * t)
+    p = fma(p, z, 1 / 19)
+    p = fma(p, z, 1 / 17)
+    p = fma(p, z, 1 / 15)
+    p = fma(p, z, 1 / 13)
+    p = fma(p, z, 1 / 11)
+    p = fma(p, z, 1 / 9)
+    p = fma(p, z, 1 / 7)
+    p = fma(p, z, 1 / 5)
+    p = fma(p, z, 1 / 3)
+    return fma(n, LN2_HIGH, fma(2.0 * t * z, p, fma(n, LN2_LOW, lost)) + 2.0 * t)
 
 
 @kernel

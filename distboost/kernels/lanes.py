@@ -61,10 +61,10 @@ def call(builder, name, result, *args):
     return builder.call(cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}"), args)
 
 
-def of_lanes(builder, name, x):
-    """Call an intrinsic function of LLVM for each lane of x, or for the number x."""
+def of_lanes(builder, name, x, *others):
+    """Call an intrinsic function of LLVM for each lane of x and of the others, or for these numbers."""
     lanes = f"v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "f64"
-    return call(builder, f"{name}.{lanes}", x.type, x)
+    return call(builder, f"{name}.{lanes}", x.type, x, *others)
 
 
 def sum_of(builder, lanes):

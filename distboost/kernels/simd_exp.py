@@ -43,14 +43,14 @@ def _exp(builder, x):
 
     c = exponential
     x = builder.select(builder.fcmp_ordered(">", all_(c.LOWEST), x), all_(c.LOWEST), x)
-    shifted = builder.fadd(builder.fmul(x, all_(c.LOG2_E)), all_(c.ROUND))
+    shifted = of_lanes(builder, "fma", x, all_(c.LOG2_E), all_(c.ROUND))
     n = builder.fsub(shifted, all_(c.ROUND))
-    r = builder.fsub(x, builder.fmul(n, all_(c.LN2_HIGH)))
-    r = builder.fsub(r, builder.fmul(n, all_(c.LN2_LOW)))
+    r = of_lanes(builder, "fma", n, all_(-c.LN2_HIGH), x)
+    r = of_lanes(builder, "fma", n, all_(-c.LN2_LOW), r)
     p = all_(c.TAYLOR[0])
     for coefficient in c.TAYLOR[1:]:
-        p = builder.fadd(builder.fmul(p, r), all_(coefficient))
-    e_r = builder.fadd(builder.fadd(builder.fmul(builder.fmul(p, r), r), r), all_(1.0))
+        p = of_lanes(builder, "fma", p, r, all_(coefficient))
+    e_r = builder.fadd(of_lanes(builder, "fma", builder.fmul(p, r), r, r), all_(1.0))
     # The lowest bits of `shifted` are n: so 2^n takes no conversion, for which few processors have lanes.
     bits = builder.add(builder.bitcast(shifted, ir.VectorType(I64, x.type.count)), all_(1023))
     return builder.fmul(e_r, builder.bitcast(builder.shl(bits, all_(52)), x.type))
@@ -113,11 +113,11 @@ def _log1p(builder, x):
     z = builder.fmul(t, t)
     p = constant(1 / 21, count)
     for odd in range(19, 1, -2):
-        p = builder.fadd(builder.fmul(p, z), constant(1 / odd, count))
+        p = of_lanes(builder, "fma", p, z, constant(1 / odd, count))
     twice = builder.fmul(two, t)
-    low = builder.fadd(builder.fmul(n, constant(c.LN2_LOW, count)), lost)
-    small = builder.fadd(builder.fmul(builder.fmul(twice, z), p), low)
-    return builder.fadd(builder.fmul(n, constant(c.LN2_HIGH, count)), builder.fadd(small, twice))
+    low = of_lanes(builder, "fma", n, constant(c.LN2_LOW, count), lost)
+    small = of_lanes(builder, "fma", builder.fmul(twice, z), p, low)
+    return of_lanes(builder, "fma", n, constant(c.LN2_HIGH, count), builder.fadd(small, twice))
 
 
 def _log1p_rows(typingctx, u, n):
