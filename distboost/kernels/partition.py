@@ -67,20 +67,3 @@ def number_rows(order, spans, leaves, out):
         start, stop = spans[leaves[leaf]]
         for j in range(np.uintp(start), np.uintp(stop)):
             out[np.uintp(order[j])] = leaf
-
-
-@kernel
-def leaf_of_binned(bins, missing_bin, feature, split_bin, missing_left, left, right, sets, rows, out):
-    """Set out[j] to the leaf that row rows[j] falls into, from the row's bins. A child below 0 is the leaf ~child."""
-    # IN: bins (n, D) uint8; missing_bin (D,) int64; the tree's m inner nodes: feature, split_bin, left, right (m,) int32,
-    #     missing_left (m,) bool, sets (m, SET_WORDS) uint64; rows (r,) int32
-    # OUT: out (r,) int32
-    for j in range(rows.shape[0]):
-        i = rows[j]
-        node = 0 if feature.shape[0] else -1
-        while node >= 0:
-            d = feature[node]
-            b = np.int64(bins[i, d])
-            is_left = goes_left(b, split_bin[node], missing_bin[d], missing_left[node], sets, node)
-            node = left[node] if is_left else right[node]
-        out[j] = ~node

@@ -1,4 +1,4 @@
-"""Vector arithmetic for prediction: on neighbouring rows, and on neighbouring scores of one row.
+"""Vector operations on some rows together, and on neighbouring scores of one row, to find the leaves that rows fall into.
 
 Numba does not vectorise these short loops. So the intrinsics emit vector operations explicitly. LLVM translates them to the
 instructions that the processor has. The results are the same on all processors.
@@ -13,9 +13,11 @@ from numba.extending import intrinsic
 
 ROW_LANES = 64  # rows that take a decision of a tree together
 SCORE_LANES = 8
+COLUMN_LANES = 16  # columns of bins that are transposed together
 SET_BITS = 32  # splits of categories that one look-up decides
 
 COLUMN, BOUND, LEFT, RIGHT = range(4)  # the numbers of a node's record
+SHIFT_BITS = 8  # of a bound
 
 
 def _at(context, builder, typ, array, row, column):
@@ -77,14 +79,20 @@ def _choose(is_right):
     return intrinsic(choose)
 
 
-def _is_above(builder, ranks, bound):
-    """Return where ranks are above BOUND >> 1.
+def bound_of(limit: Any, shift: Any) -> Any:
+    """Return the BOUND at which `choose_rows` sends ranks above `limit` to the right, after it has added `shift` to both.
 
-    If the lowest bit of BOUND is set, 1 is added to ranks, and the largest becomes 0.
+    The shift, below 256, is such that the rank of missing values overflows to 0, and no other rank overflows: they go left.
     """
+    return (limit + shift) << SHIFT_BITS | shift
+
+
+def _is_above(builder, ranks, bound):
+    """Return where the ranks, plus the lowest bits of BOUND, are above its other bits."""
     lane, vector = ranks.type.element, ranks.type
-    shift = builder.and_(builder.trunc(bound, lane), ir.Constant(lane, 1))
-    limit = builder.trunc(builder.lshr(bound, ir.Constant(bound.type, 1)), lane)
+    mask = ir.Constant(bound.type, (1 << SHIFT_BITS) - 1)
+    shift = builder.trunc(builder.and_(bound, mask), lane)
+    limit = builder.trunc(builder.lshr(bound, ir.Constant(bound.type, SHIFT_BITS)), lane)
     shifted = builder.add(ranks, _spread(builder, shift, vector))
     return builder.icmp_unsigned(">", shifted, _spread(builder, limit, vector))
 
@@ -162,3 +170,61 @@ def _add_scores(typingctx, scores, row, column, values, leaf, lane, n_trees):
 
 
 add_scores: Any = intrinsic(_add_scores)
+
+
+def _interleave(builder, a, b, half):
+    """Return the bytes of a and b in turn, from the lower or upper half of every COLUMN_LANES of each."""
+    n, places = a.type.count, range(half * COLUMN_LANES // 2, (half + 1) * COLUMN_LANES // 2)
+    order = [of + i + k for i in range(0, n, COLUMN_LANES) for k in places for of in (0, n)]
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), n), order))
+
+
+def _joined(builder, parts):
+    """Return one vector of all lanes of these, whose number is a power of two."""
+    while len(parts) > 1:
+        n = 2 * parts[0].type.count
+        order = ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(n)))
+        parts = [builder.shuffle_vector(a, b, order) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+def _transpose_bins(typingctx, bins, rows, first, column, lanes, to):
+    """Set lanes[to + c, j] = bins[rows[first + j], column + c] for c < COLUMN_LANES, j < ROW_LANES.
+
+    Columns beyond the last are read from the row behind. bins (n, D) and lanes (m, ROW_LANES) are uint8, rows (r,) is int32. All
+    are C-contiguous.
+    """
+    index = types.uintp
+    signature = types.void(bins, rows, index, index, lanes, index)
+
+    def codegen(context, builder, signature, args):
+        bins_value, rows_value, first_value, column_value, lanes_value, to_value = args
+        size, byte = first_value.type, ir.IntType(8)
+        zero = ir.Constant(size, 0)
+        order = cgutils.create_struct_proxy(signature.args[1])(context, builder, rows_value)
+
+        def of_row(j):
+            row = builder.load(builder.gep(order.data, [builder.add(first_value, ir.Constant(size, j))]))
+            place = _at(
+                context, builder, signature.args[0], bins_value, builder.zext(row, size), column_value
+            )
+            return builder.load(
+                builder.bitcast(place, ir.VectorType(byte, COLUMN_LANES).as_pointer()), align=1
+            )
+
+        # Vector k has the rows k, k + 16, .. . To interleave each vector of the first half with one of the second, four times,
+        # transposes the 16 x 16 bytes that lie at the same place of all vectors.
+        n, half = COLUMN_LANES, COLUMN_LANES // 2
+        vectors = [_joined(builder, [of_row(j) for j in range(k, ROW_LANES, n)]) for k in range(n)]
+        for _ in range(n.bit_length() - 1):
+            vectors = [_interleave(builder, vectors[k // 2], vectors[k // 2 + half], k % 2) for k in range(n)]
+        for c, vector in enumerate(vectors):
+            row = builder.add(to_value, ir.Constant(size, c))
+            target = _at(context, builder, signature.args[4], lanes_value, row, zero)
+            builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+transpose_bins: Any = intrinsic(_transpose_bins)

@@ -7,7 +7,6 @@ probability p = min(1, m / T), and its statistic is divided by p: its largest en
 import numpy as np
 
 from distboost.kernels._jit import compiled, kernel
-from distboost.kernels.categories import in_set
 from distboost.kernels.margin import add_risk, times
 from distboost.kernels.random import _GOLDEN
 from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
@@ -19,34 +18,35 @@ _SHIFT = 52 - MANTISSA_BITS
 _FIRST = 1023 << MANTISSA_BITS
 
 
-TILE = 64  # rows that descend a tree together
-
-
 @kernel
-def margin_totals(scores, labels, rows, s, link, shift, out):
-    """Set out[i] to sum_k u[i, k], the weights that `residuals` computes, before they are rounded."""
-    # IN: scores (n, K) float; labels (n,) int32; rows (r,) int32
-    # OUT: out (n,) float64
+def margin_totals(scores, labels, weights, rows, s, link, shift, factor, out):
+    """Set out[i] to the magnitude of row i in use: sum_k u[i, k] of the weights that `residuals` computes, then rounded."""
+    # IN: scores (n, K) float; labels (n,) int32; weights (n,) float64; rows (r,) int32: the rows in use
+    # OUT: out (n,) float64: whole numbers, in units of 1/factor
     u, size = tile_of(scores.shape[1])
+    unit = unit_of(link, shift, factor)
     for first in range(0, rows.shape[0], size):
         n = min(size, rows.shape[0] - first)
         weigh(scores, labels, rows, first, n, s, link, shift, u)
-        put_totals(rows, first, n, u, out)
+        put_totals(weights, rows, first, n, u, unit, out)
 
 
 @compiled
-def put_totals(rows, first, n, u, out):
-    """Set out[rows[first + t]] to the sum of u[t], t < n."""
+def put_totals(weights, rows, first, n, u, unit, out):
+    """Set out[rows[first + t]] to the sum of u[t], rounded to units of 1/unit, times the row weight, t < n."""
     for t in range(n):
+        i = rows[first + t]
         total = 0.0
         for k in range(u.shape[1]):
             total += u[t, k]
-        out[rows[first + t]] = total
+        out[i] = times(weights[i], np.rint(total * unit))
 
 
 @kernel
-def risk_and_totals(scores, labels, weights, rows, s, shift, factor, error_factor, out, largest, totals):
-    """Do what `risk` and then `margin_totals` do with the exponential link."""
+def risk_and_totals(
+    scores, labels, weights, rows, s, shift, factor, error_factor, out, largest, unit, totals
+):
+    """Do what `risk` and then `margin_totals` do with the exponential link; the magnitudes are in units of 1/unit."""
     # IN: as in `risk`
     # OUT: out (2,) int64, largest (1,) float64: as in `risk`; totals (n,) float64
     e, size = tile_of(scores.shape[1])
@@ -55,18 +55,8 @@ def risk_and_totals(scores, labels, weights, rows, s, shift, factor, error_facto
         n = min(size, rows.shape[0] - first)
         weigh(scores, labels, rows, first, n, s, EXPONENTIAL, shift, e)
         add_risk(scores, labels, weights, rows, first, n, e, factor, error_factor, judged, out, largest)
-        put_totals(rows, first, n, e, totals)
+        put_totals(weights, rows, first, n, e, unit, totals)
     out[0] += judged[1]
-
-
-@kernel
-def round_totals(magnitudes, weights, rows, link, shift, factor):
-    """Round what `margin_totals` computes to units of 1/factor, and multiply it by the row weights."""
-    # IN: weights (n,) float64; rows (r,) int32
-    # OUT: magnitudes (n,) float64
-    unit = unit_of(link, shift, factor)
-    for i in rows:
-        magnitudes[i] = times(weights[i], np.rint(magnitudes[i] * unit))
 
 
 @kernel
@@ -134,47 +124,19 @@ def divide(statistics, order, n_sums, magnitudes, threshold, unit):
 
 
 @kernel
-def descend(bins, feature, split_bin, missing_left, sets, child, depth, rows, nodes):
-    """Set nodes[j] to the leaf that row rows[j] falls into. A leaf is its own child.
-
-    Several rows descend together, without branches, so that the processor need not wait for one to take its next step.
-    """
-    # IN: bins (n, D) uint8; for each node: feature, split_bin (m,) int64, missing_left (m,) int64: the bin of missing values if
-    #     these go left, else -1, sets (m, SET_WORDS) uint64, which are read where split_bin < 0, child (m, 2) int32: left and
-    #     right; depth: of the tree; rows (r,) int32
-    # OUT: nodes (r,) int32
-    has_sets = sets.shape[0] > 0
-    for first in range(0, rows.shape[0], TILE):
-        last = min(first + TILE, rows.shape[0])
-        nodes[first:last] = 0
-        for _ in range(depth):
-            moved = np.int32(0)
-            for j in range(first, last):
-                m = np.uintp(nodes[j])
-                b = np.int64(bins[np.uintp(rows[j]), np.uintp(feature[m])])
-                right = np.uintp((b > split_bin[m]) & (b != missing_left[m]))
-                if has_sets and split_bin[m] < 0:
-                    right = np.uintp(not in_set(sets, m, b))
-                moved |= child[m, right] ^ nodes[j]
-                nodes[j] = child[m, right]
-            if moved == 0:
-                break
-
-
-@kernel
-def sort_by_node(rows, nodes, order, spans):
-    """Sort rows by their nodes: those of node m become order[spans[m, 0]:spans[m, 1]], in their order."""
-    # IN: rows, nodes (r,) int32
-    # OUT: order (r,) int32; spans (n_nodes, 2) int32
+def sort_by_leaf(rows, leaf, order, spans):
+    """Sort rows by their leaves: those of leaf l become order[spans[l, 0]:spans[l, 1]], in their order."""
+    # IN: rows, leaf (r,) int32
+    # OUT: order (r,) int32; spans (n_leaves, 2) int32
     spans[:] = 0
     for j in range(rows.shape[0]):
-        spans[nodes[j], 1] += 1
+        spans[leaf[j], 1] += 1
     end = 0
     for m in range(spans.shape[0]):
         n = spans[m, 1]
         spans[m, 0] = spans[m, 1] = end
         end += n
     for j in range(rows.shape[0]):
-        m = nodes[j]
+        m = leaf[j]
         order[spans[m, 1]] = rows[j]
         spans[m, 1] += 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import predict
-from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES, SET_BITS
+from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES, SET_BITS, bound_of
 
 MOST_LEAVES = 256  # of a tree: above, it is faster to descend
 # "Thresholds" of a feature with categories, whose values are bins: the rank of a bin is its number.
@@ -135,7 +135,7 @@ class CompactTrees(NamedTuple):
         leaves = np.arange(most, dtype=np.min_scalar_type(missing))
         shift = arrays["missing_left"].astype(np.int64)
         bound = np.empty(len(column), np.int64)
-        bound[~is_set] = (rank[:n_numbers] + shift[~is_set]) << 1 | shift[~is_set]
+        bound[~is_set] = bound_of(rank[:n_numbers], shift[~is_set])
         sets = None
         if len(with_sets):
             lane = 8 * leaves.itemsize

@@ -68,11 +68,11 @@ class Statistic(Protocol):
 
     def prepare(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int] | None: ...
+    ) -> np.ndarray | None: ...
 
     def prepare_with_risk(
         self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int] | None: ...
+    ) -> np.ndarray | None: ...
 
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray

@@ -16,7 +16,8 @@ from distboost.data.memory import empty, zeros
 from distboost.kernels import partition, sampling
 from distboost.kernels.digest import digest_of
 from distboost.kernels.histogram import varying_features
-from distboost.rows.messages import Splits
+from distboost.rows.messages import NO_SETS, NO_SPLITS, Splits
+from distboost.trees.tree import BinnedTree, numbered
 
 
 class Key(NamedTuple):
@@ -64,29 +65,13 @@ class Grown(NamedTuple):
         """Return the tree with more splits."""
         return self._replace(splits=(*self.splits, splits), missing_bin=missing_bin)
 
-    @property
-    def n_nodes(self) -> int:
-        """One more than the largest number of a node."""
-        return 1 + max((int(max(s.left.max(), s.right.max())) for s in self.splits), default=0)
-
-    def tree(self) -> tuple[Any, ...]:
-        """Return the arguments of `sampling.descend`: feature, split_bin, missing_left, sets, child, depth."""
-        n = self.n_nodes
-        feature, split_bin, missing = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
-        child = np.repeat(np.arange(n, dtype=np.int32)[:, None], 2, axis=1)
-        n_words = max((split.sets.shape[1] for split in self.splits), default=0)
-        all_sets = np.zeros((n if n_words else 0, n_words), np.uint64)
-        for node, features, bins, missing_left, left, right, sets in self.splits:
-            feature[node], split_bin[node] = features, bins
-            missing[node] = np.where(missing_left, self.missing_bin[features], -1)
-            child[node] = np.stack([left, right], axis=1)
-            if n_words:
-                all_sets[node] = sets
-        depth, level = -1, np.zeros(1, np.int32)
-        while len(level):
-            depth += 1
-            level = child[level[child[level, 0] != level]].ravel()
-        return feature, split_bin, missing, all_sets, child, depth
+    def tree(self) -> tuple[BinnedTree, np.ndarray]:
+        """Return the tree, and the node of each of its leaves, (n_leaves,) int64."""
+        *columns, sets = zip(NO_SPLITS, *self.splits, strict=True)
+        node, feature, bin, missing_left, left, right = map(np.concatenate, columns)
+        numbers, leaves = numbered(node, np.column_stack([left, right]))
+        all_sets = np.concatenate([some for some in sets if some.shape[1]] or [NO_SETS])
+        return BinnedTree(feature, bin, missing_left, numbers[:, 0], numbers[:, 1], all_sets), leaves
 
 
 class Traits(NamedTuple):
@@ -168,7 +153,8 @@ class Block:
         self.traits = Traits.of(rows) if traits is None else traits
         self.spans = np.zeros((1, 2), np.int32)
         self.grown: Grown | None = None
-        self._nodes: np.ndarray | None = None  # the node of each row in `present`, if the tree is `grown`
+        # If the tree is `grown`: the nodes that are its leaves, and the leaf of each row in `present`.
+        self._leaves: tuple[np.ndarray, np.ndarray] | None = None
         self.buffers: dict[str, np.ndarray] = {}
         self.changed: set[str] = set()
         self.loaded: set[str] = set()
@@ -274,12 +260,12 @@ class Block:
         self.buffer("order", (len(rows),), np.int32, overwrite=True)[:] = rows
         self.spans = np.zeros((64, 2), np.int32)
         self.spans[0, 1] = len(rows)
-        self.grown = self._nodes = None
+        self.grown = self._leaves = None
 
     def split(self, splits: Splits, missing_bin: np.ndarray) -> None:
         """Divide the rows of nodes between their children. `missing_bin` is (n_features,) int64."""
         if self.grown is not None:
-            self.grown, self._nodes = self.grown.followed_by(splits, missing_bin), None
+            self.grown, self._leaves = self.grown.followed_by(splits, missing_bin), None
             if self.grown.is_gathered:
                 return
         n = int(max(splits.left.max(), splits.right.max())) + 1
@@ -297,9 +283,11 @@ class Block:
         """Return the arrays that a reduction over leaves reads: (scores, labels, weights, order, spans, leaves)."""
         order, spans = self.order, self.spans
         if self.grown is not None:
-            nodes = self._nodes_of_rows(self.grown)
-            order, spans = np.empty(len(nodes), np.int32), np.empty((self.grown.n_nodes, 2), np.int32)
-            sampling.sort_by_node(self.present, nodes, order, spans)
+            nodes, leaf = self._leaves_of_rows(self.grown)
+            order, by_leaf = np.empty(len(leaf), np.int32), np.empty((len(nodes), 2), np.int32)
+            sampling.sort_by_leaf(self.present, leaf, order, by_leaf)
+            spans = np.zeros((nodes.max() + 1, 2), np.int32)
+            spans[nodes] = by_leaf
         return self.scores, self.labels, self.weights, order, spans, leaves
 
     def rows_in(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -316,9 +304,12 @@ class Block:
                 return self.present, by_row
             numbers = by_row if self.traits.are_present else by_row[self.present]
         else:
-            by_node = np.full(self.grown.n_nodes, -1, np.int32)
-            by_node[leaves] = np.arange(len(leaves))
-            numbers = by_node[self._nodes_of_rows(self.grown)]
+            nodes, leaf = self._leaves_of_rows(self.grown)
+            if np.array_equal(nodes, leaves):  # nearly always
+                return self.present, leaf
+            number = np.full(nodes.max() + 1, -1, np.int32)
+            number[leaves] = np.arange(len(leaves))
+            numbers = number[nodes][leaf]
         counted = numbers >= 0
         return (self.present, numbers) if counted.all() else (self.present[counted], numbers[counted])
 
@@ -327,13 +318,12 @@ class Block:
         """The number of rows that a reduction visits."""
         return len(self.order if self.grown is None else self.present)
 
-    def _nodes_of_rows(self, grown: Grown) -> np.ndarray:
-        """Return the leaf node of each row in `present`, (n_present,) int32: each descends the tree."""
-        if self._nodes is None:
-            self._nodes = np.zeros(len(self.present), np.int32)
-            if grown.splits:
-                sampling.descend(self.bins, *grown.tree(), self.present, self._nodes)
-        return self._nodes
+    def _leaves_of_rows(self, grown: Grown) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes that are leaves, (n_leaves,) int64, and the leaf of each row in `present`, (n_present,) int32."""
+        if self._leaves is None:
+            tree, nodes = grown.tree()
+            self._leaves = nodes, tree.leaves_of(self.bins, grown.missing_bin, self.present)
+        return self._leaves
 
 
 @lru_cache(maxsize=4)

@@ -277,7 +277,7 @@ class Shard:
             risk.add(block)
         if len(splits.node):
             block.split(splits, self.missing_bin)
-        return _no_totals(root) if totals is None else np.array(totals, np.int64)
+        return _no_totals(root) if totals is None else totals
 
     def _add(self, question: UpdateQuestion, key: Key, block: Block) -> None:
         """Apply the splits and add the steps of a round."""

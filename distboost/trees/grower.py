@@ -17,7 +17,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
 from distboost.rows.protocols import Gain
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
-from distboost.trees.tree import BinnedTree, Cover, TreeStep
+from distboost.trees.tree import BinnedTree, Cover, TreeStep, numbered
 from distboost.weights.base import Statistic
 from distboost.weights.sketch import compressed
 
@@ -333,19 +333,14 @@ class TreeGrower:
     def finished(self, exact: bool = True) -> Tree:
         """Return the tree: the split nodes numbered in order, all other nodes as leaves. `exact`: with the sums over all rows."""
         tree, inner = self.nodes, np.concatenate(self._split_nodes)
-        number = np.full(self.n_nodes, -1)
-        number[inner] = np.arange(len(inner))
-        children = (tree.child[inner, None] + [0, 1]).ravel()
-        is_leaf = number[children] < 0
-        leaves = children[is_leaf] if len(inner) else ROOT
-        numbers = np.where(is_leaf, -np.cumsum(is_leaf), number[children]).astype(np.int32)
+        numbers, leaves = numbered(inner, tree.child[inner, None] + [0, 1])
         best = BestSplits._make(column[inner] for column in tree.best)
         binned = BinnedTree(
             best.feature.astype(np.int32),
             best.bin.astype(np.int32),
             best.missing_left,
-            numbers[::2].copy(),
-            numbers[1::2].copy(),
+            numbers[:, 0].copy(),
+            numbers[:, 1].copy(),
             best.sets,
         )
         scale = self.rows.histogram_scale

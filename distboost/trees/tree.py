@@ -6,9 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from distboost.kernels import partition, update
+from distboost.kernels import leaves, update
+from distboost.kernels.row_lanes import COLUMN_LANES, bound_of
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import NO_SETS
+
+MOST_LEAVES = 256  # that lanes of a byte can number
+MOST_GROUPS = 16  # of columns: to read more takes longer than to descend
 
 
 class BinnedTree(NamedTuple):
@@ -30,6 +34,71 @@ class BinnedTree(NamedTuple):
                 if child >= 0:
                     depths[child] = depths[node] + 1  # children come after their parents
         return max(depths, default=0)
+
+    def leaves_of(self, bins: np.ndarray, missing_bin: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the leaf that each row falls into.
+
+        Parameters
+        ----------
+        bins : ndarray of shape (n, D), uint8
+        missing_bin : ndarray of shape (D,), int64
+            The bin of missing values.
+        rows : ndarray of shape (r,), int32
+
+        Returns
+        -------
+        leaf : ndarray of shape (r,), int32
+        """
+        leaf, m = np.zeros(len(rows), np.int32), len(self.feature)
+        groups, group = np.unique(self.feature // COLUMN_LANES, return_inverse=True)
+        missing = missing_bin[self.feature]
+        if m == 0:
+            pass
+        elif m < MOST_LEAVES and len(groups) <= MOST_GROUPS and self.bin.min() >= 0:
+            column = COLUMN_LANES * group + self.feature % COLUMN_LANES
+            bound = bound_of(self.bin, np.where(self.missing_left, 256 - missing, 0))
+            nodes = np.column_stack([column, bound, self._children(m + 1, 0)]).astype(np.uint32)
+            columns = (COLUMN_LANES * groups).astype(np.uint64)
+            leaves.choose_leaves(bins, columns, nodes, m + 1, rows, leaf)
+        else:
+            own = np.arange(m, 2 * m + 1)  # the leaves, which are their own children
+            child = np.concatenate([self._children(0, m), np.column_stack([own, own])]).astype(np.int32)
+            nodes = np.column_stack([self.feature, self.bin, np.where(self.missing_left, missing, -1)])
+            nodes = np.concatenate([nodes, np.zeros((m + 1, 3))]).astype(np.int64)
+            leaves.descend(bins, nodes, self.sets, child, self.depth, rows, leaf)
+            leaf -= m
+        return leaf
+
+    def _children(self, first_node: int, first_leaf: int) -> np.ndarray:
+        """Return the numbers of all nodes' children, (m, 2), where nodes and leaves are counted from these numbers on."""
+        child = np.column_stack([self.left, self.right])
+        return np.where(child < 0, first_leaf + ~child, first_node + child)
+
+
+def numbered(inner: np.ndarray, children: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the inner nodes of a growing tree, and its leaves, in the order of their parents.
+
+    Parameters
+    ----------
+    inner : ndarray of shape (m,), int
+        The nodes that were split, in this order; none: the tree is a leaf, node 0.
+    children : ndarray of shape (m, 2), int
+        The left and the right child of each.
+
+    Returns
+    -------
+    numbers : ndarray of shape (m, 2), int32
+        The children's numbers; ~number if the child is a leaf.
+    leaves : ndarray of shape (n_leaves,), int
+        The node of each leaf.
+    """
+    if len(inner) == 0:
+        return np.zeros((0, 2), np.int32), np.zeros(1, np.int64)
+    number = np.full(children.max() + 1, -1)
+    number[inner] = np.arange(len(inner))
+    is_leaf = number[children.ravel()] < 0
+    found = np.where(is_leaf, -np.cumsum(is_leaf), number[children.ravel()])
+    return found.astype(np.int32).reshape(-1, 2), children.ravel()[is_leaf]
 
 
 class Cover(NamedTuple):
@@ -59,6 +128,5 @@ class TreeStep(NamedTuple):
         if partitioned and self.leaves is not None:
             rows, leaf = block.rows_in(self.leaves)
         else:
-            rows, leaf = block.present, np.empty(len(block.present), np.int32)
-            partition.leaf_of_binned(block.bins, missing_bin, *self.tree, rows, leaf)
+            rows, leaf = block.present, self.tree.leaves_of(block.bins, missing_bin, block.present)
         update.add_by_leaf(block.scores, rows, leaf, self.values)

@@ -157,12 +157,12 @@ class Statistic(ABC):
     @abstractmethod
     def prepare(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int] | None:
-        """Compute the vectors of the rows in use; return their totals if there are any."""
+    ) -> np.ndarray | None:
+        """Compute the vectors of the rows in use; return their totals if there are any, (n_totals,) int64."""
 
     def prepare_with_risk(
         self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int] | None:
+    ) -> np.ndarray | None:
         """Add up the block's errors and weights, then prepare. A statistic may do both in one visit of the rows."""
         risk.add(block)
         return self.prepare(block, rows, scale, weight_factor)

@@ -95,17 +95,17 @@ class Residuals(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return n_classes
 
-    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> list[int]:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> np.ndarray:
         out = self.buffer(block, weight_factor, simd.padded(block.n_classes))
         total = margin.residuals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, self.own,
             scale.shift, scale.factor, weight_factor, out,
         )  # fmt: skip
-        return [total]
+        return np.array([total])
 
     def prepare_with_risk(
         self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int] | None:
+    ) -> np.ndarray | None:
         if not self._shares_exponentials(risk, block, rows, scale):
             return super().prepare_with_risk(risk, block, rows, scale, weight_factor)
         given = block.scores, block.labels, block.weights, rows, self.weighting.s
@@ -113,16 +113,16 @@ class Residuals(Statistic):
         out = self.buffer(block, weight_factor, simd.padded(block.n_classes))
         own = scale.factor, weight_factor, out
         if self.weighting.link == EXPONENTIAL:
-            return [margin.risk_and_residuals(*given, scale.shift, *sums, *own)]
-        return [softmax.risk_and_residuals(*given, risk.shifts, *sums, scale.shift, *own)]
+            return np.array([margin.risk_and_residuals(*given, scale.shift, *sums, *own)])
+        return np.array([softmax.risk_and_residuals(*given, risk.shifts, *sums, scale.shift, *own)])
 
     def magnitudes(
         self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float, out: np.ndarray
     ) -> None:
+        # The largest entry is that of the row's own class.
         sampling.margin_totals(
-            block.scores, block.labels, rows, self.weighting.s, self.weighting.link, scale.shift, out
-        )
-        self._round_totals(block, rows, scale, out)
+            block.scores, block.labels, block.weights, rows, self.weighting.s, self.weighting.link, scale.shift, scale.factor, out
+        )  # fmt: skip
 
     def magnitudes_with_risk(
         self,
@@ -138,13 +138,8 @@ class Residuals(Statistic):
             return
         sampling.risk_and_totals(
             block.scores, block.labels, block.weights, rows, self.weighting.s, scale.shift,
-            risk.factor, risk.error_factor, risk.out, risk.largest, out,
+            risk.factor, risk.error_factor, risk.out, risk.largest, scale.factor, out,
         )  # fmt: skip
-        self._round_totals(block, rows, scale, out)
-
-    def _round_totals(self, block: BlockRows, rows: np.ndarray, scale: Scale, totals: np.ndarray) -> None:
-        """Turn the rows' total weights, (n,) float64, into magnitudes: the largest entry is that of the row's own class."""
-        sampling.round_totals(totals, block.weights, rows, self.weighting.link, scale.shift, scale.factor)
 
     def _shares_exponentials(self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale) -> bool:
         """Whether the risk has the same exponentials: it has all rows of positive weight."""

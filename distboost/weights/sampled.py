@@ -37,26 +37,23 @@ class Magnitudes(Statistic):
     def n_sums(self, n_classes: int) -> int:
         return self.of.n_sums(n_classes)
 
-    def prepare(
-        self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int]:
+    def prepare(self, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float) -> np.ndarray:
         out = _magnitudes_of(block)
         self.of.magnitudes(block, rows, scale, weight_factor, out)
         return _tallied(out, rows)
 
     def prepare_with_risk(
         self, risk: protocols.Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
-    ) -> Sequence[int]:
+    ) -> np.ndarray:
         out = _magnitudes_of(block)
         self.of.magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
         return _tallied(out, rows)
 
 
-def _tallied(magnitudes: np.ndarray, rows: np.ndarray) -> list[int]:
+def _tallied(magnitudes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     totals = np.zeros((sampling.N_BINS, 2), np.int64)
     sampling.tally(magnitudes, rows, totals)
-    found: list[int] = totals.ravel().tolist()
-    return found
+    return totals.ravel()
 
 
 def _magnitudes_of(block: BlockRows) -> np.ndarray:
@@ -121,7 +118,7 @@ class LeafSums(Reduction):
     def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
         totals = self.statistic.prepare(block, block.present, scale, self.weight_factor)
         if totals is not None:
-            out[-1, : len(totals)] += np.array(totals, np.int64)
+            out[-1, : len(totals)] += totals
         _, _, _, order, spans, _ = block.leaf_arrays(leaves)
         sums = np.zeros((len(leaves), 1, simd.padded(out.shape[1])), np.int64)
         one = np.zeros(1, np.int64)

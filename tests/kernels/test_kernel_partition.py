@@ -1,4 +1,4 @@
-"""Rows parted between nodes, and rows sent down a tree."""
+"""Rows parted between nodes."""
 
 import numpy as np
 import pytest
@@ -77,49 +77,3 @@ def test_missing_values_go_where_they_are_told_to(missing_left):
     left = [0, 1, 3] if missing_left else [0]
     assert order[slice(*spans[1])].tolist() == left
     assert order[slice(*spans[2])].tolist() == [i for i in range(5) if i not in left]
-
-
-def naive_leaf(row, missing_bin, tree):
-    """Follow the children until one is a leaf."""
-    feature, split_bin, missing_left, left, right, sets = tree
-    node = 0 if len(feature) else -1
-    while node >= 0:
-        b = row[feature[node]]
-        goes_left = missing_left[node] if b == missing_bin[feature[node]] else b <= split_bin[node]
-        if split_bin[node] < 0:
-            goes_left = has_bins(sets[node], [b])[0]
-        node = left[node] if goes_left else right[node]
-    return ~node
-
-
-def random_tree(rng, n_inner, n_features, n_bins):
-    """Grown by splitting random leaves."""
-    left, right = np.full(n_inner, 0, np.int32), np.full(n_inner, 0, np.int32)
-    open_ends = [None]
-    for node in range(n_inner):
-        end = open_ends.pop(rng.integers(len(open_ends)))
-        if end is not None:
-            end[0][end[1]] = node
-        open_ends += [(left, node), (right, node)]
-    for leaf, (side, node) in enumerate(e for e in open_ends if e is not None):
-        side[node] = ~leaf
-    return (
-        rng.integers(0, n_features, n_inner).astype(np.int32),
-        rng.integers(-1, n_bins, n_inner).astype(np.int32),
-        rng.random(n_inner) < 0.5,
-        left,
-        right,
-        np.array([random_set(rng) for _ in range(n_inner)], np.uint64).reshape(n_inner, SET_WORDS),
-    )
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(0, 12))
-def test_leaf_of_binned(seed, n_inner):
-    rng = np.random.default_rng(seed)
-    missing_bin = np.array([6, 6, 6])
-    bins = rng.integers(0, 7, (30, 3)).astype(np.uint8)
-    tree = random_tree(rng, n_inner, 3, 6)
-    rows = rng.choice(30, 20, replace=False).astype(np.int32)
-    out = np.full(20, -1, np.int32)
-    partition.leaf_of_binned(bins, missing_bin, *tree, rows, out)
-    np.testing.assert_array_equal(out, [naive_leaf(bins[i], missing_bin, tree) for i in rows])

@@ -1,4 +1,4 @@
-"""Magnitudes, draws and divided statistics, and rows sorted by their nodes."""
+"""Magnitudes, draws and divided statistics, and rows sorted by their leaves."""
 
 import math
 from fractions import Fraction
@@ -9,11 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from distboost.kernels import random, sampling
-from distboost.rows.messages import RowCounts, Splits
+from distboost.rows.messages import RowCounts
 from distboost.rows.protocols import Risk
 from distboost.rows.sampling import sample_bits, threshold
 from distboost.rows.scales import narrow_bits
-from distboost.runtime.block import Grown
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from distboost.weights.sampled import MAGNITUDES, Magnitudes
 from tests.kernels.cases import UNIT, case_of
@@ -115,46 +114,14 @@ def test_divide(dtype):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 9))
-def test_rows_sorted_by_node(seed, n, n_nodes):
+def test_rows_sorted_by_leaf(seed, n, n_leaves):
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.permutation(60)[:n]).astype(np.int32)
-    nodes = rng.integers(0, n_nodes, n).astype(np.int32)
-    order, spans = np.full(n, -1, np.int32), np.full((n_nodes, 2), -1, np.int32)
-    sampling.sort_by_node(rows, nodes, order, spans)
-    for m in range(n_nodes):
-        assert order[slice(*spans[m])].tolist() == rows[nodes == m].tolist()
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
-def test_rows_descend_to_their_leaves(seed, n_splits, in_one):
-    """As they do split by split; splits may come together."""
-    rng = np.random.default_rng(seed)
-    bins = rng.integers(0, 5, (200, 3)).astype(np.uint8)
-    missing_bin = np.full(3, 4)
-    splits, sets, leaves = [], [], [0]
-    for number in range(n_splits):
-        node = leaves.pop(int(rng.integers(len(leaves))))
-        left = 2 * number + 1
-        splits.append(
-            (node, int(rng.integers(3)), int(rng.integers(-1, 4)), bool(rng.integers(2)), left, left + 1)
-        )
-        sets.append(rng.integers(0, 2**64, 4, np.uint64))
-        leaves += [left, left + 1]
-    grown = Grown(is_gathered=True)
-    for some in [range(n_splits)] if in_one else [[number] for number in range(n_splits)]:
-        part = Splits.of([splits[number] for number in some])
-        part = part._replace(sets=np.array([sets[number] for number in some]))
-        grown = grown.followed_by(part, missing_bin)
-    rows = np.flatnonzero(rng.random(200) < 0.9).astype(np.int32)
-    nodes = np.full(len(rows), -1, np.int32)
-    sampling.descend(bins, *grown.tree(), rows, nodes)
-    expected = np.zeros(200, int)
-    for (node, d, b, missing_left, left, right), bits in zip(splits, sets, strict=True):
-        goes_left = np.where(bins[:, d] == 4, missing_left, bins[:, d] <= b)
-        if b < 0:
-            goes_left = (bits[0] >> bins[:, d].astype(np.uint64)) & np.uint64(1) == 1
-        expected = np.where(expected == node, np.where(goes_left, left, right), expected)
-    assert nodes.tolist() == expected[rows].tolist()
+    leaf = rng.integers(0, n_leaves, n).astype(np.int32)
+    order, spans = np.full(n, -1, np.int32), np.full((n_leaves, 2), -1, np.int32)
+    sampling.sort_by_leaf(rows, leaf, order, spans)
+    for number in range(n_leaves):
+        assert order[slice(*spans[number])].tolist() == rows[leaf == number].tolist()
 
 
 @pytest.mark.parametrize("link", [EXPONENTIAL, LOGISTIC, SOFTMAX])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from distboost.data.blocks import BinnedRows, BinnedSet
-from distboost.kernels import gains, partition, random
+from distboost.kernels import gains, random
 from distboost.model.trees import TreeEnsemble
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
 from distboost.runtime.layout import Layout
@@ -319,10 +319,8 @@ def test_several_trees_in_one_round(limits, weighted):
         steps = [tree.step(v, partitioned=tree is found[-1]) for tree, v in zip(found, values, strict=True)]
         together_rows.update(steps)
         for tree, v in zip(found, values, strict=True):
-            leaf = np.empty(len(data.labels), np.int32)
             every = np.arange(len(data.labels), dtype=np.int32)
-            partition.leaf_of_binned(data.bins, N_BINS, *tree.binned, every, leaf)
-            expected += v[leaf]
+            expected += v[tree.binned.leaves_of(data.bins, N_BINS, every)]
         F = np.concatenate([block.scores for block in together_rows.shard.blocks])
         np.testing.assert_array_equal(F[data.weights > 0], expected[data.weights > 0])
     runtime.close()
