@@ -250,16 +250,17 @@ def table_sides(T, values, s, step, out):
 
 
 @compiled
-def add_risk(scores, labels, weights, order, first, n, e, factor, error_factor, judged, out, largest):
+def add_risk(scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest):
     """Do what `risk` does, for a tile's rows. The row weights go to judged[1] if the row is misclassified, else to judged[0]."""
     # IN: as in `risk`; e (n or more, K) float64: of `weigh`
-    # OUT: judged, out (2,) int64; largest (1,) float64
+    # OUT: totals (n or more,) float64: sum_k e[t, k]; judged, out (2,) int64; largest (1,) float64
     losses, most = np.int64(0), largest[0]
     for t in range(n):
         i = order[first + t]
         total = 0.0
         for k in range(e.shape[1]):
             total += e[t, k]
+        totals[t] = total
         most = max(most, total)
         losses += times(weights[i], np.rint(total * factor))
         # Without a branch, nothing is mispredicted.
@@ -279,11 +280,13 @@ def risk(scores, labels, weights, order, s, shift, factor, error_factor, out, la
     # OUT: out (2,) int64: out[0] in units of 1/error_factor, out[1] of e^shift/factor;
     #      largest (1,) float64, in units of e^shift
     e, size = tile_of(scores.shape[1])
-    judged = np.zeros(2, np.int64)
+    totals, judged = np.empty(size), np.zeros(2, np.int64)
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
         weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
-        add_risk(scores, labels, weights, order, first, n, e, factor, error_factor, judged, out, largest)
+        add_risk(
+            scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest
+        )
     out[0] += judged[1]
 
 
@@ -308,12 +311,14 @@ def risk_and_residuals(
     # IN: as in `risk` and `residuals`
     # OUT: out (2,) int64, largest (1,) float64: as in `risk`; statistics (n, channels) int32, or int64 if wide
     e, size = tile_of(scores.shape[1])
-    judged = np.zeros(2, np.int64)
+    totals, judged = np.empty(size), np.zeros(2, np.int64)
     of_all = np.int64(0)
     for first in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - first)
         weigh(scores, labels, order, first, n, s, EXPONENTIAL, shift, e)
-        add_risk(scores, labels, weights, order, first, n, e, factor, error_factor, judged, out, largest)
+        add_risk(
+            scores, labels, weights, order, first, n, e, totals, factor, error_factor, judged, out, largest
+        )
         of_all += put_residuals(labels, weights, order, first, n, e, unit, own, weight_factor, statistics)
     out[0] += judged[1]
     return of_all

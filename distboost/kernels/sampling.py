@@ -6,7 +6,7 @@ probability p = min(1, m / T), and its statistic is divided by p: its largest en
 
 import numpy as np
 
-from distboost.kernels._jit import compiled, kernel
+from distboost.kernels._jit import kernel
 from distboost.kernels.margin import add_risk, times
 from distboost.kernels.random import _GOLDEN
 from distboost.kernels.tiles import EXPONENTIAL, tile_of, unit_of, weigh
@@ -28,34 +28,31 @@ def margin_totals(scores, labels, weights, rows, s, link, shift, factor, out):
     for first in range(0, rows.shape[0], size):
         n = min(size, rows.shape[0] - first)
         weigh(scores, labels, rows, first, n, s, link, shift, u)
-        put_totals(weights, rows, first, n, u, unit, out)
-
-
-@compiled
-def put_totals(weights, rows, first, n, u, unit, out):
-    """Set out[rows[first + t]] to the sum of u[t], rounded to units of 1/unit, times the row weight, t < n."""
-    for t in range(n):
-        i = rows[first + t]
-        total = 0.0
-        for k in range(u.shape[1]):
-            total += u[t, k]
-        out[i] = times(weights[i], np.rint(total * unit))
+        for t in range(n):
+            i, total = rows[first + t], 0.0
+            for k in range(u.shape[1]):
+                total += u[t, k]
+            out[i] = times(weights[i], np.rint(total * unit))
 
 
 @kernel
 def risk_and_totals(
-    scores, labels, weights, rows, s, shift, factor, error_factor, out, largest, unit, totals
+    scores, labels, weights, rows, s, shift, factor, error_factor, out, largest, unit, magnitudes
 ):
     """Do what `risk` and then `margin_totals` do with the exponential link; the magnitudes are in units of 1/unit."""
     # IN: as in `risk`
-    # OUT: out (2,) int64, largest (1,) float64: as in `risk`; totals (n,) float64
+    # OUT: out (2,) int64, largest (1,) float64: as in `risk`; magnitudes (n,) float64
     e, size = tile_of(scores.shape[1])
-    judged = np.zeros(2, np.int64)
+    totals, judged = np.empty(size), np.zeros(2, np.int64)
     for first in range(0, rows.shape[0], size):
         n = min(size, rows.shape[0] - first)
         weigh(scores, labels, rows, first, n, s, EXPONENTIAL, shift, e)
-        add_risk(scores, labels, weights, rows, first, n, e, factor, error_factor, judged, out, largest)
-        put_totals(weights, rows, first, n, e, unit, totals)
+        add_risk(
+            scores, labels, weights, rows, first, n, e, totals, factor, error_factor, judged, out, largest
+        )
+        for t in range(n):
+            i = rows[first + t]
+            magnitudes[i] = times(weights[i], np.rint(totals[t] * unit))
     out[0] += judged[1]
 
 
