@@ -12,7 +12,7 @@ from distboost.rows.block import BlockRows
 from distboost.rows.messages import NO_SETS
 
 MOST_LEAVES = 256  # that lanes of a byte can number
-MOST_GROUPS = 16  # of columns: to read more takes longer than to descend
+MOST_GROUPS = 32  # of columns: to read more takes longer than to descend
 
 
 class BinnedTree(NamedTuple):
@@ -50,24 +50,23 @@ class BinnedTree(NamedTuple):
         leaf : ndarray of shape (r,), int32
         """
         leaf, m = np.zeros(len(rows), np.int32), len(self.feature)
-        groups, group = np.unique(self.feature // COLUMN_LANES, return_inverse=True)
-        missing = missing_bin[self.feature]
         if m == 0:
-            pass
-        elif m < MOST_LEAVES and len(groups) <= MOST_GROUPS and self.bin.min() >= 0:
+            return leaf
+        missing = missing_bin[self.feature]
+        groups, group = np.unique(self.feature // COLUMN_LANES, return_inverse=True)
+        if m < MOST_LEAVES and len(groups) <= MOST_GROUPS and self.bin.min() >= 0:
             column = COLUMN_LANES * group + self.feature % COLUMN_LANES
             bound = bound_of(self.bin, np.where(self.missing_left, 256 - missing, 0))
             nodes = np.column_stack([column, bound, self._children(m + 1, 0)]).astype(np.uint32)
             columns = (COLUMN_LANES * groups).astype(np.uint64)
             leaves.choose_leaves(bins, columns, nodes, m + 1, rows, leaf)
-        else:
-            own = np.arange(m, 2 * m + 1)  # the leaves, which are their own children
-            child = np.concatenate([self._children(0, m), np.column_stack([own, own])]).astype(np.int32)
-            nodes = np.column_stack([self.feature, self.bin, np.where(self.missing_left, missing, -1)])
-            nodes = np.concatenate([nodes, np.zeros((m + 1, 3))]).astype(np.int64)
-            leaves.descend(bins, nodes, self.sets, child, self.depth, rows, leaf)
-            leaf -= m
-        return leaf
+            return leaf
+        nodes = np.column_stack([self.feature, self.bin, np.where(self.missing_left, missing, -1)])
+        nodes = np.concatenate([nodes, np.zeros((m + 1, 3))]).astype(np.int64)
+        own = np.arange(m, 2 * m + 1)  # the leaves, which are their own children
+        child = np.concatenate([self._children(0, m), np.column_stack([own, own])]).astype(np.int32)
+        leaves.descend(bins, nodes, self.sets, child, self.depth, rows, leaf)
+        return leaf - m
 
     def _children(self, first_node: int, first_leaf: int) -> np.ndarray:
         """Return the numbers of all nodes' children, (m, 2), where nodes and leaves are counted from these numbers on."""
