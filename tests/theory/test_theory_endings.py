@@ -125,6 +125,16 @@ def test_a_norm_that_costs_more_than_it_gains_ends_training(name):
     assert 0 < model.n_iter_ < 300
 
 
+@pytest.mark.parametrize("penalty", [0.1, 0.105, 0.11, 0.12, 0.14, 0.145, 0.155])
+def test_gradboost_does_not_go_on_between_two_roundings_of_its_coefficients(penalty):
+    """Which of these would go on depends on the last bits of the sums."""
+    model = GradBoostClassifier(calibration=None, penalty=penalty, n_estimators=300).fit(
+        *PROBLEMS["overlap"]()
+    )
+    assert model.outcome_ == "converged"
+    assert_allclose(model.train_loss_[-1], model.train_loss_[-20], rtol=1e-9)
+
+
 def test_a_slope_that_points_out_of_the_domain_is_none():
     """Of coefficients at 0, only those that lower the loss by growing count."""
     gradient, W = np.array([[2.0, -1.0], [3.0, -4.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])

@@ -26,13 +26,16 @@ from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 
+# A change of w this much smaller than z is due to rounding, which could alternate between two values of w forever.
+ROUNDING = 16 * np.finfo(np.float64).eps
+
 
 @dataclass(kw_only=True, eq=False)
 class GradBoost(Algorithm):
     """GradBoost: stumps with one coefficient per class, moved by bounded gradient steps under a mixed-norm penalty.
 
     Duchi & Singer, *Boosting with structural sparsity*, ICML 2009. Training ends as "converged" when the penalty
-    leaves the best stump's coefficients unchanged.
+    leaves the best stump's coefficients unchanged, except for rounding.
 
     Parameters
     ----------
@@ -76,6 +79,8 @@ class GradBoost(Algorithm):
         z = w - 2 * g
         following = z * max(0.0, 1 - 2 * self.penalty / np.linalg.norm(z)) if z.any() else z
         change = following - w
+        if np.linalg.norm(change) <= ROUNDING * np.linalg.norm(z):
+            change = np.zeros_like(w)
         return Round([Learner(tree, np.outer([-1.0, 1.0], change))], "" if change.any() else CONVERGED)
 
     def on_steps(self, steps: Sequence[Any]) -> None:
