@@ -1100,7 +1100,7 @@ class GradBoostClassifier(BoostingClassifier):
     """GradBoost: stumps with one coefficient per class, moved by bounded gradient steps under a mixed-norm penalty.
 
     Duchi & Singer, *Boosting with structural sparsity*, ICML 2009. Training ends as "converged" when the penalty
-    leaves the best stump's coefficients unchanged.
+    leaves the best stump's coefficients unchanged, except for rounding.
 
     Parameters
     ----------
