@@ -15,9 +15,9 @@ def choose_leaves(bins, columns, nodes, n_leaves, rows, out):
 
     No row descends the tree: see `predict.add_ranked_trees`. The tree has at most 256 leaves, and splits no categories.
     """
-    # IN: bins (n, D) uint8; columns (groups,) uint64: the first of some COLUMN_LANES columns each; nodes (m, 4) uint32: see
-    #     `choose_rows`, with COLUMN counted through all groups, and LEFT and RIGHT: leaves, then after n_leaves the nodes. A node
-    #     comes before its children. rows (r,) int32
+    # IN: bins (n, D) uint8; columns (groups,) uint64, ascending: the first of some COLUMN_LANES columns each; nodes (m, 4)
+    #     uint32: see `choose_rows`, with COLUMN counted through all groups, and LEFT and RIGHT: leaves, then after n_leaves the
+    #     nodes. A node comes before its children. rows (r,) int32
     # OUT: out (r,) int32
     lanes = np.zeros((COLUMN_LANES * columns.shape[0], ROW_LANES), np.uint8)
     chosen = np.empty((n_leaves + nodes.shape[0], ROW_LANES), np.uint8)
@@ -45,20 +45,21 @@ def choose_leaves(bins, columns, nodes, n_leaves, rows, out):
 
 
 @kernel
-def descend(bins, nodes, sets, child, depth, rows, out):
+def descend(bins, nodes, sets, child, rows, out):
     """Set out[j] to the leaf that row rows[j] falls into: a node that is its own child.
 
     Several rows descend together, without branches, so that the processor need not wait for one to take its next step.
     """
     # IN: bins (n, D) uint8; nodes (m, 3) int64: the feature, the split's bin, and the bin of missing values if these go left,
     #     else -1; sets (m, SET_WORDS) uint64, which are read where the split's bin < 0; child (m, 2) int32: left and right;
-    #     depth: of the tree; rows (r,) int32
+    #     rows (r,) int32
     # OUT: out (r,) int32
     has_sets = sets.shape[1] > 0
     for first in range(0, rows.shape[0], TILE):
         last = min(first + TILE, rows.shape[0])
         out[first:last] = 0
-        for _ in range(depth):
+        moved = np.int32(1)
+        while moved != 0:
             moved = np.int32(0)
             for j in range(first, last):
                 m = np.uintp(out[j])
@@ -69,5 +70,3 @@ def descend(bins, nodes, sets, child, depth, rows, out):
                     right = np.uintp(not in_set(sets, m, b))
                 moved |= child[m, right] ^ out[j]
                 out[j] = child[m, right]
-            if moved == 0:
-                break

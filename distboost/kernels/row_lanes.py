@@ -12,6 +12,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 ROW_LANES = 64  # rows that take a decision of a tree together
+MOST_LEAVES = (
+    256  # of their tree: a lane may have one byte for the leaf, and to descend a larger tree is faster
+)
 SCORE_LANES = 8
 COLUMN_LANES = 16  # columns of bins that are transposed together
 SET_BITS = 32  # splits of categories that one look-up decides

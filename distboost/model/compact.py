@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import predict
-from distboost.kernels.row_lanes import ROW_LANES, SCORE_LANES, SET_BITS, bound_of
+from distboost.kernels.row_lanes import MOST_LEAVES, ROW_LANES, SCORE_LANES, SET_BITS, bound_of
 
-MOST_LEAVES = 256  # of a tree: above, it is faster to descend
 # "Thresholds" of a feature with categories, whose values are bins: the rank of a bin is its number.
 _BETWEEN_BINS = np.arange(254) + 0.5
 _LINE = 64  # bytes of a cache line: a vector that lies in two lines takes twice the time

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from distboost.kernels import leaves, update
-from distboost.kernels.row_lanes import COLUMN_LANES, bound_of
+from distboost.kernels.row_lanes import COLUMN_LANES, MOST_LEAVES, bound_of
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import NO_SETS
 
-MOST_LEAVES = 256  # that lanes of a byte can number
 MOST_GROUPS = 32  # of columns: to read more takes longer than to descend
 
 
@@ -65,7 +64,7 @@ class BinnedTree(NamedTuple):
         nodes = np.concatenate([nodes, np.zeros((m + 1, 3))]).astype(np.int64)
         own = np.arange(m, 2 * m + 1)  # the leaves, which are their own children
         child = np.concatenate([self._children(0, m), np.column_stack([own, own])]).astype(np.int32)
-        leaves.descend(bins, nodes, self.sets, child, self.depth, rows, leaf)
+        leaves.descend(bins, nodes, self.sets, child, rows, leaf)
         return leaf - m
 
     def _children(self, first_node: int, first_leaf: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
 
 import distboost
 from distboost import (
@@ -133,6 +134,34 @@ def test_gradboost_does_not_go_on_between_two_roundings_of_its_coefficients(pena
     )
     assert model.outcome_ == "converged"
     assert_allclose(model.train_loss_[-1], model.train_loss_[-20], rtol=1e-9)
+
+
+SLIGHT = [90, 92, 90], [103, 100, 102]  # rows of each class, on both sides of the only split
+STRONG = [101, 121, 194], [146, 126, 109]
+
+
+@pytest.mark.parametrize(
+    ("sides", "penalty", "score_dtype"),
+    [
+        (SLIGHT, 1e-4, "float64"),
+        (SLIGHT, 1e-3, "float64"),
+        (SLIGHT, 1e-4, "float32"),
+        (STRONG, 0.01, "float32"),
+    ],
+)
+def test_gradboost_ends_where_only_the_rounding_of_gradients_and_scores_is_left(sides, penalty, score_dtype):
+    """Small coefficients change by the rounding of the sums that their gradient is the difference of."""
+    X = np.repeat([[0.0], [1.0]], [sum(rows) for rows in sides], axis=0)
+    y = np.concatenate([np.repeat(np.arange(3), rows) for rows in sides])
+    model = GradBoostClassifier(
+        calibration=None, penalty=penalty, score_dtype=score_dtype, n_estimators=100
+    ).fit(X, y)
+    assert model.outcome_ == "converged"
+    # The minimum of the loss and the penalty: the gradient is as long as the penalty, and points against the coefficients.
+    p = softmax(model.scores(X), axis=1)
+    g = (X - 0.5).T * 2 @ (p - np.eye(3)[y]) / len(y)
+    w = model.scores([[1.0]])
+    assert_allclose(g, -penalty * w / np.linalg.norm(w), atol=1e-12 if score_dtype == "float64" else 1e-5)
 
 
 def test_a_slope_that_points_out_of_the_domain_is_none():

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, parameter
-from distboost.algorithms.constraints import Interval
+from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
@@ -26,8 +26,9 @@ from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 
-# A change of w this much smaller than z is due to rounding, which could alternate between two values of w forever.
-ROUNDING = 16 * np.finfo(np.float64).eps
+# A change of w is due to rounding, and might go on forever, if it is at most so many units in the last place of the numbers
+# that it is computed from.
+ROUNDING = 16
 
 
 @dataclass(kw_only=True, eq=False)
@@ -44,6 +45,7 @@ class GradBoost(Algorithm):
     """
 
     penalty: float = parameter(1e-4, Interval(Real, 0, None, closed="left"))
+    score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
 
     name: ClassVar[str] = "gradboost"
     gain: ClassVar[Gain] = gains.DIRECTION_STUMP
@@ -72,14 +74,16 @@ class GradBoost(Algorithm):
             return Round([Learner(tree, np.zeros((1, self.n_classes)))])
         sums = HitsAndMisses(self.weighting)
         hits, misses = np.moveaxis(rows.sums(sums, tree.leaves), 1, 0)
-        S = (hits - misses) * np.exp(rows.shift_of(sums))
+        scale = np.exp(rows.shift_of(sums))
+        S = (hits - misses) * scale
         g = -(S[1] - S[0]) / tree.weight
         w = self.w.get(_stump(tree.binned), np.zeros(self.n_classes))
         # z = w - 2 g minimises the quadratic bound; the penalty multiplies it by max(0, 1 - 2 λ / |z|).
         z = w - 2 * g
         following = z * max(0.0, 1 - 2 * self.penalty / np.linalg.norm(z)) if z.any() else z
         change = following - w
-        if np.linalg.norm(change) <= ROUNDING * np.linalg.norm(z):
+        operands = np.linalg.norm(z) + np.linalg.norm((hits + misses).sum(axis=0) * scale / tree.weight)
+        if np.linalg.norm(change) <= ROUNDING * np.finfo(self.score_dtype).eps * operands:
             change = np.zeros_like(w)
         return Round([Learner(tree, np.outer([-1.0, 1.0], change))], "" if change.any() else CONVERGED)
 

@@ -56,7 +56,8 @@ def weak_table(found: dict[str, list[Measured]], workers: list[int], title: str)
 def details_table(found: list[Measured], workers: list[int], title: str) -> Table:
     """What one way costs whom."""
     table = Table(
-        "workers", "ms per round", "client: CPU ms", "client: MB", "worker: CPU ms", "worker sends: MB", "pieces", title=title
+        "workers", "ms per round", "client: CPU ms", "client sends and receives: MB", "worker: CPU ms",
+        "worker sends: MB", "pieces", title=title,
     )  # fmt: skip
     for n, each in zip(workers, found, strict=True):
         table.add_row(
