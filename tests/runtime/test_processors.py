@@ -17,6 +17,8 @@ from distboost.baselines import OneVsAllAdaBoostClassifier
 
 # The vector instructions that NumPy uses on this processor and not on each.
 OWN = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
+# NumPy has exponentials of its own for AVX-512. With AVX2, other functions alone may differ.
+HAS_EXPONENTIALS = any(name.startswith(("AVX512", "X86_V4")) for name in OWN)
 TRAININGS = {
     "temperature": (lambda: GDMCBoostClassifier(n_estimators=4), None),
     "vector": (lambda: GDMCBoostClassifier(n_estimators=4, calibration="vector"), None),
@@ -68,7 +70,7 @@ def rows(tmp_path_factory):
 @pytest.mark.parametrize("name", TRAININGS)
 def test_processors_of_workers_do_not_matter(name, mixed, rows, saved):
     exponentials = mixed.run(lambda: np.exp(np.linspace(-9, 9, 1000)).tobytes())
-    assert len({*exponentials.values()}) == 2, "NumPy's exponentials do not differ"
+    assert len({*exponentials.values()}) == 2 or not HAS_EXPONENTIALS
     X, y, *paths = rows
     make, sets = TRAININGS[name]
     eval_set = sets and [(X[some], y[some]) for some in sets]
