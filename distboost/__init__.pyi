@@ -85,9 +85,9 @@ class AdaBoostMMClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -174,7 +174,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
         The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
         meets the edge-over-random condition of a strategy if this is at least `edge`.
     loss_bound_ : ndarray of shape (`n_iter_`,)
-        The theory's upper bound of the loss, if every round sees all rows. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
+        The theory's upper bound on the loss. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
         where steps are shrunk or cut off. "fixed" and "os-exponential": (K - 1) prod kappa, with each round's edge and step,
         while the edges are met. "os-zero-one": the potential before the first round, which bounds the last loss.
 
@@ -317,9 +317,9 @@ class CDMCBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -534,9 +534,9 @@ class GAMBLEClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -761,9 +761,9 @@ class GDMCBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -997,9 +997,9 @@ class REBELClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -1227,9 +1227,9 @@ class StagewiseBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second

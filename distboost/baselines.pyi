@@ -60,9 +60,9 @@ class AdaBoostECCClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -277,9 +277,9 @@ class AdaBoostM1Classifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -495,9 +495,9 @@ class AdaBoostMHClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -713,9 +713,9 @@ class AdaBoostMOClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -928,9 +928,9 @@ class GentleAdaBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -1141,9 +1141,9 @@ class GradBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -1355,9 +1355,9 @@ class MultiBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -1573,9 +1573,9 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
@@ -1788,9 +1788,9 @@ class SAMMEClassifier(BoostingClassifier):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second

@@ -76,7 +76,7 @@ class AdaBoostMM(Algorithm):
         The edge over random of each round's weak learner on the round's costs: delta_t of an adaptive round. The weak learner
         meets the edge-over-random condition of a strategy if this is at least `edge`.
     loss_bound_ : ndarray of shape (`n_iter_`,)
-        The theory's upper bound of the loss, if every round sees all rows. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
+        The theory's upper bound on the loss. "adaptive": (K - 1) prod sqrt(1 - delta_t^2), or more
         where steps are shrunk or cut off. "fixed" and "os-exponential": (K - 1) prod kappa, with each round's edge and step,
         while the edges are met. "os-zero-one": the potential before the first round, which bounds the last loss.
     """

@@ -101,9 +101,9 @@ class CommonParameters(BaseEstimator):
         `GDMCBoostClassifier` with leaf="direction".
     on_separation : {"continue", "stop"}, default="continue"
         What to do if a weak learner makes no error, so that no finite step is the best one. "continue": trees of one level less
-        are tried until one makes an error; if a stump makes none, its step is that of an error of 1 %. "stop": the step is cut
-        off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE has bounded steps: "stop"
-        repeats the tree, as the thesis does.
+        are tried until one makes an error; if a stump makes none, its step is reduced, mostly to that of an error of 1 %.
+        "stop": the step is cut off where it multiplies weights by 2^40, and training ends with `outcome_` "separated". GAMBLE
+        has bounded steps: "stop" repeats the tree, as the thesis does.
     calibration : {"auto", "temperature", "vector"} or None, default="auto"
         How `predict_proba` makes probabilities of the scores, which do not depend on this. "temperature": softmax(F / T), where T
         is fitted on the last `eval_set`, on the rows of the `validation_fraction`, or, without these, on rows that a second
