@@ -15,6 +15,8 @@ from distboost.kernels.simd import LANES
 
 F64, I64, I32 = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 FLOATS, INTS = ir.VectorType(F64, LANES), ir.VectorType(I64, LANES)
+BITS_FROM = 1.5 * 2.0**52  # n is in the last bits of BITS_FROM + n, |n| < 2^51
+BITS = 0x4338000000000000  # those of BITS_FROM
 _BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
 INDEX = types.intp
 
@@ -65,6 +67,32 @@ def of_lanes(builder, name, x, *others):
     """Call an intrinsic function of LLVM for each lane of x and of the others, or for these numbers."""
     lanes = f"v{x.type.count}f64" if isinstance(x.type, ir.VectorType) else "f64"
     return call(builder, f"{name}.{lanes}", x.type, x, *others)
+
+
+def _converts_lanes(context):
+    """Whether the processor converts lanes of 64-bit integers from and to float64. Of x86, only AVX-512 does, else one by one."""
+    triple, _, features = context.codegen().magic_tuple()
+    return not triple.startswith("x86") or "+avx512dq" in features
+
+
+def times_as_ints(context, builder, x, multiple):
+    """Return int(x) multiple, of lanes or of one number: x is whole, |x| < 2^62 and 0 <= multiple < 2^19.
+
+    Without the processor's help, x = high 2^32 + low, and the bits of BITS_FROM + n, as a number, are those of BITS_FROM plus n.
+    """
+    if not isinstance(x.type, ir.VectorType):
+        return builder.mul(builder.fptosi(x, I64), multiple)
+    if _converts_lanes(context):
+        return builder.mul(builder.fptosi(x, INTS), spread(builder, multiple))
+    weight = spread(builder, builder.sitofp(multiple, F64))
+    high = of_lanes(builder, "floor", builder.fmul(x, constant(2.0**-32)))
+    low = of_lanes(builder, "fmuladd", high, constant(-(2.0**32)), x)
+    # All products and sums are exact, whether fused or not.
+    high, low = (
+        builder.bitcast(of_lanes(builder, "fmuladd", part, weight, constant(BITS_FROM)), INTS) for part in (high, low)
+    )
+    whole = builder.add(builder.shl(high, constant(32)), low)  # of BITS_FROM, the lower 32 bits are 0
+    return builder.sub(whole, constant(BITS))
 
 
 def sum_of(builder, lanes):

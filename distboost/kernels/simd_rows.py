@@ -8,6 +8,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from distboost.kernels.lanes import (
+    F64,
     I32,
     I64,
     INDEX,
@@ -25,6 +26,7 @@ from distboost.kernels.lanes import (
     spread,
     store,
     sum_of,
+    times_as_ints,
 )
 from distboost.kernels.simd import LANES
 
@@ -32,12 +34,16 @@ _BYTE_POINTER = ir.IntType(8).as_pointer()
 _LINE = 64  # bytes of a line of the cache
 
 
-def _times(builder, u, factor, multiple, fraction):
-    """Return int(rint(fraction rint(u factor))) multiple, of lanes or of one number."""
+def _rounded(builder, u, factor, fraction):
+    """Return rint(fraction rint(u factor)), of lanes or of one number; `factor` may be lanes."""
+    factor = factor if factor.type == u.type else like(builder, factor, u)
     q = of_lanes(builder, "rint", builder.fmul(u, factor))
-    return builder.mul(
-        builder.fptosi(of_lanes(builder, "rint", builder.fmul(q, fraction)), multiple.type), multiple
-    )
+    return of_lanes(builder, "rint", builder.fmul(q, like(builder, fraction, u)))
+
+
+def _times(context, builder, u, factor, multiple, fraction):
+    """Return int(rint(fraction rint(u factor))) multiple, of lanes or of one number."""
+    return times_as_ints(context, builder, _rounded(builder, u, factor, fraction), multiple)
 
 
 def _put_row(typingctx, out, i, u, t, factor, multiple, fraction):
@@ -52,19 +58,21 @@ def _put_row(typingctx, out, i, u, t, factor, multiple, fraction):
     def codegen(context, builder, signature, args):
         target, _, _ = row_of(context, builder, signature.args[0], *args[:2])
         source, _, width = row_of(context, builder, signature.args[2], *args[2:4])
-        factors = [spread(builder, number) for number in args[4:]]
-        width_lanes = spread(builder, width)
+        factor, multiple, fraction = args[4:]
+        is_wide = target.type.pointee == I64
+        weight = spread(builder, builder.sitofp(multiple, F64))
         total = cgutils.alloca_once_value(builder, constant(0))
         with lanes_of(builder, width) as (column, _):
-            q = _times(builder, load(builder, builder.gep(source, [column])), *factors)
-            q = builder.select(
-                builder.icmp_signed("<", numbered(builder, column, q), width_lanes), q, constant(0)
-            )
-            builder.store(builder.add(builder.load(total), q), total)
-            negative = builder.sub(constant(0), q)
-            if target.type.pointee != I64:
-                negative = builder.trunc(negative, ir.VectorType(target.type.pointee, LANES))
-            store(builder, negative, builder.gep(target, [column]))
+            row = load(builder, builder.gep(source, [column]))
+            used = builder.icmp_signed("<", numbered(builder, column, row), spread(builder, width))
+            q = builder.select(used, _rounded(builder, row, factor, fraction), constant(0.0))
+            if is_wide:
+                q = wide = times_as_ints(context, builder, q, multiple)
+            else:  # int32 holds the products, and so does float64
+                q = builder.fptosi(builder.fmul(q, weight), ir.VectorType(I32, LANES))
+                wide = builder.sext(q, INTS)
+            builder.store(builder.add(builder.load(total), wide), total)
+            store(builder, builder.neg(q), builder.gep(target, [column]))
         return sum_of(builder, builder.load(total))
 
     return signature, codegen
@@ -88,7 +96,7 @@ def _add_times_row(typingctx, out, g, y, u, t, factor, multiple, fraction):
 
         def added(old, k, load):
             u = load(builder, builder.gep(source, [k]))
-            q = _times(builder, u, *(like(builder, number, u) for number in args[5:]))
+            q = _times(context, builder, u, *args[5:])
             total = in_lanes if old.type == INTS else in_tail
             builder.store(builder.add(builder.load(total), q), total)
             return builder.add(old, q)
@@ -153,9 +161,9 @@ def _add_slopes(typingctx, out, e, t, own, z, zv, y, v, units, multiple, fractio
         mean = builder.fsub(moved, builder.fmul(spread(builder, args[7]), others))
         own = builder.fmul(spread(builder, args[3]), load(builder, lanes(4, args[6])))
         slope = builder.fdiv(mean, builder.fadd(own, others))
-        factors = load(builder, lanes(8)), *(spread(builder, number) for number in args[9:])
+        added = _times(context, builder, slope, load(builder, lanes(8)), *args[9:])
         target = lanes(0)
-        store(builder, builder.add(load(builder, target), _times(builder, slope, *factors)), target)
+        store(builder, builder.add(load(builder, target), added), target)
         return context.get_dummy_value()
 
     return signature, codegen
