@@ -95,6 +95,21 @@ def times_as_ints(context, builder, x, multiple):
     return builder.sub(whole, constant(BITS))
 
 
+def as_floats(context, builder, x):
+    """Return lanes of int64 as float64, rounded once.
+
+    Without the processor's help, x = high 2^32 + low with low >= 0: the bits of 2^52 + low are those of 2^52 plus low, and the
+    bits of 2^84 + 2^63 + high 2^32 are those of 2^84 plus high + 2^31.
+    """
+    floats = ir.VectorType(F64, x.type.count)
+    if _converts_lanes(context):
+        return builder.sitofp(x, floats)
+    low = builder.or_(builder.and_(x, constant(2**32 - 1, x.type.count)), constant(0x4330000000000000, x.type.count))
+    high = builder.xor(builder.lshr(x, constant(32, x.type.count)), constant(0x4530000080000000, x.type.count))
+    high = builder.fsub(builder.bitcast(high, floats), constant(2.0**84 + 2.0**63 + 2.0**52, x.type.count))  # exact
+    return builder.fadd(high, builder.bitcast(low, floats))
+
+
 def sum_of(builder, lanes):
     """Return the sum of eight lanes, int64."""
     return call(builder, f"vector.reduce.add.v{LANES}i64", I64, lanes)

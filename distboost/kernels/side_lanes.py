@@ -10,6 +10,7 @@ from numba.extending import intrinsic
 from distboost.kernels.lanes import (
     I32,
     INDEX,
+    as_floats,
     constant,
     i64,
     lanes_of,
@@ -53,7 +54,7 @@ def _pass_bins(typingctx, left, way, sums, bins, i, parent, n_sums, squares, t):
         totals = [[cgutils.alloca_once_value(builder, nothing) for _ in range(LANES)] for _ in range(2)]
 
         def add_square(total, sums, used):
-            x = builder.select(used, builder.sitofp(sums, nothing.type), nothing)
+            x = builder.select(used, as_floats(context, builder, sums), nothing)
             square = builder.fmul(x, x, flags=_ANY_ORDER)
             builder.store(builder.fadd(builder.load(total), square, flags=_ANY_ORDER), total)
 
