@@ -88,10 +88,10 @@ def times_as_ints(context, builder, x, multiple):
     high = of_lanes(builder, "floor", builder.fmul(x, constant(2.0**-32)))
     low = of_lanes(builder, "fmuladd", high, constant(-(2.0**32)), x)
     # All products and sums are exact, whether fused or not.
-    high, low = (
-        builder.bitcast(of_lanes(builder, "fmuladd", part, weight, constant(BITS_FROM)), INTS) for part in (high, low)
-    )
-    whole = builder.add(builder.shl(high, constant(32)), low)  # of BITS_FROM, the lower 32 bits are 0
+    from_ = constant(BITS_FROM)
+    sums = (of_lanes(builder, "fmuladd", n, weight, from_) for n in (high, low))
+    high, low = (builder.bitcast(lanes, INTS) for lanes in sums)
+    whole = builder.add(builder.shl(high, constant(32)), low)  # the lower 32 bits of BITS are 0
     return builder.sub(whole, constant(BITS))
 
 
@@ -104,9 +104,15 @@ def as_floats(context, builder, x):
     floats = ir.VectorType(F64, x.type.count)
     if _converts_lanes(context):
         return builder.sitofp(x, floats)
-    low = builder.or_(builder.and_(x, constant(2**32 - 1, x.type.count)), constant(0x4330000000000000, x.type.count))
-    high = builder.xor(builder.lshr(x, constant(32, x.type.count)), constant(0x4530000080000000, x.type.count))
-    high = builder.fsub(builder.bitcast(high, floats), constant(2.0**84 + 2.0**63 + 2.0**52, x.type.count))  # exact
+    low = builder.or_(
+        builder.and_(x, constant(2**32 - 1, x.type.count)), constant(0x4330000000000000, x.type.count)
+    )
+    high = builder.xor(
+        builder.lshr(x, constant(32, x.type.count)), constant(0x4530000080000000, x.type.count)
+    )
+    high = builder.fsub(
+        builder.bitcast(high, floats), constant(2.0**84 + 2.0**63 + 2.0**52, x.type.count)
+    )  # exact
     return builder.fadd(high, builder.bitcast(low, floats))
 
 

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
 from numba.core.errors import TypingError
+from numba.extending import intrinsic
 
+from distboost.kernels import lanes
 from distboost.kernels.margin import linked_weights, parts
 from distboost.kernels.simd import padded
 from distboost.kernels.simd_exp import WIDE, exp_rows, is_beaten
@@ -36,6 +38,35 @@ def put(out, u, factor, weights, sums):
 def add(out, groups, labels, u, factor, weights, sums):
     for i in range(weights.shape[0]):
         sums[i] = add_times_row(out, groups[i], labels[i], u, i, factor, *parts(weights[i]))
+
+
+@intrinsic
+def as_floats(typingctx, numbers, i, out):
+    """Set out[i] to numbers[i], eight int64 numbers."""
+
+    def codegen(context, builder, signature, args):
+        source, target = (
+            lanes.row_of(context, builder, signature.args[a], args[a], args[1])[0] for a in (0, 2)
+        )
+        lanes.store(builder, lanes.as_floats(context, builder, lanes.load(builder, source)), target)
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.intp, out), codegen
+
+
+@intrinsic
+def times_as_ints(typingctx, numbers, i, multiple, out):
+    """Set out[i] to numbers[i], eight float64 numbers, times a multiple."""
+
+    def codegen(context, builder, signature, args):
+        source, target = (
+            lanes.row_of(context, builder, signature.args[a], args[a], args[1])[0] for a in (0, 3)
+        )
+        found = lanes.times_as_ints(context, builder, lanes.load(builder, source), args[2])
+        lanes.store(builder, found, target)
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.intp, types.int64, out), codegen
 
 
 POINTS = np.concatenate(
@@ -132,3 +163,33 @@ def test_put_row_and_add_times_row(n_classes, dtype):
     add(pairs, groups, labels, u, 2.0**bits, weights, sums)
     np.testing.assert_array_equal(pairs, expected)
     np.testing.assert_array_equal(sums, q.sum(axis=1))
+
+
+@pytest.mark.parametrize("by_processor", [True, False])
+def test_conversions_of_lanes(by_processor, monkeypatch):
+    """With the processor's instructions and without them, whichever this one has."""
+    monkeypatch.setattr(lanes, "_converts_lanes", lambda context: by_processor)
+
+    @njit
+    def to_floats(numbers, out):
+        for i in range(numbers.shape[0]):
+            as_floats(numbers, i, out)
+
+    @njit
+    def to_ints(numbers, multiple, out):
+        for i in range(numbers.shape[0]):
+            times_as_ints(numbers, i, multiple, out)
+
+    rng = np.random.default_rng(0)
+    powers = 2 ** np.arange(62)
+    drawn = rng.integers(-(2**62), 2**62, 512) >> rng.integers(0, 62, 512)
+    numbers = np.concatenate([powers, powers - 1, powers + 1, drawn, [0, 2**63 - 1]])
+    numbers = np.concatenate([numbers, -numbers]).reshape(-1, 8)
+    floats = np.empty(numbers.shape)
+    to_floats(numbers, floats)
+    np.testing.assert_array_equal(floats, numbers.astype(float))
+    for multiple in (0, 1, 3, 256):
+        whole = np.where(np.abs(floats) < 2.0**62 / max(multiple, 1), floats, 0.0)
+        ints = np.empty(whole.shape, np.int64)
+        to_ints(whole, multiple, ints)
+        np.testing.assert_array_equal(ints, whole.astype(np.int64) * multiple)
