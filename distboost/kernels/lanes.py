@@ -70,7 +70,7 @@ def of_lanes(builder, name, x, *others):
 
 
 def _converts_lanes(context):
-    """Whether the processor converts lanes of 64-bit integers from and to float64. Of x86, only AVX-512 does, else one by one."""
+    """Return whether the processor converts lanes of int64 from and to float64. Without AVX-512, x86 converts one by one."""
     triple, _, features = context.codegen().magic_tuple()
     return not triple.startswith("x86") or "+avx512dq" in features
 

@@ -59,16 +59,15 @@ def _put_row(typingctx, out, i, u, t, factor, multiple, fraction):
         target, _, _ = row_of(context, builder, signature.args[0], *args[:2])
         source, _, width = row_of(context, builder, signature.args[2], *args[2:4])
         factor, multiple, fraction = args[4:]
-        is_wide = target.type.pointee == I64
-        weight = spread(builder, builder.sitofp(multiple, F64))
         total = cgutils.alloca_once_value(builder, constant(0))
         with lanes_of(builder, width) as (column, _):
             row = load(builder, builder.gep(source, [column]))
             used = builder.icmp_signed("<", numbered(builder, column, row), spread(builder, width))
             q = builder.select(used, _rounded(builder, row, factor, fraction), constant(0.0))
-            if is_wide:
+            if target.type.pointee == I64:
                 q = wide = times_as_ints(context, builder, q, multiple)
             else:  # int32 holds the products, and so does float64
+                weight = spread(builder, builder.sitofp(multiple, F64))
                 q = builder.fptosi(builder.fmul(q, weight), ir.VectorType(I32, LANES))
                 wide = builder.sext(q, INTS)
             builder.store(builder.add(builder.load(total), wide), total)

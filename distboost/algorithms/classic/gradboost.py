@@ -45,7 +45,7 @@ class GradBoost(Algorithm):
     """
 
     penalty: float = parameter(1e-4, Interval(Real, 0, None, closed="left"))
-    score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))
+    score_dtype: str = parameter("float64", StrOptions({"float64", "float32"}))  # read for its last place
 
     name: ClassVar[str] = "gradboost"
     gain: ClassVar[Gain] = gains.DIRECTION_STUMP
@@ -82,6 +82,7 @@ class GradBoost(Algorithm):
         z = w - 2 * g
         following = z * max(0.0, 1 - 2 * self.penalty / np.linalg.norm(z)) if z.any() else z
         change = following - w
+        # z, and the sums whose difference is g
         operands = np.linalg.norm(z) + np.linalg.norm((hits + misses).sum(axis=0) * scale / tree.weight)
         if np.linalg.norm(change) <= ROUNDING * np.finfo(self.score_dtype).eps * operands:
             change = np.zeros_like(w)
