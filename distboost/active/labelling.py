@@ -216,7 +216,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     """Return the evaluation rows, as they are, and their labels (n,) in memory."""
     if is_lazy(y):
         warn_about(as_source(y, "eval_set y"), missing_chunks, 6)
-        y = lazy.loaded(y)
+        y = lazy.loaded(as_source(y, "eval_set y"))
     labels = np.asarray(y)
     if labels.dtype == object:
         labels = np.array(labels.tolist())

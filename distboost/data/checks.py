@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.axes import spans
-from distboost.data.dates import has_dates, refuse_dates
 from distboost.data.labels import shown
 from distboost.data.parts import load, pieces
+from distboost.data.real import as_real
 from distboost.errors import DataError
 
 SCAN_NUMBERS = 2**19  # values that are converted and checked together
@@ -40,12 +40,11 @@ def as_numbers(X: np.ndarray, place: str) -> np.ndarray:
             f"{place} has {X.ndim} dimensions, expected 2: (rows, features). Reshape your data, for one feature "
             "with X.reshape(-1, 1)."
         )
-    if X.dtype.kind == "c":
-        raise DataError(f"{place}: Complex data not supported. Give real numbers.")
     if X.dtype not in (np.float32, np.float64):
-        refuse_dates(X, place)
         try:
-            X = X.astype(np.float64)
+            X = as_real(X, place)
+        except DataError:
+            raise
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"{place} of type {X.dtype} cannot be read as numbers: {error}. Encode it first."
@@ -192,21 +191,15 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
 
 
 def _as_numbers(w: np.ndarray, place: str, first: int) -> np.ndarray:
-    refuse_weight_types(w, place)
     try:
-        return w.astype(np.float64)
+        return as_real(w, place)
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         raise DataError(
             f"{place} has values that are no numbers ({error}) in the rows {first} to {first + len(w) - 1}. Give finite weights "
             "of at least 0."
         ) from error
-
-
-def refuse_weight_types(w: np.ndarray, place: str) -> None:
-    """Raise DataError if weights are dates, durations or complex numbers, which would be converted to real numbers."""
-    found = "dates or durations" if has_dates(w) else "complex numbers" if w.dtype.kind == "c" else None
-    if found is not None:
-        raise DataError(f"{place} has {found} ({w.dtype}). Give finite weights of at least 0.")
 
 
 def encode_labels(

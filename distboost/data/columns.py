@@ -8,8 +8,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from distboost.data.dates import date_error, has_dates
+from distboost.data.dates import date_error
+from distboost.data.real import as_real
 from distboost.errors import DataError
+
+_OF_128_BITS = (nw.Int128, nw.UInt128)  # NumPy has no such type
 
 
 def common_dtype(dtypes: list[np.dtype]) -> np.dtype:
@@ -29,7 +32,7 @@ def dtype_of(column: nw.Series[Any], place: str) -> np.dtype:
         )
     if kind in (nw.Float32, nw.Float64):
         return np.dtype(np.float32 if kind == nw.Float32 else np.float64)
-    if kind.is_integer() and kind not in (nw.Int128, nw.UInt128):
+    if kind.is_integer() and kind not in _OF_128_BITS:
         # A missing value becomes NaN. The empty frame that stands for a Dask one does not show its missing values.
         has_none = isinstance(native, np.dtype) or (len(column) > 0 and not column.null_count())
         return np.dtype(str(kind).lower()) if has_none else np.dtype(np.float64)
@@ -41,7 +44,7 @@ def dtype_of(column: nw.Series[Any], place: str) -> np.dtype:
 def viewed(column: nw.Series[Any]) -> Any:
     """Return a column as an array if that takes no copy, else the column."""
     native: Any = column.to_native()
-    if not (column.dtype.is_float() or column.dtype.is_integer()):
+    if not (column.dtype.is_float() or column.dtype.is_integer()) or column.dtype in _OF_128_BITS:
         return column
     if column.implementation.is_pandas() and isinstance(native.dtype, np.dtype):
         return native.to_numpy()
@@ -76,15 +79,19 @@ def _owner(array: np.ndarray) -> Any:
 
 def numbers_of(column: nw.Series[Any], name: Any, place: str) -> np.ndarray:
     """Return the numbers of some rows of a column, (n,); missing values are NaN."""
+    if column.dtype in _OF_128_BITS:
+        values = np.array(column.to_list(), object)
+        values[values == None] = np.nan  # noqa: E711 (element by element)
+        return as_real(values, f"the column {name!r} of {place}")
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         if column.dtype.is_float() or column.null_count() or not column.dtype.is_integer():
             column = column.cast(nw.Float64)
         return column.to_numpy()
     values = np.asarray(column.to_native())
-    if has_dates(values):
-        raise date_error(f"the column {name!r} of {place}", str(values.dtype))
     try:
-        return values.astype(np.float64)
+        return as_real(values, f"the column {name!r} of {place}")
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         raise _not_numbers(name, place, f"{column.dtype}: {error}") from error
 

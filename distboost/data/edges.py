@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from itertools import chain
 
 import numpy as np
@@ -98,7 +99,7 @@ class _Quantiles:
         if not pieces:  # of few rows of weight above 0, none may be in the sample
             yield from np.empty((len(features), 0))
             return
-        n, dtype = len(self._w), pieces[0].dtype
+        n, dtype = len(self._w), reduce(np.promote_types, {piece.dtype for piece in pieces})
         block = np.empty((max(COLUMN_BYTES // (n * dtype.itemsize), 1), n), dtype)
         for a, b in spans(0, len(features), len(block)):
             some = features[a:b]

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from distboost.data.categories import MOST_CATEGORIES, Categories, resolved
-from distboost.data.frames import as_frame, is_frame
+from distboost.data.frames import Partitions, as_frame, is_frame
 from distboost.data.labels import is_unicode
 from distboost.data.names import names_of
 from distboost.errors import DataError, LimitError
@@ -62,19 +62,26 @@ def encoded(X: Any, place: str, given: Any) -> tuple[Any, Labels]:
             )
         if is_category or (d in wanted and not (column.dtype.is_numeric() or column.dtype == nw.Boolean)):
             labels[d] = _labels_of(X, column, name, place)
-    return encoded_as(X, place, labels), labels
+    return encoded_as(X, place, labels, are_all=True), labels
 
 
-def encoded_as(X: Any, place: str, labels: Labels) -> Any:
-    """Return a data frame with the codes of these labels in place of its columns' own values."""
+def encoded_as(X: Any, place: str, labels: Labels, are_all: bool = False) -> Any:
+    """Return a data frame with the codes of these labels in place of its columns' own values.
+
+    Other labels become missing values, or raise DataError if the frame `are_all` said to have no others.
+    """
     if not labels:
         return X
     if _is_dask_frame(X):
-        return X.map_partitions(encoded_as, place, labels, meta=encoded_as(X._meta, place, labels))
+        meta = encoded_as(X._meta, place, labels)
+        return X.map_partitions(_encoded_partition, Partitions(X._meta, place), labels, are_all, meta=meta)
     frame = as_frame(X, place)
     for d, known in labels.items():
         _check_kind(frame[:, d], known, frame.columns[d], place)
     codes = {d: _codes(frame[:, d], known) for d, known in labels.items()}
+    if are_all:
+        for d, column in codes.items():
+            _check_all_coded(frame[:, d], column, place)
     if frame.implementation.is_pandas():
         copy = frame.to_native().copy(deep=False)
         for d, column in codes.items():
@@ -86,6 +93,31 @@ def encoded_as(X: Any, place: str, labels: Labels) -> Any:
         for d, column in codes.items()
     ]
     return frame.with_columns(*made).to_native()
+
+
+def _encoded_partition(
+    partition: Any,
+    partitions: Partitions,
+    labels: Labels,
+    are_all: bool,
+    partition_info: Mapping[str, Any] | None = None,
+) -> Any:
+    number = partitions.number(partition_info)
+    frame = partitions.frame_of(partition, number)
+    return encoded_as(frame.to_native(), f"partition {number} of {partitions.place}", labels, are_all)
+
+
+def _check_all_coded(column: nw.Series[Any], codes: np.ndarray, place: str) -> None:
+    """Raise DataError if a value has no code but is not missing."""
+    if not np.isnan(codes).any():
+        return
+    unknown = column.filter(np.isnan(codes).tolist()).drop_nulls().to_list()
+    if unknown:
+        raise DataError(
+            f"the column {column.name!r} of {place} has the category {unknown[0]!r:.100}, which is none of those that Dask "
+            f"declares for it. Declare it, as in X.categorize(columns=[{column.name!r}]) before the partitions are made, or "
+            f"X[{column.name!r}].cat.set_categories(all)."
+        )
 
 
 def labels_of(categories: Mapping[int, Categories]) -> Labels:

@@ -6,7 +6,7 @@ narwhals reads them all: pandas, polars, pyarrow, Modin, cuDF. `columns.py` says
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,13 +65,65 @@ class FrameSource(Source):
 
 
 def dask_numbers(data: Any, place: str) -> Any:
-    """Return the dask array of a data frame of Dask, in which each partition becomes numbers by itself."""
+    """Return the dask array of a data frame of Dask, in which each partition becomes numbers by itself.
+
+    The dtype of this array follows from Dask's declared types. Each partition has the type of its own columns, which may differ.
+    """
     like = FrameRows.of(as_frame(data._meta, place), place)
-    return data.map_partitions(_partition_numbers, like.dtype, place, meta=np.empty(like.shape, like.dtype))
+    return data.map_partitions(
+        _partition_numbers, Partitions(data._meta, place), meta=np.empty(like.shape, like.dtype)
+    )
 
 
-def _partition_numbers(partition: Any, dtype: np.dtype, place: str) -> np.ndarray:
-    return FrameRows.of(as_frame(partition, place), place, dtype).load()
+def _partition_numbers(
+    partition: Any, partitions: Partitions, partition_info: Mapping[str, Any] | None = None
+) -> np.ndarray:
+    number = partitions.number(partition_info)
+    frame, where = partitions.frame_of(partition, number), f"partition {number} of {partitions.place}"
+    try:
+        return FrameRows.of(frame, where).load()
+    except DataError as error:
+        raise DataError(f"{error} (Dask declares {partitions.declared}.)") from error
+
+
+class Partitions:
+    """What Dask declares of the partitions of a data frame, some of which may differ from it.
+
+    Parameters
+    ----------
+    meta : data frame
+        The empty one that Dask has of them.
+    place : str
+        The name of the whole frame in messages.
+    """
+
+    def __init__(self, meta: Any, place: str):
+        frame = as_frame(meta, place)
+        self.place, self.names = place, frame.columns
+        self.declared = ", ".join(f"{name!r}: {kind}" for name, kind in frame.schema.items())
+
+    @staticmethod
+    def number(partition_info: Mapping[str, Any] | None) -> int:
+        """Return the number of a partition, from what Dask passes to a function of partitions."""
+        return -1 if partition_info is None else int(partition_info["number"])
+
+    def frame_of(self, partition: Any, number: int) -> nw.DataFrame[Any]:
+        """Return a partition with the declared columns in their declared order, whatever order it has; narwhals's frame.
+
+        Raises
+        ------
+        DataError
+            If it has other columns.
+        """
+        frame = as_frame(partition, f"partition {number} of {self.place}")
+        if frame.columns == self.names:
+            return frame
+        if sorted(map(str, frame.columns)) != sorted(map(str, self.names)):
+            raise DataError(
+                f"partition {number} of {self.place} has the columns {frame.columns!r:.200}, but Dask declares "
+                f"{self.names!r:.200}. Select or rename the columns of each partition, as in X.map_partitions(select)."
+            )
+        return frame[:, [frame.columns.index(name) for name in self.names]]
 
 
 @dataclass(frozen=True)
@@ -99,12 +151,11 @@ class FrameRows:
     place: str
 
     @classmethod
-    def of(cls, frame: nw.DataFrame[Any], place: str, dtype: np.dtype | None = None) -> FrameRows:
+    def of(cls, frame: nw.DataFrame[Any], place: str) -> FrameRows:
         """Return all rows of a frame; raise DataError unless its columns can become numbers."""
         n_rows, n_columns = frame.shape
         columns = [frame[:, i] for i in range(n_columns)]
-        if dtype is None:
-            dtype = common_dtype([dtype_of(column, place) for column in columns])
+        dtype = common_dtype([dtype_of(column, place) for column in columns])
         return cls(tuple(map(viewed, columns)), tuple(frame.columns), 0, n_rows, dtype, place)
 
     @property

@@ -10,13 +10,15 @@ from __future__ import annotations
 import uuid
 from asyncio import CancelledError
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from dask._task_spec import Alias, GraphNode, Task, convert_legacy_graph
+from dask._task_spec import Alias, GraphNode, convert_legacy_graph
 from dask.base import compute, optimize
 from dask.core import flatten
 from dask.utils import ensure_dict
+from distributed import Client, futures_of
 from distributed.shuffle._core import P2PBarrierTask
 
 from distboost.errors import ClusterError, DataError, DistboostError
@@ -25,11 +27,69 @@ if TYPE_CHECKING:  # its import takes half a second and 14 MB: whoever has a das
     import dask.array as da
 
 
-def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Array]:
+class Cluster(NamedTuple):
+    """A scheduler: the identifier that it has chosen, and an address at which it is reached."""
+
+    id: str
+    address: str
+
+    @classmethod
+    def of(cls, client: Client) -> Cluster:
+        scheduler: Any = client.scheduler
+        return cls(client.scheduler_info()["id"], str(scheduler.address))
+
+
+class Keeper(NamedTuple):
+    """The cluster that keeps a collection, which was persisted there, and the name of the collection in messages."""
+
+    cluster: Cluster
+    place: str
+    client: Client
+
+    def check_reader(self, reader: Cluster | None) -> None:
+        """Raise DataError if another cluster (None: this process) is to read the collection."""
+        if reader is not None and reader.id == self.cluster.id:
+            return
+        here = "this process" if reader is None else f"the cluster at {reader.address}"
+        raise DataError(
+            f"{self.place} was persisted on the cluster at {self.cluster.address}, but {here} is to read it. Use the client that "
+            "persisted it, or pass the collection as it was before it was persisted."
+        )
+
+
+def keeper_of(collections: Mapping[str, Any]) -> Keeper | None:
+    """Return what keeps the values of Dask collections that are read together, by name; None if none is persisted on a cluster.
+
+    Raises
+    ------
+    DataError
+        If different clusters keep them, or one whose client is closed.
+    """
+    found: Keeper | None = None
+    for place, collection in collections.items():
+        futures = futures_of(collection)
+        if not futures:
+            continue
+        client: Client = futures[0].client
+        if client.status != "running":
+            raise DataError(
+                f"{place} was persisted with a client that is {client.status} now, so its values are gone. Persist it with a "
+                "connected client, or pass the collection as it was before it was persisted."
+            )
+        cluster = Cluster.of(client)
+        if found is None:
+            found = Keeper(cluster, place, client)
+        found.check_reader(cluster)
+    return found
+
+
+def set_apart(
+    arrays: Sequence[da.Array], places: Iterable[str], keeper: Keeper | None = None
+) -> list[da.Array]:
     """Return the same arrays, with chunks of known sizes, in one separate graph that contains each common task once.
 
-    A chunk that is computed to another size raises DataError: kernels rely on the sizes. Futures among the tasks keep their
-    names: Dask keeps their data as long as the caller references the original arrays.
+    Futures among the tasks keep their names: Dask keeps their data as long as the caller references the original arrays. The
+    `keeper` keeps them.
     """
     if not arrays:
         return []
@@ -41,59 +101,31 @@ def set_apart(arrays: Sequence[da.Array], places: Iterable[str]) -> list[da.Arra
             "Rechunk with method='tasks', or persist it."
         )
     mark = uuid.uuid4().hex
-    tasks = _renamed(graph, mark)
+    tasks = renamed(graph, mark)
     for key in (key for array in arrays for key in flatten(array.__dask_keys__()) if key not in graph):
-        tasks[_named(key, mark)] = Alias(_named(key, mark), key)  # a future: a chunk that was persisted
-    apart = [_array(array, tasks, _named(array.name, mark)) for array in arrays]
+        tasks[named(key, mark)] = Alias(named(key, mark), key)  # a future: a chunk that was persisted
+    apart = [_array(array, tasks, named(array.name, mark)) for array in arrays]
     try:
-        measured = _measured(apart)
+        with nullcontext() if keeper is None else keeper.client.as_current():
+            return _measured(apart)
     except (DistboostError, ValueError, TypeError):
         raise
     except (Exception, CancelledError) as error:
         raise ClusterError(
             f"the sizes of the chunks of {' or '.join(places)} cannot be computed: {type(error).__name__}: {error}"
         ) from error
-    return [_held_to_sizes(array, tasks, place) for array, place in zip(measured, places, strict=True)]
 
 
-def _held_to_sizes(array: da.Array, tasks: Mapping[Any, GraphNode], place: str) -> da.Array:
-    """Return the array with a check of the shape of each chunk, in the task that computes it."""
-    held = {}
-    for position in np.ndindex(*array.numblocks):
-        key = (array.name, *position)
-        shape = tuple(sizes[i] for sizes, i in zip(array.chunks, position, strict=True))
-        held[key] = Task(key, _of_shape, tasks[key], shape, place, position)
-    return _array(array, {**tasks, **held}, array.name)
-
-
-def _of_shape(chunk: Any, shape: tuple[int, ...], place: str, position: tuple[int, ...]) -> Any:
-    """Return the chunk, if it has the shape that its array says."""
-    if np.shape(chunk) != shape:
-        raise DataError(
-            f"chunk {position} of {place} was computed to the shape {np.shape(chunk)}, but the dask array says {shape}. Give the "
-            "function that makes it the chunks that it returns, as in map_blocks(function, chunks=...)."
-        )
-    return chunk
-
-
-def part_of(array: da.Array, index: tuple[slice, ...]) -> da.Array:
-    """Return a part of an array from `set_apart`, with only the tasks that it needs."""
-    part = array[index]
-    graph, todo = part.__dask_graph__(), list(flatten(part.__dask_keys__()))
+def needed(graph: Mapping[Any, GraphNode], keys: Iterable[Any]) -> dict[Any, GraphNode]:
+    """Return tasks, and those that they need."""
     tasks: dict[Any, GraphNode] = {}
+    todo = list(keys)
     while todo:
         key = todo.pop()
         if key not in tasks and key in graph:
             tasks[key] = graph[key]
             todo += tasks[key].dependencies
-    return _array(part, tasks, part.name)
-
-
-def renamed(part: da.Array, mark: str) -> da.Array:
-    """Return the same part with renamed tasks, which it shares only with parts of the same mark."""
-    if not mark:
-        return part
-    return _array(part, _renamed(part.__dask_graph__(), mark), _named(part.name, mark))
+    return tasks
 
 
 def _array(like: da.Array, tasks: Mapping[Any, GraphNode], name: str) -> da.Array:
@@ -101,13 +133,15 @@ def _array(like: da.Array, tasks: Mapping[Any, GraphNode], name: str) -> da.Arra
     return type(like)(tasks, name, like.chunks, meta=like._meta)
 
 
-def _renamed(graph: Mapping[Any, GraphNode], mark: str) -> dict[Any, GraphNode]:
-    names = {key: _named(key, mark) for key in graph}
+def renamed(graph: Mapping[Any, GraphNode], mark: str) -> dict[Any, GraphNode]:
+    """Return the same tasks under other names, which they share only with tasks of the same mark."""
+    names = {key: named(key, mark) for key in graph}
     return {names[key]: task.substitute(names, key=names[key]) for key, task in graph.items()}
 
 
-def _named(key: Any, mark: str) -> Any:
-    return (_named(key[0], mark), *key[1:]) if isinstance(key, tuple) else f"{key}-{mark}"
+def named(key: Any, mark: str) -> Any:
+    """Return the name of a task with this mark."""
+    return (named(key[0], mark), *key[1:]) if isinstance(key, tuple) else f"{key}-{mark}"
 
 
 def _measured(arrays: list[da.Array]) -> list[da.Array]:

@@ -21,9 +21,9 @@ from distboost.data.memory import returned_when_freed
 from distboost.data.profile import ClassScan, Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import (
+    LabelScan,
     ScanOptions,
     check_rows,
-    merged_classes,
     sample_fraction,
     scan_features,
     scan_labels,
@@ -161,13 +161,14 @@ def scan_classes(
     """Return the classes in ascending order, (n_classes,), and the scan of each. `advance` counts the bytes read."""
     cuts = list(data.label_spans(plan.labels.rows))
     calls = ((*data.labels(a, b), a, options) for a, b in cuts)
-    found: dict[Any, ClassScan] = {}
+    found: LabelScan | None = None
     scans = work.each(scan_labels, calls, plan.at_once(plan.labels))
     for (a, b), scan in zip(cuts, scans, strict=True):
-        found = merged_classes(found, scan, options)
+        found = scan if found is None else found.merged(scan, options)
         advance((b - a) * data.label_bytes)
-    classes = sorted_classes(found, np.dtype(data.y.dtype), data.x.n_rows, options)
-    return classes, [found[label] for label in sorted(found)]
+    assert found is not None
+    classes = sorted_classes(found, data.x.n_rows, options)
+    return classes, [found.classes[label] for label in sorted(found.classes)]
 
 
 def weight_scan(weights: Source, work: TaskRunner, rows: int) -> ClassScan:

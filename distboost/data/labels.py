@@ -22,6 +22,8 @@ _DTYPE = re.compile(
     r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>|][US]\d{1,9}|\|O|[<>][mM]8\[\d{0,9}[a-zA-Zμ]{1,2}\]"
 )
 _TICKS, _BYTES = "mM", "latin-1"
+_COARSE_UNITS = ("Y", "M", "W", "D", "h", "m")  # pandas has seconds and finer ones
+_WIDEST = 64  # characters of text that is stored at fixed length
 
 # Each label of fixed length takes as many bytes as the longest. Together they may take _FREE_BYTES, plus _PADDING per letter.
 _PADDING, _FREE_BYTES = 64, 2**24
@@ -43,14 +45,14 @@ def plain(labels: np.ndarray) -> list[Any]:
 def made(values: Sequence[Any], dtype: np.dtype) -> np.ndarray:
     """Return the labels of these JSON values, (n,) of `dtype`; text and bytes get the length of the longest."""
     if dtype.kind in _TICKS:
-        return np.array(values, np.int64).view(dtype.newbyteorder("=")).astype(dtype)
+        return np.array(values, np.int64).view(dtype.newbyteorder("="))
     if dtype.kind == "S":
         return np.array([value.encode(_BYTES) for value in values], bytes)
     if dtype.kind in "TU":
         return np.array(values, str)
     found = np.empty(len(values), object)
     found[:] = values
-    return found.astype(dtype)
+    return found.astype(dtype.newbyteorder("="))
 
 
 def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
@@ -75,6 +77,26 @@ def restored(values: Any, dtype: Any, kind: type[Exception]) -> np.ndarray:
     return labels
 
 
+def storable_type(classes: np.ndarray) -> np.dtype:
+    """Return a type for answers among these classes that zarr and Parquet can store; objects for whole numbers beyond 64 bits.
+
+    >>> storable_type(np.array(["yes", "no"], object))
+    dtype('<U3')
+    """
+    dtype = classes.dtype
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] in _COARSE_UNITS:
+        return np.dtype(f"{dtype.kind}8[s]")
+    if dtype.kind != "O":
+        return dtype
+    values = plain(classes)
+    if isinstance(values[0], str) and (
+        max(map(len, values)) > _WIDEST or any(v.endswith("\0") for v in values)
+    ):
+        return np.dtypes.StringDType()
+    found = np.array(values).dtype
+    return found if found.kind in "biufU" else dtype
+
+
 def shown(label: Any) -> str:
     """Return a label as messages show it: a number of NumPy as a number, a text in quotes.
 
@@ -84,6 +106,17 @@ def shown(label: Any) -> str:
     if isinstance(label, np.generic):
         label = str(label) if label.dtype.kind in _TICKS else label.item()
     return f"{label!r:.100}"
+
+
+def joined_type(one: np.dtype, other: np.dtype) -> np.dtype:
+    """Return the type that holds values of both types: a number's if both are numbers, objects if they are of different sorts.
+
+    >>> joined_type(np.dtype(np.int64), np.dtype(np.float64)), joined_type(np.dtype(bool), np.dtype(np.int64))
+    (dtype('float64'), dtype('O'))
+    """
+    if one.kind == other.kind or (one.kind in "iuf" and other.kind in "iuf"):
+        return np.promote_types(one, other)
+    return np.dtype(object)
 
 
 def check_type(labels: np.ndarray, place: str) -> None:

@@ -188,9 +188,14 @@ def _piece_shape(array: zarr.Array[Any], item: int) -> list[int]:
     return sizes[::-1]
 
 
+def at_hand(part: Any) -> Any:
+    """Return a part whose type is known: one of a dask array that no cluster has computed is computed now."""
+    return part.computed() if hasattr(part, "computed") else part
+
+
 def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Yield the values of a part piece by piece, with their position within the part."""
-    if hasattr(part, "pieces"):  # of zarr, or of a data frame
+    if hasattr(part, "pieces"):
         yield from part.pieces()
     else:
         values = load(part)
@@ -198,11 +203,5 @@ def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
 
 
 def load(part: Any) -> np.ndarray:
-    """Return the values of a part. A dask array that was not computed by a cluster is computed now."""
-    if hasattr(part, "load"):
-        values: np.ndarray = part.load()
-        return values
-    if hasattr(part, "compute"):
-        # In this thread: the caller decides how many parts are computed at once.
-        part = part.compute(scheduler="synchronous")
-    return np.asarray(unmasked(part))
+    """Return the values of a part."""
+    return np.asarray(part.load() if hasattr(part, "load") else unmasked(part))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.categories import Counts, count_values, merge_counts
 from distboost.data.checks import InfiniteValue, load_labels, load_weights, numbers
-from distboost.data.labels import check, check_same_type, check_type, made, plain, shown
+from distboost.data.labels import check, check_same_type, check_type, joined_type, made, plain, shown
 from distboost.data.memory import returned_when_freed
+from distboost.data.parts import at_hand
 from distboost.data.profile import ClassScan
 from distboost.errors import DataError, LimitError
 from distboost.kernels import binning, random
@@ -42,19 +44,32 @@ class ScanOptions:
     categorical: tuple[int, ...] = ()  # features whose values are categories
 
 
+class LabelScan(NamedTuple):
+    """The scan of some labels: their type, and what is known of the rows of each class."""
+
+    dtype: np.dtype
+    classes: dict[Any, ClassScan]
+
+    def merged(self, other: LabelScan, options: ScanOptions) -> LabelScan:
+        dtype = joined_type(self.dtype, other.dtype)
+        if self.classes and other.classes and dtype.kind == "O":  # 1 and 1.0 are the same key of a dict
+            check_same_type(next(iter(self.classes)), next(iter(other.classes)), options.y_place)
+        classes = dict(self.classes)
+        for label, scan in other.classes.items():
+            classes[label] = classes[label].merged(scan) if label in classes else scan
+        return LabelScan(dtype, classes)
+
+
 @returned_when_freed()
-def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> dict[Any, ClassScan]:
-    """Scan parts of the labels and the weights (or None), whose first row has the global number `first`; return the classes."""
+def scan_labels(y: Any, weights: Any, first: int, options: ScanOptions) -> LabelScan:
+    """Scan parts of the labels and the weights (or None), whose first row has the global number `first`."""
     labels = load_labels(y, options.y_place, first)
     w = load_weights(weights, len(labels), options.weight_place, first)
-    classes: dict[Any, ClassScan] = {}
-    for a, b in spans(0, len(labels), SCAN_ROWS):
-        found = _classes(labels[a:b], w[a:b], options)
-        classes = merged_classes(classes, found, options)
-    return classes
+    found = (_scanned(labels[a:b], w[a:b], options) for a, b in spans(0, len(labels), SCAN_ROWS))
+    return reduce(lambda one, other: one.merged(other, options), found)
 
 
-def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[Any, ClassScan]:
+def _scanned(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> LabelScan:
     labels, w = labels[w > 0], w[w > 0]
     check_type(labels, options.y_place)
     found, index = np.unique(labels, return_inverse=True)
@@ -62,22 +77,9 @@ def _classes(labels: np.ndarray, w: np.ndarray, options: ScanOptions) -> dict[An
     np.maximum.at(largest, index, w)
     whole = np.bincount(index, weights=w != np.floor(w), minlength=len(found)) == 0
     counts = np.bincount(index, minlength=len(found))
-    return {
-        label: ClassScan(*scan)
-        for label, *scan in zip(plain(found), counts.tolist(), largest.tolist(), whole.tolist(), strict=True)
-    }
-
-
-def merged_classes(
-    a: dict[Any, ClassScan], b: dict[Any, ClassScan], options: ScanOptions
-) -> dict[Any, ClassScan]:
-    """Merge the classes of two sets of rows."""
-    if a and b:  # 1 and 1.0 are the same key of a dict
-        check_same_type(next(iter(a)), next(iter(b)), options.y_place)
-    merged = dict(a)
-    for label, scan in b.items():
-        merged[label] = merged[label].merged(scan) if label in merged else scan
-    return merged
+    scans = zip(counts.tolist(), largest.tolist(), whole.tolist(), strict=True)
+    classes = {label: ClassScan(*scan) for label, scan in zip(plain(found), scans, strict=True)}
+    return LabelScan(labels.dtype, classes)
 
 
 @returned_when_freed()
@@ -108,6 +110,7 @@ def scan_features(
     x: Any, weights: Any, first_row: int, first_column: int, options: ScanOptions
 ) -> FeatureScan:
     """Scan a part, given the part of its rows' weights (or None) and the global numbers of its first row and column."""
+    x = at_hand(x)
     n, n_features = x.shape
     w = None if weights is None else load_weights(weights, n, options.weight_place, first_row)
     sampled = _sampled(first_row, n, w, options)
@@ -216,16 +219,18 @@ def check_rows(n_rows: int, place: str) -> None:
         )
 
 
-def sorted_classes(
-    scans: dict[Any, ClassScan], dtype: np.dtype, n_rows: int, options: ScanOptions
-) -> np.ndarray:
+def sorted_classes(scan: LabelScan, n_rows: int, options: ScanOptions) -> np.ndarray:
     """Return the classes in ascending order, (n_classes,); raise an error if no classifier can be trained on them."""
-    if not scans:
+    if not scan.classes:
         raise DataError(f"every row of {options.weight_place} has weight 0. Give some rows a weight above 0.")
-    labels = sorted(scans)
-    check(labels, dtype, options.y_place)
-    classes = made(labels, dtype)
-    fractions = classes[classes != np.floor(classes)] if dtype.kind == "f" else classes[:0]
+    labels = sorted(scan.classes)
+    check(labels, scan.dtype, options.y_place)
+    classes = made(labels, scan.dtype)
+    if plain(classes) != labels:  # of parts of an array that have different types
+        raise DataError(
+            f"{options.y_place} has integers that the type of its other labels, {scan.dtype}, cannot hold. Use one type for all."
+        )
+    fractions = classes[classes != np.floor(classes)] if classes.dtype.kind == "f" else classes[:0]
     if len(fractions):
         raise DataError(
             f"Unknown label type: continuous. {options.y_place} has the label {shown(fractions[0])}, which is no integer, of "

@@ -19,9 +19,10 @@ from dask.base import is_dask_collection
 from zarr.errors import NodeTypeValidationError
 
 from distboost.data.axes import Axis
+from distboost.data.dask_part import DaskPart, no_dense_array, part_of
 from distboost.data.dates import refuse_date_types
 from distboost.data.frames import FrameSource, dask_numbers, is_frame
-from distboost.data.graphs import part_of, set_apart
+from distboost.data.graphs import Keeper, keeper_of, set_apart
 from distboost.data.inventory import Inventory, innermost, with_absolute_path
 from distboost.data.kinds import is_instance
 from distboost.data.masked import unmasked
@@ -120,6 +121,9 @@ class DaskSource(Source):
     place : str
     given : dask.array.Array
         The array from which `array` was made. This reference makes Dask keep the chunks that were persisted.
+    keeper : Keeper or None
+        What keeps these chunks, or those of an array that is read with it.
+    of_features : bool
 
     Attributes
     ----------
@@ -129,15 +133,16 @@ class DaskSource(Source):
 
     copies = 3  # its chunks, their slices, and the result
 
-    def __init__(self, array: Any, place: str, given: Any):
-        self.array, self.place = array, place
+    def __init__(self, array: Any, place: str, given: Any, keeper: Keeper | None, of_features: bool):
+        self.array, self.place, self.keeper, self.of_features = array, place, keeper, of_features
         self._given, self.token = given, given.name
         self.shape, self.dtype = array.shape, array.dtype
         self.axes = tuple(_cut_axis(chunks) for chunks in array.chunks)
         self.chunk_bytes = _chunk_bytes(self)
 
-    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> Any:
-        return part_of(self.array, (slice(start, stop), *(() if columns is None else [slice(*columns)])))
+    def part(self, start: int, stop: int, columns: tuple[int, int] | None = None) -> DaskPart:
+        rest = [(0, length) for length in self.shape[1:]] if columns is None else [columns]
+        return part_of(self.array, [(start, stop), *rest], self.place, self.of_features, self.keeper)
 
 
 def _cut_axis(chunks: tuple[int, ...]) -> Axis:
@@ -249,9 +254,10 @@ def as_sources(named: Mapping[str, Any], features: str | None = None) -> list[So
     """
     given = {name: without_names(opened(data, name)) for name, data in named.items()}
     lazy = {name: collection(data, name, name == features) for name, data in given.items() if is_dask(data)}
-    apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy), strict=True))
+    keeper = keeper_of(lazy)
+    apart = dict(zip(lazy, set_apart(list(lazy.values()), lazy, keeper), strict=True))
     found = {
-        name: DaskSource(apart[name], name, lazy[name])
+        name: DaskSource(apart[name], name, lazy[name], keeper, name == features)
         if name in lazy
         else _source(data, name, name == features)
         for name, data in given.items()
@@ -277,6 +283,8 @@ def no_rows(name: str, data: Any) -> DataError:
 def collection(data: Any, name: str, is_features: bool) -> Any:
     """Return the dask array of a dask collection. The sizes of its chunks may be unknown."""
     if hasattr(data, "chunks"):
+        if not isinstance(data._meta, np.ndarray):
+            raise no_dense_array(f"each chunk of {name}", type(data._meta))
         return data
     return dask_numbers(data, name) if is_features and hasattr(data, "columns") else data.to_dask_array()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from distboost.algorithms.base import Algorithm
 from distboost.algorithms.links import Link
+from distboost.data.labels import storable_type
 from distboost.data.sources import is_lazy
 from distboost.estimators.names import columns_named
 from distboost.estimators.parameters import CommonParameters, algorithm_of, n_threads
@@ -55,7 +56,9 @@ def mapped(
 
 
 def _lazily(estimator: CommonParameters, X: Any, function: OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return function(rows, threads), as `mapped` does, as a lazy array."""
+    """Return function(rows, threads), as `mapped` does, as a lazy array of a type that can be stored."""
+    if dtype == estimator.learned_.classes.dtype:
+        dtype = storable_type(estimator.learned_.classes)
     chunk = partial(predict_chunk, names=getattr(estimator, "feature_names_in_", None))
     return lazy.map_rows(X, chunk, estimator.n_features_in_, function, shape, dtype)
 

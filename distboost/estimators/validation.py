@@ -11,9 +11,8 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
 
 from distboost.data.categories import resolved
-from distboost.data.checks import check_finite, first_text, refuse_weight_types
+from distboost.data.checks import check_finite, first_text
 from distboost.data.dataset import Dataset, RawDataset
-from distboost.data.dates import refuse_dates
 from distboost.data.encoding import encoded, encoded_for
 from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
@@ -21,10 +20,11 @@ from distboost.data.masked import nullable_labels, unmasked
 from distboost.data.missing import warn_about, warn_all
 from distboost.data.names import Named, names_of, without_names
 from distboost.data.parts import load
+from distboost.data.real import refuse_unreal
 from distboost.data.sources import as_features, is_dask, is_lazy, no_rows, opened
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.values import open_rows
-from distboost.errors import DataError
+from distboost.errors import ArgumentError, DataError
 from distboost.estimators.names import check_n_features, columns_named, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters
 from distboost.io.options import storage_options
@@ -115,7 +115,7 @@ def _weights_in_memory(sample_weight: Any, X: Any, prefix: str) -> np.ndarray:
     sample_weight = unmasked(sample_weight)
     rows = as_frame(X, f"{prefix}X") if is_frame(X) else X
     with _refusals(place):
-        refuse_weight_types(np.asarray(sample_weight), place)
+        refuse_unreal(np.asarray(sample_weight), place)
         weights: np.ndarray = _check_sample_weight(sample_weight, rows, dtype=np.float64)
     return weights
 
@@ -125,6 +125,8 @@ def _refusals(place: str) -> Iterator[None]:
     """Turn an error of scikit-learn into a DataError with its text, and with the place unless the text begins with it."""
     try:
         yield
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         text = str(error)
         raise DataError(text if text.startswith(place) else f"{place}: {text}") from error
@@ -138,9 +140,11 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
     names, values = names_of(X, place), without_names(X)
     values = _as_array(values, place)
     if isinstance(values, np.ndarray):
-        refuse_dates(values, place)
+        refuse_unreal(values, place)
     try:
         values = check_array(values, input_name="X", estimator=estimator, **_NUMBERS)
+    except TypeError as error:
+        raise ArgumentError(f"{place}: {error}") from error
     except ValueError as error:
         text = first_text(values)
         if text is None:
@@ -276,7 +280,11 @@ def checked_rows(estimator: CommonParameters, X: Any) -> np.ndarray | FrameRows:
     The rows of a data frame become numbers when some of them are read. Whether they are finite is not checked. Lazy rows, as
     `opened_rows` returns them, are loaded.
     """
-    X = lazy.loaded(X) if is_lazy(X) else encoded_for(X, "X", estimator.learned_.ensemble.categories)
+    X = (
+        lazy.loaded(as_features(X, "X"))
+        if is_lazy(X)
+        else encoded_for(X, "X", estimator.learned_.ensemble.categories)
+    )
     source = as_features(_in_memory(estimator, X, "X"), "X")
     check_n_features(estimator, source.shape[1], "X")
     if not source.n_rows:  # of a data frame: scikit-learn has checked arrays

@@ -12,11 +12,12 @@ from distributed.system import MEMORY_LIMIT
 
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
+from distboost.data.dask_part import DaskPart, dense
 from distboost.data.dates import refuse_date_types
-from distboost.data.masked import unmasked
 from distboost.data.names import without_names
 from distboost.data.parts import load
-from distboost.data.sources import ZarrSource, as_features, as_source, collection, is_dask, rows_at_once
+from distboost.data.source import Source
+from distboost.data.sources import ZarrSource, as_features, collection, is_dask, rows_at_once
 from distboost.errors import DataError
 
 if TYPE_CHECKING:  # its import takes half a second and 14 MB, which rows in memory do not need
@@ -52,8 +53,8 @@ def map_rows(
 
     def apply(rows: np.ndarray, both: tuple[Any, ...]) -> np.ndarray:
         function, argument = both
-        answer: np.ndarray = function(as_numbers(unmasked(rows), "X"), argument)
-        return answer
+        answer: np.ndarray = function(as_numbers(dense(rows, "a block of X"), "X"), argument)
+        return answer.astype(dtype, copy=False)
 
     mapped: da.Array = array.map_blocks(
         apply,
@@ -105,34 +106,32 @@ def _whole_rows(array: da.Array) -> Any:
     chunks are computed again for each block of rows instead, and only that block is kept.
     """
     large = array.nbytes > MEMORY_LIMIT * KEPT  # False if its size is unknown
-    if len(array.chunks[1]) < 2 or not large or futures_of(array):
-        return array.rechunk({1: -1})
+    if len(array.chunks[1]) < 2:
+        return array
+    from dask.array import blockwise, concatenate, from_delayed
+
+    if not large or futures_of(array):  # Dask would cast all chunks to the type of the first
+        width = {"k": array.shape[1]}
+        options = {"dtype": array.dtype, "meta": array._meta, "new_axes": width, "concatenate": False}
+        return blockwise(_side_by_side, "ik", array, "ij", **options)
     source = as_features(array, "X")
     step = rows_at_once(source, BLOCK_BYTES)
     stretches = source.axes[0].spans(0, source.n_rows, step)
     pieces = [piece for start, stop in stretches for piece in spans(start, stop, step)]
-    from dask.array import concatenate, from_delayed
-
-    compute = delayed(_Slice.load, pure=False)
+    # A part is computed by one task: Dask does not share its chunks with other tasks.
+    compute = delayed(load, pure=False)
     joined: da.Array = concatenate(
-        [from_delayed(compute(_Slice(array[a:b])), (b - a, array.shape[1]), array.dtype) for a, b in pieces]
+        [from_delayed(compute(source.part(a, b)), (b - a, array.shape[1]), array.dtype) for a, b in pieces]
     )
     return joined
 
 
-class _Slice:
-    """Some rows of a dask array, computed by one task: Dask does not share its chunks with other tasks."""
-
-    def __init__(self, rows: da.Array):
-        self.rows = rows
-
-    def load(self) -> np.ndarray:
-        return load(self.rows)
+def _side_by_side(chunks: list[Any]) -> np.ndarray:
+    """Return chunks of the same rows as one array of a type that holds the values of all."""
+    return np.concatenate([dense(chunk, "a block of X") for chunk in chunks], axis=1)
 
 
-def loaded(X: Any) -> np.ndarray:
-    """Load all rows of a lazy array into memory."""
-    if is_dask(X):
-        return np.asarray(as_dask(X))
-    source = as_source(X, "X")
-    return load(source.part(0, source.n_rows))
+def loaded(source: Source) -> np.ndarray:
+    """Load all rows of a source into memory; those of a dask array by the scheduler that computes it by default."""
+    part = source.part(0, source.n_rows)
+    return part.anywhere().load() if isinstance(part, DaskPart) else load(part)

@@ -9,7 +9,7 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
-from distboost.data.parts import pieces
+from distboost.data.parts import at_hand, pieces
 from distboost.data.result import Result
 from distboost.data.source import Source
 from distboost.data.sources import rows_at_once
@@ -82,6 +82,7 @@ def predict_into(predictor: Predictor, part: Any, start: int, result: Result, pl
 
 def loaded(part: Any) -> np.ndarray:
     """The rows of a part; raises UnwantedError if the caller is gone."""
+    part = at_hand(part)
     X = np.empty(part.shape, part.dtype)
     for position, values in pieces(part):
         check_wanted()

@@ -12,6 +12,7 @@ import sklearn
 import xarray as xr
 
 import distboost
+from distboost import GDMCBoostClassifier
 from distboost.active import QueryByCommittee
 from distboost.data.checks import InfiniteValue, naming
 from distboost.errors import DataError
@@ -156,7 +157,7 @@ DATES = np.full(N, "2026-01-02", "M8[s]")
         (pd.Series(DATES).dt.tz_localize("UTC"), "dates or durations"),
         (pl.Series(DATES.astype("M8[us]")), "dates or durations"),
         (pd.Series(pd.period_range("2026", periods=N, freq="D")), ".*not 'Period'"),
-        (np.ones(N, complex), "complex numbers"),
+        (np.ones(N, complex), "Complex data"),
     ],
     ids=["dates", "durations", "objects", "pandas", "polars", "periods", "complex"],
 )
@@ -233,3 +234,42 @@ def test_class_weights_all_zero(model, data):
         DataError, match=r"every row has weight 0 after class_weight.*Give some class a weight above 0"
     ):
         model.set_params(class_weight={0: 0, 1: 0, 2: 0}).fit(*data)
+
+
+COMPLEX, BEYOND = np.arange(N) + 1j, np.arange(N) * np.longdouble("1e400") + np.longdouble("1e400")
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max <= np.finfo(float).max, reason="longdouble is double here")
+@pytest.mark.parametrize(
+    ("X", "what"),
+    [
+        (pd.DataFrame({"a": COMPLEX}), "'a' of X: Complex"),
+        (pd.DataFrame({"a": COMPLEX.astype(object)}), "'a' of X: Complex"),
+        (np.array([[np.complex128(1j)]] * N, object), "X: Complex"),
+        (pd.DataFrame({"a": BEYOND}), "'a' of X has the number .*1e.400"),
+        (BEYOND[:, np.newaxis], "X has the number .*1e.400"),
+        (1 / BEYOND[:, np.newaxis], "X has the number .*1e.40"),
+        (pl.DataFrame({"a": pl.Series([2**100] * N, dtype=pl.Int128)}), f"'a' of X has the number {2**100}"),
+        (np.array([[2**100]] * N, object), f"X has the number {2**100}"),
+        (np.zeros(N, [("a", float), ("b", int)]), "X has records"),
+        ([{"a": 1.0}] * N, "X has records"),
+        (to_dask(np.zeros((N, 1), [("a", float)]), None), "X has records"),
+    ],
+)
+def test_values_that_float64_cannot_hold(X, what):
+    with pytest.raises(DataError, match=what):
+        GDMCBoostClassifier(n_estimators=1).fit(X, np.arange(N) % 2)
+
+
+def test_integers_of_128_bits_that_64_hold():
+    values = list(range(N))
+    model = GDMCBoostClassifier(n_estimators=1, calibration=None)
+    wide = pl.DataFrame({"a": pl.Series([*values[:-1], None], dtype=pl.Int128)})
+    expected = model.fit(pl.DataFrame({"a": [*values[:-1], None]}), np.arange(N) % 2).digest()
+    assert model.fit(wide, np.arange(N) % 2).digest() == expected
+
+
+@pytest.mark.parametrize("weights", [np.zeros(N, [("a", float)]), [{"a": 1}] * N, BEYOND])
+def test_weights_that_float64_cannot_hold(weights):
+    with pytest.raises(DataError, match=r"sample_weight has (records|the number)"):
+        GDMCBoostClassifier(n_estimators=1).fit(np.zeros((N, 1)), np.arange(N) % 2, sample_weight=weights)

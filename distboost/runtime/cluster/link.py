@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 from distributed import Client, KilledWorker
 from distributed import Future as DaskFuture
 from distributed.comm.core import CommClosedError
 
+from distboost.data.dask_part import DaskPart
+from distboost.data.graphs import Cluster
 from distboost.errors import ClusterError, DistboostError
 from distboost.runtime.cluster.crew import WorkerLostError
 
@@ -120,12 +123,24 @@ class Link:
         with self._submitting():
             return self.client.submit(function, *arguments, key=key, pure=False, **options)
 
-    def compute(self, part: Any, workers: list[str] | None) -> Any:
-        """Return the future of a part of a dask array. Its source has optimised the graph already."""
+    def compute(self, part: DaskPart, workers: list[str] | None, mark: str) -> Any:
+        """Return the future of a part of a dask array, whose tasks get names of their own for each mark.
+
+        The source of the part has optimised the graph already.
+        """
+        if part.keeper is not None:
+            part.keeper.check_reader(self._cluster)
         with self._submitting():
             return self.client.compute(
-                part, workers=workers, allow_other_workers=workers is not None, optimize_graph=False
+                part.renamed(mark),
+                workers=workers,
+                allow_other_workers=workers is not None,
+                optimize_graph=False,
             )
+
+    @cached_property
+    def _cluster(self) -> Cluster:
+        return Cluster.of(self.client)
 
     async def scatter(self, value: Any, workers: list[str] | None) -> Any:
         """Send a value to one of the workers and return its future."""

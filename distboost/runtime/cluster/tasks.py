@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from distributed import KilledWorker
 
+from distboost.data.dask_part import DaskPart
 from distboost.data.frames import FrameRows
-from distboost.data.graphs import renamed
 from distboost.data.parts import load
-from distboost.data.sources import is_dask
 from distboost.data.work import Result
 from distboost.errors import ClusterError, DistboostError
 from distboost.io.phases import SILENT, Phases
@@ -186,8 +185,8 @@ class ClusterTasks:
 
     def _send(self, argument: Any, workers: list[str] | None, suffix: str) -> Any:
         """Return what to pass to the task: futures of dask arrays, shared values and large arrays; else the argument itself."""
-        if is_dask(argument):
-            return self.link.compute(renamed(argument, suffix or self.monitor.generation), workers)
+        if isinstance(argument, DaskPart):
+            return self.link.compute(argument, workers, suffix or self.monitor.generation)
         if isinstance(argument, Shared):
             if argument.future is None:
                 preferred = self._preferred(self.monitor.members())

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from distboost.data.dask_part import DaskPart
 from distboost.data.frames import FrameRows
-from distboost.data.graphs import renamed
 from distboost.data.inventory import Probe
-from distboost.data.sources import is_dask
 from distboost.errors import DistboostError, WorkerError
 from distboost.runtime.block import Key, located
 from distboost.runtime.cluster.crew import WorkerLostError
@@ -210,15 +209,15 @@ class DaskWorkers:
     def load(self, session_id: int, keys: list[Key]) -> DaskRequest:
         """Have a worker read blocks and hold them; the answer is a digest of each that stays in memory."""
         readings = [self._items[key] for key in keys]
-        if len(keys) > 1 or not any(is_dask(argument) for argument in readings[0].call):
+        if len(keys) > 1 or not any(isinstance(argument, DaskPart) for argument in readings[0].call):
             return self.ask(session_id, "take", list(zip(keys, readings, strict=True)))
         session, name = self._sessions[session_id], self._session_name(session_id)
         [key], [reading] = keys, readings
 
         def send() -> SentTask:
             call = [
-                self._link.compute(renamed(argument, self._monitor.generation), [session.worker])
-                if is_dask(argument)
+                self._link.compute(argument, [session.worker], self._monitor.generation)
+                if isinstance(argument, DaskPart)
                 else argument
                 for argument in reading.call
             ]
@@ -350,4 +349,4 @@ def _identical(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
 
 def _is_sent(argument: Any) -> bool:
     """Whether an argument holds rows that are sent to the worker."""
-    return is_dask(argument) or isinstance(argument, np.ndarray | FrameRows)
+    return isinstance(argument, DaskPart | np.ndarray | FrameRows)
