@@ -7,10 +7,7 @@ of fill values. Therefore the client lists each array once, and each process tha
 from __future__ import annotations
 
 import hashlib
-import os
-import zipfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,22 +16,17 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.array import AsyncArray
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore, StorePath, WrapperStore, ZipStore
+from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 
 from distboost.data.chunks import chunk_key
+from distboost.data.listing import archive_of, asked, entries
 from distboost.errors import StoreError
+from distboost.io.remote import is_refused
 from distboost.io.retry import retried
-from distboost.io.storage import forget_listings, here, listed
+from distboost.io.storage import here
 
 # In place of the size of a chunk. ABSENT: it was never written; UNKNOWN: it exists, but the listing has no sizes.
 ABSENT, UNKNOWN = -1, -2
-
-
-class Entry(NamedTuple):
-    """An entry of a listing: a file or an object."""
-
-    size: int | None
-    version: str  # changes when the file is written again; "" if unknown
 
 
 class UnlikeListingError(Exception):
@@ -42,7 +34,7 @@ class UnlikeListingError(Exception):
 
 
 class Inventory:
-    """The chunks of an array that its store listed.
+    """The chunks of an array: those that its store lists, or has if asked for each.
 
     Parameters
     ----------
@@ -54,20 +46,26 @@ class Inventory:
     ----------
     sizes : ndarray of the shape of the grid of chunks, int64
         Bytes of each chunk (of each shard if the array is sharded), or ABSENT, or UNKNOWN.
+    is_listed : bool
+        Whether the store lists the array. If not, each chunk was asked for.
     digest : str or None
         SHA-256 of the names, sizes and versions of all files: it changes when a file is written. None if the store lists names
         only.
     """
 
     def __init__(self, array: zarr.Array[Any], place: str):
-        found = retried(lambda: _entries(array), place, "listed")
         size = array.shards or array.chunks
         self._encode = array.metadata.encode_chunk_key
         self.sizes = np.full(
             [-(-length // chunk) for length, chunk in zip(array.shape, size, strict=True)], ABSENT, np.int64
         )
-        for position in np.ndindex(self.sizes.shape):
-            entry = found.get(self._encode(position))
+        keys = {self._encode(position): position for position in np.ndindex(self.sizes.shape)}
+        found = entries(array, place)
+        self.is_listed = found is not None
+        if found is None:
+            found = asked(array, keys, place)
+        for key, position in keys.items():
+            entry = found.get(key)
             if entry is not None:
                 self.sizes[position] = UNKNOWN if entry.size is None else entry.size
         told = all(entry.size is not None for entry in found.values())
@@ -76,42 +74,6 @@ class Inventory:
     def missing(self) -> list[str]:
         """Keys of the chunks that were never written."""
         return [self._encode(tuple(position)) for position in np.argwhere(self.sizes == ABSENT).tolist()]
-
-
-def _entries(array: zarr.Array[Any]) -> dict[str, Entry]:
-    """Return all files of an array, by their names within it."""
-    store, path = innermost(array.store), array.path
-    if isinstance(store, LocalStore):
-        return dict(_local_entries(os.path.join(store.root, path), ""))
-    prefix = f"{path}/" if path else ""
-    archive = _archive(store)
-    if archive is not None:
-        with zipfile.ZipFile(archive) as file:
-            members = [member for member in file.infolist() if member.filename.startswith(prefix)]
-        return {m.filename.removeprefix(prefix): Entry(m.file_size, str(m.CRC)) for m in members}
-    if isinstance(store, FsspecStore):
-        forget_listings(store)
-        folder = "/".join(filter(None, (store.path.strip("/"), path)))
-        found = sync(store.fs._find(folder, detail=True))
-        return {
-            name.strip("/").removeprefix(f"{folder}/"): Entry(info.get("size"), _version(info))
-            for name, info in found.items()
-        }
-    return {key.removeprefix(prefix): Entry(None, "") for key in listed(array.store, prefix)}
-
-
-def _local_entries(folder: str, prefix: str) -> Iterable[tuple[str, Entry]]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                yield from _local_entries(entry.path, f"{prefix}{entry.name}/")
-            else:
-                status = entry.stat()
-                yield f"{prefix}{entry.name}", Entry(status.st_size, str(status.st_mtime_ns))
-
-
-def _version(info: Mapping[str, Any]) -> str:
-    return next((str(info[name]) for name in ("ETag", "etag", "LastModified", "mtime") if info.get(name)), "")
 
 
 class Probe(NamedTuple):
@@ -138,13 +100,6 @@ class Probe(NamedTuple):
             )
 
 
-def innermost(store: Any) -> Any:
-    """Return the store inside all wrappers."""
-    while hasattr(store, "_store"):
-        store = store._store
-    return store
-
-
 def over(array: zarr.Array[Any], store: Store) -> zarr.Array[Any]:
     """Return the same array, read through another store."""
     inner = array.async_array
@@ -163,15 +118,10 @@ def _absolute(store: Store) -> Store:
         return store if inner is store._store else store._with_store(inner)
     if isinstance(store, LocalStore) and not store.root.is_absolute():
         return LocalStore(store.root.absolute(), read_only=store.read_only)
-    archive = _archive(store)
+    archive = archive_of(store)
     if archive is not None and not archive.is_absolute():
         return sync(ZipStore.open(archive.absolute(), mode="r"))  # its reads need an open one
     return store
-
-
-def _archive(store: Store) -> Path | None:
-    """Return the path of a ZIP archive. One that zarr 3.4 reads from an open file has none."""
-    return store.path if isinstance(store, ZipStore) else None
 
 
 def held_to(array: zarr.Array[Any], first: tuple[int, ...], sizes: np.ndarray) -> zarr.Array[Any]:
@@ -201,6 +151,10 @@ class _HeldToListing(WrapperStore[Store]):
             found = await self._store.get(key, prototype, byte_range)
         except FileNotFoundError:  # the folder is missing too
             found = None
+        except Exception as error:
+            if self._expected.get(key) != ABSENT or not is_refused(error):
+                raise
+            found = None  # refused in place of "not found", where listing is forbidden
         if key in self._expected:
             self._compare(self._expected[key], found, whole=byte_range is None)
         return found

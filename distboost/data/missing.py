@@ -1,4 +1,4 @@
-"""Warnings about zarr arrays: chunks that were never written, and packed numbers that cannot be decoded."""
+"""Warnings about zarr arrays: chunks that were never written, stores that list nothing, packed numbers that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MISSING_CHUNKS = ("warn", "error", "ignore")
 
 def warnings_about(source: Source, policy: str) -> list[str]:
     """Return the warnings about a source; chunks that were never written follow the `policy`."""
-    found = [
-        _about_chunks(source, policy),
-        source.packing_warning() if isinstance(source, ZarrSource) else None,
-    ]
+    found = [_about_chunks(source, policy)]
+    if isinstance(source, ZarrSource):
+        found.append(source.packing_warning())
+        found.append(None if policy == "ignore" else source.listing_warning())
     return [message for message in found if message]
 
 

@@ -12,8 +12,8 @@ from zarr.errors import ContainsArrayError, NodeTypeValidationError
 from zarr.storage import FsspecStore, LocalStore, StorePath
 
 from distboost.data.frames import as_frame, is_frame
-from distboost.data.inventory import innermost
 from distboost.data.kinds import is_xarray
+from distboost.data.listing import innermost
 from distboost.errors import DataError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import MANIFEST

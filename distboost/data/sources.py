@@ -23,8 +23,9 @@ from distboost.data.dask_part import DaskPart, no_dense_array, part_of
 from distboost.data.dates import refuse_date_types
 from distboost.data.frames import FrameSource, dask_numbers, is_frame
 from distboost.data.graphs import Keeper, keeper_of, set_apart
-from distboost.data.inventory import Inventory, innermost, with_absolute_path
+from distboost.data.inventory import Inventory, with_absolute_path
 from distboost.data.kinds import is_instance
+from distboost.data.listing import innermost
 from distboost.data.masked import unmasked
 from distboost.data.names import without_names
 from distboost.data.packing import ATTRIBUTES, packing_of, stored_attributes
@@ -100,8 +101,20 @@ class ZarrSource(Source):
             "its stored numbers are read as they are. Correct these attributes, or remove them."
         )
 
+    def listing_warning(self) -> str | None:
+        """Return a warning if the store does not list the array: then less is checked."""
+        if self.inventory.is_listed:
+            return None
+        return (
+            f"{self.place} cannot be listed: each of its {self.inventory.sizes.size} chunks was asked for by itself. Chunks that "
+            "are absent, and those that you may not read, cannot be told apart, and a chunk that is written again meanwhile, in "
+            "the same size, is not noticed. missing_chunks='ignore' hides this warning."
+        )
+
     def is_unchanged(self) -> bool:
-        """Whether a new listing of the store equals the first one."""
+        """Whether a new listing of the store equals the first one. Without a listing, only reads notice changes."""
+        if not self.inventory.is_listed:
+            return True
         return Inventory(self.array, self.place).digest == self.inventory.digest
 
 
@@ -211,6 +224,12 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
             lambda: zarr.open_array(store, mode="r"), f"{name}: the metadata of the zarr array at {place}"
         )
     except (FileNotFoundError, NodeTypeValidationError) as error:
+        refusal = getattr(store, "refusal", None)
+        if refusal is not None:
+            raise StoreError(
+                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}. Give this process the "
+                "right to read it, or correct the URL."
+            ) from refusal
         if is_binned(store):
             raise BinnedStoreGivenError(
                 f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, give it alone, "

@@ -33,6 +33,7 @@ _PASSING = {
     "requests.exceptions.Timeout",
 }
 _PASSING_STATUS = {408, 425, 429, 500, 502, 503, 504}
+_REFUSED_STATUS = {401, 403, 404, 405, 410, 501}
 _PASSING_CODES = {"BadDigest", "IncompleteBody"}  # of S3, with status 400: what arrived is not what was sent
 
 
@@ -59,6 +60,15 @@ def remote_may_pass(error: BaseException) -> bool | None:
     names = {f"{cls.__module__}.{cls.__name__}" for cause in chain for cls in type(cause).__mro__}
     passing = names & _PASSING or any(isinstance(cause, (ConnectionError, TimeoutError)) for cause in chain)
     return True if passing else None
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether a server says that a request is not allowed, not possible, or leads nowhere.
+
+    Some say that a request is not allowed if there is nothing.
+    """
+    refusal = isinstance(error, (PermissionError, NotImplementedError)) or str(error).startswith("Forbidden")
+    return refusal or any(_status(cause) in _REFUSED_STATUS for cause in _causes(error))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

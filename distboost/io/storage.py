@@ -17,8 +17,8 @@ from urllib.request import url2pathname
 import numpy as np
 import zarr
 from fsspec.implementations.memory import MemoryFileSystem
-from zarr.abc.store import Store
-from zarr.core.buffer import Buffer, default_buffer_prototype
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.group import GroupMetadata
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
@@ -27,6 +27,7 @@ from distboost.errors import DataError, DistboostError, StoreError
 from distboost.io.filesystems import filesystem_at, options_for, protocol_needed
 from distboost.io.options import storage_options
 from distboost.io.publishing import force_names, write_durably
+from distboost.io.remote import is_refused
 from distboost.io.retry import quoted, retried, retried_async
 
 try:
@@ -98,8 +99,34 @@ def _unpickled(root: Path, read_only: bool) -> DurableStore:
     return DurableStore(root, read_only=read_only, must_exist=True)
 
 
+_METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+
+
 class RemoteStore(FsspecStore):
-    """Objects, each written whole; again if that fails."""
+    """Objects, each written whole; again if that fails.
+
+    zarr looks for the metadata of both of its formats. A server that does not list may refuse those that do not exist: they are
+    taken for missing.
+
+    Attributes
+    ----------
+    refusal : Exception or None
+        The last refusal of metadata.
+    """
+
+    refusal: Exception | None = None
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return a value, or None if there is none."""
+        try:
+            return await super().get(key, prototype, byte_range)
+        except Exception as error:
+            if key.rpartition("/")[2] not in _METADATA or not is_refused(error):
+                raise
+            self.refusal = error
+            return None
 
     async def set(self, key: str, value: Buffer, byte_range: tuple[int, int] | None = None) -> None:
         """Write a value under a key."""

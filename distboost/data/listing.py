@@ -1,0 +1,144 @@
+"""The files of an array: as its store lists them, or, where it does not list, asked for one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import zarr
+from zarr.abc.store import Store
+from zarr.core.sync import sync
+from zarr.storage import FsspecStore, LocalStore, ZipStore
+
+from distboost.io.remote import is_refused
+from distboost.io.retry import retried, retried_async
+from distboost.io.storage import forget_listings, listed
+
+AT_ONCE = 64  # requests for single files
+log = logging.getLogger("distboost")
+
+
+class Entry(NamedTuple):
+    """An entry of a listing: a file or an object."""
+
+    size: int | None
+    version: str  # changes when the file is written again; "" if unknown
+
+
+def innermost(store: Any) -> Any:
+    """Return the store inside all wrappers."""
+    while hasattr(store, "_store"):
+        store = store._store
+    return store
+
+
+def archive_of(store: Store) -> Path | None:
+    """Return the path of a ZIP archive. One that zarr 3.4 reads from an open file has none."""
+    return store.path if isinstance(store, ZipStore) else None
+
+
+def entries(array: zarr.Array[Any], place: str) -> dict[str, Entry] | None:
+    """Return all files of an array, by their names within it; None if its store does not list them.
+
+    `place` is the name of the array in messages.
+    """
+    store = innermost(array.store)
+    if _is_web(store) or not store.supports_listing:
+        return None
+    found = retried(lambda: _listing(array, store), place, "listed")
+    # Some file systems take a folder that they cannot list for an empty one.
+    return found if found.keys() & {"zarr.json", ".zarray"} else None
+
+
+def asked(array: zarr.Array[Any], keys: Iterable[str], place: str) -> dict[str, Entry]:
+    """Return those of the files with these names within the array that exist, by one request for each."""
+    store, prefix = innermost(array.store), f"{array.path}/" if array.path else ""
+    log.info("%s cannot be listed: asking for each of its chunks", place)
+
+    async def ask_all() -> dict[str, Entry]:
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def ask(key: str) -> tuple[str, Entry | None]:
+            async with gate:
+                return key, await retried_async(lambda: _file(store, prefix + key), f"chunk {key} of {place}")
+
+        found = await asyncio.gather(*map(ask, keys))
+        return {key: entry for key, entry in found if entry is not None}
+
+    return sync(ask_all())
+
+
+def _is_web(store: Store) -> bool:
+    """Whether a store is a web server: if it has a page with links at all, nobody knows whether these are all files."""
+    return isinstance(store, FsspecStore) and any(
+        {"http", "https"} & {*_protocols(files)} for files in _layers(store.fs)
+    )
+
+
+def _protocols(files: Any) -> tuple[str, ...]:
+    return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
+
+
+def _layers(files: Any) -> Iterator[Any]:
+    """Yield a file system of fsspec and those that it wraps."""
+    while files is not None:
+        yield files
+        files = getattr(files, "sync_fs", None) or getattr(files, "fs", None)
+
+
+def _listing(array: zarr.Array[Any], store: Store) -> dict[str, Entry]:
+    path = array.path
+    prefix = f"{path}/" if path else ""
+    if isinstance(store, LocalStore):
+        return dict(_local_entries(os.path.join(store.root, path), ""))
+    archive = archive_of(store)
+    if archive is not None:
+        with zipfile.ZipFile(archive) as file:
+            members = [member for member in file.infolist() if member.filename.startswith(prefix)]
+        return {m.filename.removeprefix(prefix): Entry(m.file_size, str(m.CRC)) for m in members}
+    if isinstance(store, FsspecStore):
+        forget_listings(store)
+        folder = "/".join(filter(None, (store.path.rstrip("/"), path)))
+        try:
+            found = sync(store.fs._find(folder, detail=True))
+        except Exception as error:
+            if not is_refused(error):
+                raise
+            found = {}
+        inside = f"{folder.strip('/')}/"  # some file systems return absolute paths, others not
+        return {name.strip("/").removeprefix(inside): _entry(info) for name, info in found.items()}
+    return {key.removeprefix(prefix): Entry(None, "") for key in listed(array.store, prefix)}
+
+
+def _local_entries(folder: str, prefix: str) -> Iterable[tuple[str, Entry]]:
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.is_dir():
+                yield from _local_entries(entry.path, f"{prefix}{entry.name}/")
+            else:
+                status = entry.stat()
+                yield f"{prefix}{entry.name}", Entry(status.st_size, str(status.st_mtime_ns))
+
+
+async def _file(store: Store, key: str) -> Entry | None:
+    """Return a file of a store; None if there is none, or none that this process may read."""
+    if not isinstance(store, FsspecStore):
+        return Entry(None, "") if await store.exists(key) else None
+    try:
+        return _entry(await store.fs._info("/".join(filter(None, (store.path.rstrip("/"), key)))))
+    except Exception as error:  # noqa: BLE001 (file systems raise anything)
+        # fsspec says "not found" of a web server that answers anything but "found".
+        cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
+        if isinstance(cause, FileNotFoundError) or is_refused(cause):
+            return None
+        raise cause from None
+
+
+def _entry(info: Mapping[str, Any]) -> Entry:
+    names = ("ETag", "etag", "LastModified", "mtime")
+    return Entry(info.get("size"), next((str(info[name]) for name in names if info.get(name)), ""))
