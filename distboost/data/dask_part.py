@@ -86,9 +86,10 @@ def dense(chunk: Any, what: str) -> np.ndarray:
 
 def no_dense_array(what: str, kind: type) -> DataError:
     """Return the error for something of a dask array whose blocks are no arrays of NumPy."""
+    convert = "block.toarray()" if kind.__module__.startswith("scipy.sparse") else "np.asarray(block)"
     return DataError(
         f"{what} is a {kind.__module__}.{kind.__qualname__}, not an array of NumPy. Make the blocks dense arrays, as in "
-        "x.map_blocks(lambda block: block.toarray(), dtype=x.dtype)."
+        f"x.map_blocks(lambda block: {convert}, dtype=x.dtype)."
     )
 
 

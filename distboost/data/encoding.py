@@ -15,6 +15,7 @@ import numpy as np
 
 from distboost.data.categories import MOST_CATEGORIES, Categories, resolved
 from distboost.data.frames import Partitions, as_frame, is_frame
+from distboost.data.kinds import is_dask_frame
 from distboost.data.labels import is_unicode
 from distboost.data.names import names_of
 from distboost.errors import DataError, LimitError
@@ -24,16 +25,12 @@ Labels = Mapping[int, tuple[Any, ...]]  # of the columns that have some, in the 
 
 def is_table(X: Any) -> bool:
     """Whether X is a data frame, in memory or of Dask."""
-    return is_frame(X) or _is_dask_frame(X)
-
-
-def _is_dask_frame(X: Any) -> bool:
-    return hasattr(X, "map_partitions") and hasattr(X, "columns")
+    return is_frame(X) or is_dask_frame(X)
 
 
 def _meta(X: Any) -> Any:
     """Return a data frame with the columns of X: X itself, or an empty one if X is of Dask."""
-    return X._meta if _is_dask_frame(X) else X
+    return X._meta if is_dask_frame(X) else X
 
 
 def encoded(X: Any, place: str, given: Any) -> tuple[Any, Labels]:
@@ -72,7 +69,7 @@ def encoded_as(X: Any, place: str, labels: Labels, are_all: bool = False) -> Any
     """
     if not labels:
         return X
-    if _is_dask_frame(X):
+    if is_dask_frame(X):
         meta = encoded_as(X._meta, place, labels)
         return X.map_partitions(_encoded_partition, Partitions(X._meta, place), labels, are_all, meta=meta)
     frame = as_frame(X, place)
@@ -143,7 +140,7 @@ def encoded_for(X: Any, place: str, categories: Mapping[int, Categories]) -> Any
 
 def _labels_of(X: Any, column: nw.Series[Any], name: Any, place: str) -> tuple[Any, ...]:
     """Return the labels of a column, sorted; raise an error if they cannot be stored, or are not known."""
-    if _is_dask_frame(X):
+    if is_dask_frame(X):
         dtype = getattr(column.to_native(), "dtype", None)
         found = getattr(dtype, "categories", None)
         if found is None or "__UNKNOWN_CATEGORIES__" in found:

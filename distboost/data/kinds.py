@@ -12,6 +12,11 @@ def is_instance(data: Any, library: str, name: str) -> bool:
     return found is not None and isinstance(data, found)
 
 
+def is_dask_frame(data: Any) -> bool:
+    """Whether `data` is a data frame of Dask."""
+    return is_instance(data, "dask.dataframe", "DataFrame")
+
+
 def is_xarray(data: Any) -> bool:
     """Whether `data` is an array of xarray."""
     return is_instance(data, "xarray", "DataArray")

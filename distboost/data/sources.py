@@ -24,7 +24,7 @@ from distboost.data.dates import refuse_date_types
 from distboost.data.frames import FrameSource, dask_numbers, is_frame
 from distboost.data.graphs import Keeper, keeper_of, set_apart
 from distboost.data.inventory import Inventory, with_absolute_path
-from distboost.data.kinds import is_instance
+from distboost.data.kinds import is_dask_frame, is_instance
 from distboost.data.listing import innermost
 from distboost.data.masked import unmasked
 from distboost.data.names import without_names
@@ -301,11 +301,15 @@ def no_rows(name: str, data: Any) -> DataError:
 
 def collection(data: Any, name: str, is_features: bool) -> Any:
     """Return the dask array of a dask collection. The sizes of its chunks may be unknown."""
-    if hasattr(data, "chunks"):
+    if is_instance(data, "dask.array", "Array"):
         if not isinstance(data._meta, np.ndarray):
             raise no_dense_array(f"each chunk of {name}", type(data._meta))
         return data
-    return dask_numbers(data, name) if is_features and hasattr(data, "columns") else data.to_dask_array()
+    if is_dask_frame(data) and is_features:
+        return dask_numbers(data, name)
+    if is_features or not hasattr(type(data), "to_dask_array"):
+        raise no_rows(name, data)
+    return data.to_dask_array()
 
 
 def _source(data: Any, name: str, is_features: bool) -> Source:

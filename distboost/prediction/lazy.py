@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.dask_part import DaskPart, dense
 from distboost.data.dates import refuse_date_types
+from distboost.data.graphs import keeper_of
+from distboost.data.kinds import is_dask_frame
 from distboost.data.names import without_names
 from distboost.data.parts import load
 from distboost.data.source import Source
@@ -80,8 +83,10 @@ def as_dask(X: Any) -> da.Array:
         found: da.Array = from_array(_Chunkwise(source), chunks=chunks, lock=False, name=False, asarray=False)
         return found
     array: da.Array = collection(without_names(X), "X", True)
-    if hasattr(X, "map_partitions"):  # a data frame, whose partitions have unknown lengths
-        array._chunks = (tuple(map(int, X.map_partitions(len).compute())), *array.chunks[1:])
+    if is_dask_frame(X):  # its partitions have unknown lengths
+        keeper = keeper_of({"X": X})
+        with nullcontext() if keeper is None else keeper.client.as_current():
+            array._chunks = (tuple(map(int, X.map_partitions(len).compute())), *array.chunks[1:])
     return array
 
 

@@ -1,6 +1,8 @@
 """Dask collections that cannot be used are one DataError, before anything else happens."""
 
+import dask
 import dask.array as da
+import dask.bag
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -57,6 +59,22 @@ def test_sparse_blocks(meta, tmp_path):
     ):
         with pytest.raises(DataError, match=r"csr_array.*dense"):
             call()
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [
+        dask.bag.from_sequence(X.tolist(), npartitions=2),
+        dask.delayed(np.asarray)(X),
+        dd.from_pandas(pd.Series(X[:, 0]), npartitions=2),
+        da.from_delayed(dask.delayed(X.tolist)(), X.shape, float),
+        da.from_delayed(dask.delayed(print)(), X.shape, float),
+    ],
+    ids=["bag", "delayed", "series", "lists", "nothing"],
+)
+def test_collections_that_are_no_rows(collection):
+    with pytest.raises(DataError, match=r"X is of type|of X is a"):
+        model().fit(collection, Y)
 
 
 def test_rows_that_another_cluster_keeps(clients):
