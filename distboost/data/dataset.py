@@ -14,6 +14,7 @@ from distboost.data.ingest import (
     bin_rows,
     block_rows,
     block_spans,
+    count_classes,
     take_profile,
     weight_scan,
 )
@@ -23,7 +24,7 @@ from distboost.data.names import names_of
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.sources import ArraySource, ZarrSource, as_sources, opened
+from distboost.data.sources import ZarrSource, as_sources, opened
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
@@ -40,10 +41,6 @@ class Dataset(Protocol):
     def n_features(self) -> int: ...
 
     @property
-    def n_classes(self) -> int | None:
-        """An upper bound on the number of classes; None if the labels must be read to find one."""
-
-    @property
     def weighted(self) -> bool:
         """Whether rows may have weights other than 1."""
 
@@ -53,6 +50,9 @@ class Dataset(Protocol):
 
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         """Find classes, weights and bin edges, using at most `memory` bytes of each process."""
+
+    def count_classes(self, work: TaskRunner, memory: int) -> int | None:
+        """Return the number of classes; None if it takes more than `memory` bytes of each process to find it."""
 
     @property
     def names(self) -> np.ndarray | None:
@@ -129,16 +129,11 @@ class RawDataset:
         """Describe the largest chunk of these arrays, for messages about memory."""
         return largest_chunk(source for source in self.sources if source is not None)
 
-    @property
-    def n_classes(self) -> int | None:
-        """An upper bound on the number of classes; None if the labels are not in memory."""
-        y = self.sources.y
-        if not isinstance(y, ArraySource) or y.dtype.kind not in "biufSUMm":  # objects may be of any kind
-            return None
-        return len(np.unique(y.array))
-
     def profile(self, max_bins: int, seed: int, work: TaskRunner, memory: int | None = None) -> Profile:
         return take_profile(self.sources, max_bins, seed, work, memory)
+
+    def count_classes(self, work: TaskRunner, memory: int) -> int | None:
+        return count_classes(self.sources, work, memory)
 
     def warnings(self, policy: str) -> list[str]:
         return [

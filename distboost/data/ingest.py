@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
@@ -153,6 +153,17 @@ def take_profile(
         weights = None if data.weights is None else near(data.weights, plan.scan.rows)
         found = scan_edges(data.x, weights, options, work, plan, advance)
     return Profile(data.x.n_rows, classes, scans, *found)
+
+
+def count_classes(data: Labelled, work: TaskRunner, memory: int) -> int | None:
+    """Return the number of classes, by their labels and weights alone; None if that takes more than `memory` bytes."""
+    if not data.x.n_rows:  # the scan raises the error
+        return None
+    plan = replace(data.plan(2, work), memory=memory)
+    if plan.labels.memory > memory:
+        return None
+    with work.phases.begin("scan", data.x.n_rows * data.label_bytes, "bytes") as advance:
+        return len(scan_classes(data, scan_options(data, 2, 0), work, plan, advance)[0])
 
 
 def scan_classes(

@@ -160,7 +160,7 @@ class Grounds:
     def of(self, model: CommonParameters) -> Ground:
         """Return the ground for a model, and set the model's features."""
         self.name_features(model)
-        keep_values = algorithm_of(model, self._data.n_classes or 2).needs_values
+        keep_values = algorithm_of(model, 2).needs_values
         categorical = self._categorical(model)
         way = (model.max_bins, seed_of(model), keep_values, categorical)
         if way not in self._known:

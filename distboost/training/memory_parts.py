@@ -13,7 +13,7 @@ from distboost.io.units import megabytes
 from distboost.kernels import simd
 from distboost.kernels.histogram import TILE_BYTES
 from distboost.runtime.cluster.exchange import PIECE_BYTES
-from distboost.runtime.cluster.owners import exchange_pays, group_size
+from distboost.runtime.cluster.owners import FEW_BYTES, exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
 from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.runtime.parts import SHARED_BYTES
@@ -25,6 +25,8 @@ from distboost.weights.base import Statistic
 RESULTS = 2
 # In a worker: the sum over its rows, two such sums from workers below it, and the sum of these.
 RELAYED = 4
+# Histograms of a tree, as a multiple of those of the largest question: one of three nodes.
+MOST_KEPT = 3
 
 
 class Part(NamedTuple):
@@ -242,11 +244,18 @@ def leader_parts(task: Task, libraries: Part, n_processes: int, window_bytes: in
     built = max(nodes // 2, 1)
     n_answers = min(n_processes, FAN_OUT)  # others are added up on the way
     sums = sums_part(task, 1, "answer", 1 + RESULTS)
-    if exchange_pays(window_bytes or built * task.histogram_bytes, n_processes):
-        return libraries, Part("histograms", 0, "the workers own them"), sums
     kept, answer = nodes * task.histogram_bytes, built * task.histogram_bytes
     if window_bytes is not None:
         kept = answer = window_bytes
+    if exchange_pays(window_bytes or answer, n_processes):
+        # Trees of fewer rows, or of features with fewer bins than planned, may have so few sums that the workers send them.
+        few = FEW_BYTES // n_processes
+        held = (MOST_KEPT + 2 * n_answers) * few
+        return (
+            libraries,
+            Part("histograms", held, f"small ones, up to {megabytes(few)} an answer; else workers own them"),
+            sums,
+        )
     return (
         libraries,
         Part("histograms", kept, f"{nodes} nodes of {megabytes(kept // nodes)}"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from distboost.training.memory_parts import (
     sums_part,
     window_part,
 )
+from distboost.training.memory_rows import LEAST_WINDOW, ORDER_BYTES, divide_rows, row_parts
 
 # Measured: the interpreter with all libraries and compiled kernels, in a process that trains by itself (or that leads a
 # training on a cluster), and in a Dask worker. These are for kernels that the process compiles itself. Those that it loads from
@@ -29,12 +32,6 @@ from distboost.training.memory_parts import (
 PROCESS_BYTES = 410 * 10**6
 READING_BYTES = 330 * 10**6
 WORKER_BYTES = 260 * 10**6
-LEAST_WINDOW = 2  # blocks: with one thread, one is read while another is processed
-ORDER_BYTES = 4  # of a row's place in the tree
-READ_MEANWHILE = 2  # more blocks than threads, if they come from a URL: the system cannot read them ahead
-# A read takes a fixed time beside that of its rows. So small blocks are read in pairs if there are many for each thread.
-SMALL_BLOCK = 2**24  # bytes in memory
-MANY_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,11 @@ class MemoryPlan:
 
 
 def parse_limit(given: int | str | None) -> int | None:
-    """Convert a number of bytes, or a text such as "2GB", to bytes."""
+    """Convert a number of bytes, or a text such as "2GB" or "1,330 MB", as messages write it, to bytes."""
     if given is None:
         return None
     try:
-        limit: int = parse_bytes(given if isinstance(given, str) else int(given))
+        limit: int = parse_bytes(re.sub(r",(?=\d{3})", "", given) if isinstance(given, str) else int(given))
         if limit < 1:
             raise ValueError("a process needs memory")
     except ValueError as error:
@@ -151,33 +148,16 @@ def plan_memory(
     LimitError
         If the limit is too small for any training. The message names a sufficient limit.
     """
-    share = -(-task.n_rows // n_processes)
-    libraries = _libraries(_library_bytes(on_cluster))
-    sums = sums_part(task, n_threads, "thread", n_threads + (RELAYED if on_cluster else RESULTS))
-    histograms = histograms_part(task, n_processes, on_cluster)
-    shares = shares_part(task, n_threads)
-    window_bytes: int | None = None
-    if limit is not None:
-        rest = limit - libraries.n_bytes - sums.n_bytes - LEAST_WINDOW * task.streamed_block_bytes
-        if histograms.n_bytes + shares.n_bytes > rest:
-            shares = shares._replace(n_bytes=0)  # then threads share features only
-            histograms, window_bytes = window_part(
-                task, n_processes, on_cluster, rest, share * task.row_bytes
-            )
-    sums_of_rows = histograms.n_bytes + shares.n_bytes + sums.n_bytes
-    fixed = libraries.n_bytes + sums_of_rows
-    needed = libraries.n_bytes + max(sums_of_rows, binning) + share * task.row_bytes
-    _check_limit(task, limit, libraries.n_bytes, fixed, needed)
-    rows = _divide_rows(task, limit, fixed, needed, share, n_threads)
+    planner = _Planner(task, n_processes, n_threads, on_cluster, binning)
+    _check_limits(planner, limit, leader_limit)
+    fixed = planner.fixed(limit)
+    share = planner.share
+    rows = divide_rows(task, limit, fixed.n_bytes, planner.with_all_rows(fixed), share, n_threads)
     resident, room, ordered, window, at_once = rows
     streamed = share - resident
-    shared = [shares] if shares.n_bytes else []
-    parts = [libraries, histograms, *shared, sums, *_row_parts(task, rows, streamed)]
-    leader = leader_parts(task, _libraries(PROCESS_BYTES), n_processes, window_bytes) if on_cluster else ()
-    _check_leader(leader, leader_limit)
     return MemoryPlan(
-        tuple(parts),
-        leader,
+        (*fixed.parts, *row_parts(task, rows, streamed)),
+        planner.leader(fixed),
         limit,
         resident,
         streamed,
@@ -187,8 +167,93 @@ def plan_memory(
         task.n_rows * (task.n_features + 12) if streamed else 0,
         ordered,
         streamed * (task.row_bytes - task.n_features - 4) - ordered * ORDER_BYTES,
-        window_bytes,
+        fixed.window_bytes,
     )
+
+
+class _Fixed(NamedTuple):
+    """What a process with rows takes whichever of them stay in memory; see `MemoryPlan`."""
+
+    libraries: Part
+    histograms: Part
+    shares: Part
+    sums: Part
+    window_bytes: int | None
+
+    @property
+    def parts(self) -> list[Part]:
+        shares = [self.shares] if self.shares.n_bytes else []
+        return [self.libraries, self.histograms, *shares, self.sums]
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(part.n_bytes for part in self.parts)
+
+
+class _Needs(NamedTuple):
+    """The least bytes that a process with rows takes to read them and to train, and that the leading process takes."""
+
+    reading: int
+    training: int
+    leading: int
+    streams: bool  # whether all rows stream then
+
+    @property
+    def of_rows(self) -> int:
+        return max(self.reading, self.training)
+
+    def most(self, leads: bool) -> int:
+        """Return what a process takes; `leads`: whether it is the one that leads, or one with rows, whichever takes more."""
+        return max(self.of_rows, self.leading if leads else 0)
+
+
+class _Planner(NamedTuple):
+    """The parts of a plan within any limit; the fields are those of `plan_memory`."""
+
+    task: Task
+    n_processes: int
+    n_threads: int
+    on_cluster: bool
+    binning: int
+
+    @property
+    def share(self) -> int:
+        """The most rows of a process."""
+        return -(-self.task.n_rows // self.n_processes)
+
+    def fixed(self, limit: int | None) -> _Fixed:
+        """Return what is there beside the rows: of the histograms, as much as the limit has room for."""
+        task, n = self.task, self.n_threads
+        libraries = _libraries(_library_bytes(self.on_cluster))
+        sums = sums_part(task, n, "thread", n + (RELAYED if self.on_cluster else RESULTS))
+        histograms = histograms_part(task, self.n_processes, self.on_cluster)
+        found = _Fixed(libraries, histograms, shares_part(task, n), sums, None)
+        if limit is None or found.n_bytes + LEAST_WINDOW * task.streamed_block_bytes <= limit:
+            return found
+        rest = limit - libraries.n_bytes - sums.n_bytes - LEAST_WINDOW * task.streamed_block_bytes
+        rows = self.share * task.row_bytes
+        histograms, window_bytes = window_part(task, self.n_processes, self.on_cluster, rest, rows)
+        # Without shares: threads share features only.
+        return _Fixed(libraries, histograms, found.shares._replace(n_bytes=0), sums, window_bytes)
+
+    def with_all_rows(self, fixed: _Fixed) -> int:
+        """Return the bytes that a process takes if all its rows stay in memory."""
+        libraries = fixed.libraries.n_bytes
+        return max(fixed.n_bytes, libraries + self.binning) + self.share * self.task.row_bytes
+
+    def leader(self, fixed: _Fixed) -> tuple[Part, ...]:
+        if not self.on_cluster:
+            return ()
+        return leader_parts(self.task, _libraries(PROCESS_BYTES), self.n_processes, fixed.window_bytes)
+
+    def needs(self, limit: int) -> _Needs:
+        """Return what a training takes that is planned within this limit. It suffices if it is no less."""
+        fixed = self.fixed(limit)
+        streaming = fixed.n_bytes + LEAST_WINDOW * self.task.streamed_block_bytes
+        resident = self.with_all_rows(fixed)
+        leading = sum(part.n_bytes for part in self.leader(fixed))
+        reading = _before_kernels(fixed.libraries.n_bytes) + self.task.ingest
+        return _Needs(reading, min(resident, streaming), leading, streaming <= resident)
 
 
 def while_reading(on_cluster: bool) -> int:
@@ -209,111 +274,61 @@ def _libraries(n_bytes: int) -> Part:
     return Part("libraries", n_bytes, "interpreter, libraries, compiled kernels")
 
 
-class _Division(NamedTuple):
-    """Which rows stay in memory: see `MemoryPlan`."""
-
-    resident: int
-    room: int
-    ordered: int
-    window: int
-    at_once: int
-
-
-def _divide_rows(
-    task: Task, limit: int | None, fixed: int, needed: int, share: int, n_threads: int
-) -> _Division:
-    """Divide the memory between rows that stay in memory and rows that stream.
-
-    The process takes `fixed` bytes whichever rows stay in memory, and `needed` bytes if all do. The places of streamed rows come
-    first: per byte, they save more reading and writing than anything else.
-    """
+def _check_limits(planner: _Planner, limit: int | None, leader_limit: int | None) -> None:
+    """Raise LimitError if a limit is too small even when all rows stream. The message names one that suffices."""
     if limit is None:
-        return _Division(share, share, 0, 0, task.at_once or 1)
-    if needed <= limit:
-        at_once = task.at_once or 1
-        room = (limit - fixed - LEAST_WINDOW * _read_bytes(task, at_once)) // task.row_bytes
-        return _Division(share, max(room, share), 0, 0, at_once)
-    one, two = (_divide_streamed(task, limit - fixed, share, n_threads, n) for n in (1, 2))
-    if task.at_once is not None:
-        return two if task.at_once == 2 else one
-    is_small = task.streamed_block_bytes <= SMALL_BLOCK and not task.is_remote
-    are_many = share - two.resident >= MANY_BLOCKS * two.window * task.block_rows
-    there_is_room = two.window == one.window and two.ordered == share - two.resident
-    return two if is_small and are_many and there_is_room else one
-
-
-def _divide_streamed(task: Task, rest: int, share: int, n_threads: int, at_once: int) -> _Division:
-    """Divide `rest` bytes, which do not suffice for all rows; `at_once` blocks are read together."""
-    block, n_blocks = _read_bytes(task, at_once), -(-share // (at_once * task.block_rows))
-    wanted = max(n_threads + (READ_MEANWHILE if task.is_remote else 0), LEAST_WINDOW)
-    window = int(min(wanted, max(rest // block, LEAST_WINDOW), n_blocks + 1))
-    rest -= window * block
-    resident = min(max(rest - share * ORDER_BYTES, 0) // (task.row_bytes - ORDER_BYTES), share)
-    ordered = min((rest - resident * task.row_bytes) // ORDER_BYTES, share - resident)
-    return _Division(resident, resident, ordered, window, at_once)
-
-
-def _read_bytes(task: Task, at_once: int) -> int:
-    """Return the bytes of the blocks that are read together."""
-    return task.pair_bytes if at_once == 2 else task.streamed_block_bytes
-
-
-def _row_parts(task: Task, rows: _Division, streamed: int) -> list[Part]:
-    resident, _, ordered, window, at_once = rows
-    block, name = _read_bytes(task, at_once), "pairs of blocks" if at_once == 2 else "blocks"
-    places = f", and the places of {ordered} rows in the tree" if ordered else ""
-    return [
-        Part(
-            "resident rows",
-            resident * task.row_bytes,
-            f"{resident} rows of {task.row_bytes} B: {_describe_row(task)}",
-        ),
-        Part(
-            "streamed rows",
-            window * block + ordered * ORDER_BYTES,
-            f"{streamed} rows, {window} {name} of {megabytes(block)} at a time{places}",
-        ),
-    ]
-
-
-def _describe_row(task: Task) -> str:
-    """Describe the bytes of a row."""
-    scores, statistic, sample = task.score_row_bytes, task.statistic_bytes, task.sample_bytes
-    rest = task.row_bytes - task.n_features - scores - statistic - sample
-    drawn = f", drawn rows {sample}" if sample else ""
-    return f"bins {task.n_features}, scores {scores}, statistic {statistic}{drawn}, label, weight and place {rest}"
-
-
-def _check_limit(task: Task, limit: int | None, libraries: int, fixed: int, needed: int) -> None:
-    """Raise LimitError if the limit is too small even when all rows stream. The limit that the message names is sufficient."""
-    streaming = fixed + LEAST_WINDOW * task.streamed_block_bytes
-    training, reading = min(needed, streaming), _before_kernels(libraries) + task.ingest
-    if limit is None or limit >= max(training, reading):
         return
-    enough = megabytes_up(max(training, reading))
-    begun = f"memory_limit is {megabytes(limit)} per process, but "
-    if reading > training:
-        raise LimitError(
-            f"{begun}reading and binning the arrays take {enough}, libraries included, even for as few rows at a time as their "
-            "chunks allow. Raise the limit to that, or rechunk the arrays into smaller chunks."
+    common = limit == leader_limit  # else workers spill before that, or nothing limits the process that leads
+    needs, enough = _enough(planner, limit, common)
+    if enough > limit and common and needs.leading > needs.of_rows:
+        raise _leader_refused(limit, enough)
+    if enough > limit:
+        raise _rows_refused(planner, needs, limit, leader_limit, enough)
+    if leader_limit is not None and needs.leading > leader_limit:
+        raise _leader_refused(leader_limit, needs.leading)
+
+
+def _enough(planner: _Planner, limit: int, leads: bool) -> tuple[_Needs, int]:
+    """Return the limit if it suffices, else one that does, in whole MB, and what takes so much.
+
+    Within a higher limit, a plan may take more. So it is made within the limit that it asks for, until that suffices. `leads`:
+    the limit is that of the process that leads, too.
+    """
+    found = needs = planner.needs(limit)
+    while needs.most(leads) > limit:
+        found, limit = needs, math.ceil(needs.most(leads) / 10**6) * 10**6
+        needs = planner.needs(limit)
+    return found, limit
+
+
+def _rows_refused(
+    planner: _Planner, needs: _Needs, limit: int, leader_limit: int | None, enough: int
+) -> LimitError:
+    task = planner.task
+    begun, remedy = f"memory_limit is {megabytes(limit)} per process", "Raise the limit to that"
+    if planner.on_cluster and limit != leader_limit:
+        begun = f"a Dask worker may use {megabytes(limit)} before it spills"
+        remedy = "Start workers that may use as much (distributed.worker.memory.spill is the share of their memory limit)"
+        if leader_limit is not None and leader_limit < enough:
+            remedy += ", and raise memory_limit to that"
+    if needs.reading > needs.training:
+        return LimitError(
+            f"{begun}, but reading and binning the arrays take {megabytes(enough)}, libraries included, even for as few rows at "
+            f"a time as their chunks allow. {remedy}, or rechunk the arrays into smaller chunks."
         )
     classes, more = (" at least", " or more") if task.may_have_more_classes else ("", "")
-    stays = "" if needed < streaming else ", even if all rows stream from disk"
-    raise LimitError(
-        f"{begun}{task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take {enough}"
-        f"{more} with {task.algorithm.name}, libraries included{stays}. Raise the limit to that{more}, or {_how_to_save(task)}. "
-        "`distboost plan` shows what takes the memory."
+    stays = ", even if all rows stream from disk" if needs.streams else ""
+    return LimitError(
+        f"{begun}, but {task.n_rows} rows of {task.n_features} features and{classes} {task.algorithm.n_classes} classes take "
+        f"{megabytes(enough)}{more} with {task.algorithm.name}, libraries included{stays}. {remedy}{more}, or "
+        f"{_how_to_save(task)}. `distboost plan` shows what takes the memory."
     )
 
 
-def _check_leader(parts: tuple[Part, ...], limit: int | None) -> None:
-    """Raise LimitError if the limit is too small for the process that leads a training on a cluster."""
-    needed = sum(part.n_bytes for part in parts)
-    if limit is None or needed <= limit:
-        return
-    raise LimitError(
-        f"memory_limit is {megabytes(limit)} per process, but the process that calls fit takes "
-        f"{megabytes_up(needed)}. Raise the limit to that. `distboost plan` shows what takes the memory."
+def _leader_refused(limit: int, needed: int) -> LimitError:
+    return LimitError(
+        f"memory_limit is {megabytes(limit)} per process, but the process that calls fit takes {megabytes_up(needed)}. Raise the "
+        "limit to that. `distboost plan` shows what takes the memory."
     )
 
 

@@ -30,10 +30,12 @@ from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.layout import Layout
 from distboost.training.memory_parts import Task
-from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory
+from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory, while_reading
 from distboost.trees.grower import GrowthLimits
 
 log = logging.getLogger("distboost")
+
+COUNTING_BYTES = 2**26  # less than the kernels of a training take
 
 
 @dataclass(frozen=True)
@@ -90,18 +92,24 @@ class Staging:
         return any(local_path(place) is None for place in places)
 
     def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
-        """Plan the memory before any row is read, for 2 classes if their number is not known.
+        """Plan the memory for 2 classes, before any row is read.
 
         `algorithm(n_classes)` makes the algorithm.
         """
         try:
             found = self.plan(algorithm(2))
         except LimitError:
-            n_classes = self.data.n_classes  # so that the error names the memory for all classes
+            n_classes = self._count_classes()  # so that the error names the memory for all classes
             self.plan(algorithm(n_classes or 2), may_have_more_classes=n_classes is None)
             raise
         self._warn(found)
         return found
+
+    def _count_classes(self) -> int | None:
+        """Count the classes, in the memory that a training would leave for this, or in that of its kernels."""
+        libraries = while_reading(self.runtime.on_cluster)
+        limit = self.runtime.limit(self.memory_limit) or 0
+        return self.data.count_classes(self.runtime, max(limit - libraries, COUNTING_BYTES))
 
     def _warn(self, found: MemoryPlan) -> None:
         """Warn once if this process does not have the memory that it will need."""

@@ -52,7 +52,7 @@ def test_workers_stream_what_does_not_fit(
     block, limit, at_once, blobs, tmp_path, monkeypatch, saved, clients
 ):
     monkeypatch.setattr(memory_plan, "WORKER_BYTES", 0)
-    monkeypatch.setattr(memory_plan, "_check_leader", lambda *_: None)  # it has libraries
+    monkeypatch.setattr(memory_plan._Planner, "leader", lambda *_: ())  # it has libraries
     monkeypatch.setattr(ingest, "BLOCK_ROWS", block)
     store = distboost.bin(*blobs, str(tmp_path / "store"), max_bins=16)
     small = {"n_estimators": 3, "max_bins": 16, "max_depth": 2}

@@ -106,13 +106,6 @@ def test_a_training_is_refused_once(kind, shape, n_classes, weighted, tmp_path):
     assert found.n_bytes <= found.limit
 
 
-def test_classes_that_nobody_has_counted_may_take_more(blobs, tmp_path, monkeypatch):
-    zarr.create_array(str(tmp_path / "y"), data=blobs[1], chunks=(100,))
-    monkeypatch.setattr(RawDataset, "least_ingest", lambda *_: 0)
-    with pytest.raises(LimitError, match=r"at least 2 classes take [\d,]+ MB or more.* to that or more,"):
-        GDMCBoostClassifier(memory_limit="10MB", max_depth=12).fit(np.zeros((240, 2)), str(tmp_path / "y"))
-
-
 def test_more_than_the_machine_has_is_warned_of_before_a_row_is_read(in_container):
     """The rows would be refused, if they were read."""
     program = """

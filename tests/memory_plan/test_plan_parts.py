@@ -127,7 +127,7 @@ def test_a_plan_of_workers():
     ]
     assert leader == [
         (410_000_000, LIBRARIES),
-        (0, "the workers own them"),
+        ((3 + 2 * 2) * 2**20, "small ones, up to 1 MB an answer; else workers own them"),
         (3 * 8 * 4 * 10**2, "0.0032 MB for each of 1 answer, 2 more for the result"),
     ]
 

@@ -205,6 +205,9 @@ class BinnedStore:
             )
         return stored_profile(self._group, m, self.url)
 
+    def count_classes(self, work: TaskRunner, memory: int) -> int:
+        return self.n_classes
+
     def own_weights(self, n_classes: int, work: TaskRunner) -> WeightRule:
         scans = (ClassScan(*scan) for scan in self._manifest["class_scans"])
         return WeightRule.alone(n_classes, reduce(ClassScan.merged, scans))
