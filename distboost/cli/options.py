@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, asked_algorithm, write_parameters
+from distboost.io.output import all_is_written
 from distboost.io.publishing import check_folder
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
@@ -85,6 +86,11 @@ class Group(click.Group):
 
     command_class = Command
     group_class = type
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line; whatever it says can be written."""
+        with all_is_written():
+            return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command of the group; Ctrl-C ends it with a short message, also while its options are read."""

@@ -23,7 +23,10 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(algorithm: str) -> list[Parameter]:
-    """Return the parameters of an algorithm: its own first, then those that all share."""
+    """Return the parameters of an algorithm: its own first, then those that all share.
+
+    They have no description where Python strips docstrings (``python -OO``).
+    """
     from distboost.cli.words import in_options
     from distboost.estimators.factory import estimator
 
@@ -31,11 +34,12 @@ def parameters_of(algorithm: str) -> list[Parameter]:
     documented = {name: (kind, about) for name, kind, about in _documented(made.__doc__ or "")}
     own = made.algorithm.parameters()
     defaults = made().get_params(deep=False)
-    names = [*own, *(name for name in documented if name in defaults and name not in own)]
+    names = dict.fromkeys([*own, *documented, *defaults])
     return [
-        Parameter(name, defaults[name], documented[name][0], in_options(documented[name][1]))
+        Parameter(name, defaults[name], kind, in_options(about))
         for name in names
-        if name not in NOT_ON_THE_COMMAND_LINE
+        if name in defaults and name not in NOT_ON_THE_COMMAND_LINE
+        for kind, about in [documented.get(name, ("", ""))]
     ]
 
 
@@ -78,7 +82,7 @@ def write_parameters(
     with formatter.section(f"Parameters of {algorithm}, with their defaults, for --set"):
         formatter.write_dl(
             [
-                (f"{name}={defaults.get(name, default)}", f"{about} [{kind}]")
+                (f"{name}={defaults.get(name, default)}", f"{about} [{kind}]" if kind else "")
                 for name, default, kind, about in parameters_of(algorithm)
             ]
         )

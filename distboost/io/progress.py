@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import TaskID
 
 from distboost.io.bars import Bars, NotebookBars
+from distboost.io.output import Output
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.io.units import amount, duration
 
@@ -87,9 +88,13 @@ def phases_shown(verbose: int, title: str = "") -> Iterator[Phases]:
         yield Phases(shown.phase)
 
 
+def _stream(is_stderr: bool) -> Output:
+    return Output(sys.stderr if is_stderr else sys.stdout)
+
+
 def _bars() -> Bars | None:
     """Return bars, where they can be drawn: not by FORCE_COLOR, by which rich takes a pipe for a terminal."""
-    console = Console(stderr=_to_stderr.get())
+    console = Console(file=_stream(_to_stderr.get()))
     if console.is_jupyter:
         return NotebookBars()
     drawn = console.is_terminal and not console.is_dumb_terminal and console.file.isatty()
@@ -160,10 +165,8 @@ class _InLines:
             lines.end()
 
     def _print(self, text: str) -> None:
-        # A reader that has gone, such as `head`, does not end a training.
-        with suppress(BrokenPipeError):
-            prefix = f"{self._title}: " if self._title else ""
-            print(f"{prefix}{text}", flush=True, file=sys.stderr if self._stderr else sys.stdout)
+        prefix = f"{self._title}: " if self._title else ""
+        print(f"{prefix}{text}", flush=True, file=_stream(self._stderr))
 
 
 class _Lines:
