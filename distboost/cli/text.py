@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-
 LEAST_WIDTH = 60  # columns: on a narrower terminal, lines wrap, rather than that numbers are cut off
 
 

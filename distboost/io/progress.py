@@ -88,7 +88,7 @@ def phases_shown(verbose: int, title: str = "") -> Iterator[Phases]:
         yield Phases(shown.phase)
 
 
-def _stream(is_stderr: bool) -> Output:
+def _stream(is_stderr: bool) -> Any:
     return Output(sys.stderr if is_stderr else sys.stdout)
 
 

@@ -151,7 +151,9 @@ def test_workers_that_spill_early_are_told_what_they_need():
         with pytest.raises(LimitError, match=r"Dask worker may use 200 MB.*Start workers") as refused:
             planned(2 * 10**8, leader_limit)
         assert planned(parse_bytes(named(refused)), leader_limit).streamed == 0
-    with pytest.raises(LimitError, match="memory_limit is 350 MB per process, but the process that calls fit"):
+    with pytest.raises(
+        LimitError, match="memory_limit is 350 MB per process, but the process that calls fit"
+    ):
         planned(3 * 10**8, 35 * 10**7)
 
 
