@@ -36,7 +36,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"distboost.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'distboost' has no attribute {name!r}")
-    value = getattr(import_module(f"distboost.{_PLACES[name]}"), name)
+    try:
+        value = getattr(import_module(f"distboost.{_PLACES[name]}"), name)
+    except AttributeError as error:  # Python would say that there is no such name, and hide what failed
+        raise ImportError(f"distboost.{name} cannot be imported: {error}") from error
     globals()[name] = value
     return value
 

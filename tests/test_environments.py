@@ -110,6 +110,31 @@ for name in {ALGORITHMS!r}:
 """
 
 
+FITTED = """
+import numpy as np
+import distboost
+
+X = np.random.default_rng(0).normal(size=(300, 4))
+y = (X[:, 0] * 2).astype(int) % 3
+for name in ("GDMCBoostClassifier", "GAMBLEClassifier", "REBELClassifier"):
+    model = getattr(distboost, name)(n_estimators=2).fit(X, y)
+    print(model.digest(), distboost.evaluate(model, X, y)["log_loss"])
+"""
+
+
+def test_numba_told_not_to_compile():
+    """Whoever covers or debugs functions of their own with Numba has the same models."""
+    found = {
+        value: subprocess.run(
+            [sys.executable, "-c", FITTED], capture_output=True, text=True, timeout=200, check=True,
+            env={**os.environ, "NUMBA_DISABLE_JIT": value},
+        ).stdout
+        for value in "01"
+    }  # fmt: skip
+    assert found["0"]
+    assert found["0"] == found["1"]
+
+
 def test_help_without_docstrings():
     """Every command's, and the parameters of every algorithm."""
     done = subprocess.run(

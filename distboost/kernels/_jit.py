@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from numba import njit
+from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -32,17 +33,34 @@ _missed, _missing = 0, threading.Lock()
 # No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
 _options: Any = {"nogil": True, "error_model": "numpy"}
 
+
+def _njit(**options: Any) -> Any:
+    """Return a decorator that compiles functions, also where NUMBA_DISABLE_JIT says not to.
+
+    Whoever sets that debugs or covers functions of their own. Kernels emit machine instructions, which Python does not have.
+    """
+
+    def decorate(function: Any) -> Any:
+        was, config.DISABLE_JIT = config.DISABLE_JIT, 0
+        try:
+            return njit(**options)(function)
+        finally:
+            config.DISABLE_JIT = was
+
+    return decorate
+
+
 # Decorates small functions that are inlined into kernels.
-inlined: Any = njit(inline="always", **_options)
+inlined: Any = _njit(inline="always", **_options)
 
 # Decorates functions that kernels call. Their machine code is cached as a part of the kernel's.
-compiled: Any = njit(**_options)
+compiled: Any = _njit(**_options)
 
 _without_references: Any = {"_nrt": False}
 
 # Decorates functions that are called very often with many arrays, and neither allocate nor call what does. Otherwise Numba counts
 # references, by atomic operations, wherever it does not see that it need not.
-uncounted: Any = njit(**_options, **_without_references)
+uncounted: Any = _njit(**_options, **_without_references)
 
 
 def kernel(function: Any, *sources: Any) -> Any:
