@@ -157,9 +157,7 @@ def test_control_c(more, data, tmp_path):
     done = process("predict", *options(data, out, *more), replaced=INTERRUPTED)
     _, errors = done.communicate(timeout=DEADLINE)
     assert done.returncode == 130, errors
-    assert errors.strip().splitlines()[-1] == "Aborted!"
-    assert "/distboost/" not in errors  # a worker's heartbeat that is cut off is Dask's own to tell
-    assert more or "Traceback" not in errors
+    assert errors == "\nAborted!\n"
     assert [chunk.name for chunk in (out / "c").iterdir()] == ["0"]
     assert_unreadable(out)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import click
 
+from distboost.cli import interrupt
 from distboost.cli.options import ClusterOptions, log_shown
 from distboost.cluster.security import tls_security
 from distboost.errors import ClusterError
@@ -199,25 +199,35 @@ def _started(n_workers: int) -> Iterator[Any]:
     quiet = {
         "dashboard_address": "127.0.0.1:0",
         "scheduler_kwargs": {"dashboard": False},
-        "preload": [__name__],
+        "preload": [interrupt.__name__],
     }
-    with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **quiet) as local,
-        Client(local, timeout=CONNECT_DEADLINE) as client,
-    ):
-        try:
-            client.wait_for_workers(n_workers, timeout=START_DEADLINE)
-        except TimeoutError as error:
-            raise ClusterError(
-                f"{n_workers} worker processes did not start within {START_DEADLINE:.0f} s. Start fewer with --workers, or leave "
-                "it out to run in this process."
-            ) from error
-        yield client
+    with ExitStack() as stack:
+        with interrupt.interrupts_deferred():
+            local = stack.enter_context(
+                LocalCluster(n_workers=n_workers, threads_per_worker=n_threads, **quiet)
+            )
+            client = stack.enter_context(Client(local, timeout=CONNECT_DEADLINE))
+        with _quiet_end(local):
+            _wait_for_start(client, n_workers)
+            yield client
 
 
-def dask_setup(worker: Any) -> None:
-    """Ignore Ctrl-C in a worker process: a terminal sends it to all processes, and this command ends its workers itself.
+def _wait_for_start(client: Any, n_workers: int) -> None:
+    try:
+        client.wait_for_workers(n_workers, timeout=START_DEADLINE)
+    except TimeoutError as error:
+        raise ClusterError(
+            f"{n_workers} worker processes did not start within {START_DEADLINE:.0f} s. Start fewer with --workers, or leave "
+            "it out to run in this process."
+        ) from error
 
-    Dask calls this in each worker, as the module is preloaded.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+@contextmanager
+def _quiet_end(local: Any) -> Iterator[None]:
+    """If the context is left by an error or Ctrl-C, let the workers say nothing about what they leave undone."""
+    try:
+        yield
+    except BaseException:
+        for worker in local.workers.values():
+            interrupt.quieten(worker.pid)
+        raise

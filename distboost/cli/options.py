@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from distboost.cli.interrupt import end_quietly, quiet_interrupts
 from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, asked_algorithm, write_parameters
 from distboost.io.output import all_is_written
 from distboost.io.publishing import check_folder
@@ -88,8 +89,8 @@ class Group(click.Group):
     group_class = type
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line; whatever it says can be written."""
-        with all_is_written():
+        """Run the command line; whatever it says can be written, and after Ctrl-C nobody else says anything."""
+        with quiet_interrupts(), all_is_written():
             return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -97,6 +98,7 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            end_quietly()
             click.echo("\nAborted!", err=True)
             ctx.exit(INTERRUPTED)
 
