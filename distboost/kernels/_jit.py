@@ -30,6 +30,8 @@ LONGEST_WAIT = 60.0  # seconds that a process waits for another to compile a ker
 _watching: list[Callable[[], None]] = []
 _missed, _missing = 0, threading.Lock()
 
+_settings: Any = config  # has no types
+
 # No fastmath: it lets the compiler reorder arithmetic, and a row's result would then depend on the row's place in the array.
 _options: Any = {"nogil": True, "error_model": "numpy"}
 
@@ -41,11 +43,11 @@ def _njit(**options: Any) -> Any:
     """
 
     def decorate(function: Any) -> Any:
-        was, config.DISABLE_JIT = config.DISABLE_JIT, 0
+        was, _settings.DISABLE_JIT = _settings.DISABLE_JIT, 0
         try:
             return njit(**options)(function)
         finally:
-            config.DISABLE_JIT = was
+            _settings.DISABLE_JIT = was
 
     return decorate
 
