@@ -8,14 +8,13 @@
 | R(f), eq. 15 | mean over rows of sum_k exp(-(F[i, y_i] - F[i, k]) / 2), k = y_i included |
 | <y_c, w_i>, eq. 31-32 | delta / 2 V[i, c]: V[i, y_i] = sum_k e[i, k], V[i, k] = -e[i, k] |
 
-Departures: the paper leaves the codewords' recursion open, see `simplex`. with leaf="direction", a leaf of GD-MCBoost may be any
-unit vector of R^(K-1), not only a codeword.
+Departures: the paper leaves the codewords' recursion open, see `simplex_coordinate`. With leaf="direction", a leaf of GD-MCBoost
+may be any unit vector of R^(K-1), not only a codeword.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Real
 from typing import ClassVar
 
@@ -35,7 +34,7 @@ from distboost.algorithms.base import (
 from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.links import Softmax
 from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_rows, softmax_step
-from distboost.algorithms.tables import LARGEST_TABLE, side_table, table_size
+from distboost.algorithms.tables import LARGEST_TABLE, code_table_size, levels_of, side_table, table_size
 from distboost.errors import DataError
 from distboost.kernels import gains
 from distboost.rows.interface import Rows
@@ -52,17 +51,18 @@ from distboost.weights.margin import (
 from distboost.weights.softmax import Curvatures, SoftmaxResiduals, SoftmaxWeights
 
 
-def simplex(K: int) -> np.ndarray:
-    """The codewords (K, K-1): unit vectors whose inner products are -1/(K-1).
+def simplex_coordinate(K: int, j: int) -> np.ndarray:
+    """Coordinate j of the K codewords, (K,): unit vectors of R^(K-1) whose inner products are -1/(K-1).
 
-    The paper does not fix the recursion. Here coordinate j separates class j from the classes after it.
+    The paper does not fix the recursion. Here coordinate j separates class j from the m - 1 classes after it, for which it is 1
+    and -1/(m - 1). Each of the j simplices around that of these m classes shortens it.
     """
-    Y = np.array([[1.0], [-1.0]])
-    for k in range(3, K + 1):
-        first = np.concatenate([[1.0], np.full(k - 1, -1 / (k - 1))])
-        rest = np.concatenate([np.zeros((1, k - 2)), np.sqrt(1 - 1 / (k - 1) ** 2) * Y])
-        Y = np.concatenate([first[:, None], rest], axis=1)
-    return Y
+    m = K - j
+    factors = np.sqrt(1 - 1 / np.arange(m, K, dtype=np.float64) ** 2)
+    Y_j = np.zeros(K)
+    for classes, number in ((j, 1.0), (slice(j + 1, K), -1 / (m - 1))):
+        Y_j[classes] = np.multiply.accumulate(np.append(number, factors))[-1]
+    return Y_j
 
 
 @dataclass(kw_only=True, eq=False)
@@ -113,14 +113,10 @@ class CDMCBoost(MCBoost):
     def statistic(self, round: int) -> ProjectedResiduals:
         """The residuals along coordinate j = t mod (K - 1) of the codewords, where t = round - 1."""
         j = (round - 1) % (self.n_classes - 1)
-        return ProjectedResiduals(self.weighting, self._codewords[:, j])
+        return ProjectedResiduals(self.weighting, simplex_coordinate(self.n_classes, j))
 
     def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
-        return table_size(n_leaves, self.n_classes)
-
-    @cached_property
-    def _codewords(self) -> np.ndarray:
-        return simplex(self.n_classes)
+        return code_table_size(n_leaves, self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         # If a coordinate does not lower the risk, the next one is tried.
@@ -136,9 +132,10 @@ class CDMCBoost(MCBoost):
         stumps = self.max_depth == 1
         # Eq. 25: g*, the tree of steepest descent along coordinate j.
         tree = grow(statistic, self.gain, sums=False)
-        g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ Y_j, stumps))
+        v, levels = levels_of(Y_j)
+        g, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ v, stumps), levels)
         # Eq. 26: α*, the step that minimises the risk along g*. The exponents depend only on (g, class, k): the table T suffices.
-        α = exact_step(T, np.array([-Y_j, Y_j]), self.s, LARGEST_RATIO)
+        α = exact_step(T, np.array([-v, v]), self.s, LARGEST_RATIO)
         return Round([Learner(tree, α.step * np.outer(g, Y_j))], SEPARATED if α.unbounded else "")
 
 

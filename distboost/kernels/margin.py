@@ -147,6 +147,24 @@ def class_pairs(scores, labels, weights, rows, leaf, s, link, shift, factor, gro
 
 
 @kernel
+def level_pairs(scores, labels, weights, rows, leaf, s, link, shift, factor, levels, out):
+    """Add to out[l, a, b] the sum of u[i, k] over the rows i of leaf l with levels[y_i] = a, and the k with levels[k] = b."""
+    # IN: as in `class_pairs`; levels (K,) int64
+    # OUT: out (leaves, n_levels, n_levels) int64, in units of 1/factor
+    n_classes = scores.shape[1]
+    u, size = tile_of(n_classes)
+    unit = unit_of(link, shift, factor)
+    for first in range(0, rows.shape[0], size):
+        n = min(size, rows.shape[0] - first)
+        weigh(scores, labels, rows, first, n, s, link, shift, u)
+        for t in range(n):
+            i = rows[first + t]
+            sums = out[leaf[first + t], levels[labels[i]]]
+            for k in range(n_classes):
+                sums[levels[k]] += times(weights[i], np.rint(u[t, k] * unit))
+
+
+@kernel
 def hits_and_misses(scores, labels, weights, order, spans, leaves, s, link, shift, factor, out):
     """Add up the weights that leaf l gets right, out[l, 0, c], and wrong, out[l, 1, c], if it votes for class c.
 

@@ -11,3 +11,12 @@ def add_by_leaf(scores, rows, leaf, values):
     # OUT: scores (n, K) float
     for j in range(rows.shape[0]):
         add_value_row(scores, rows[j], values, leaf[j])
+
+
+@kernel
+def add_to_column(scores, rows, leaf, values, column):
+    """Add values[leaf[j], column] to scores[rows[j], column]."""
+    # IN: rows, leaf (r,) int32; values (leaves, K) float64
+    # OUT: scores (n, K) float
+    for j in range(rows.shape[0]):
+        scores[rows[j], column] += values[leaf[j], column]

@@ -194,6 +194,26 @@ class ClassPairs(Reduction):
 
 
 @dataclass(frozen=True)
+class LevelPairs(Reduction):
+    """T[l, a, b] = sum of u[i, k] over the rows of leaf l whose class is on level a, and the classes k of level b.
+
+    `levels` (K,) int64 says which level each class is on, from 0.
+    """
+
+    weighting: MarginWeights
+    levels: np.ndarray
+
+    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
+        n_levels = int(self.levels.max()) + 1
+        return n_leaves, n_levels, n_levels
+
+    def add(self, block: BlockRows, leaves: np.ndarray, scale: Scale, out: np.ndarray) -> None:
+        how = self.weighting.s, self.weighting.link, scale.shift, scale.factor
+        rows = block.rows_in(leaves)
+        margin.level_pairs(block.scores, block.labels, block.weights, *rows, *how, self.levels, out)
+
+
+@dataclass(frozen=True)
 class HitsAndMisses(Reduction):
     """The weights that each leaf gets right and wrong if it votes for class c.
 

@@ -11,7 +11,14 @@ from distboost.kernels.histogram import Rows, Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
-from distboost.weights.margin import ClassPairs, HitsAndMisses, LineSides, MarginWeights, Residuals
+from distboost.weights.margin import (
+    ClassPairs,
+    HitsAndMisses,
+    LevelPairs,
+    LineSides,
+    MarginWeights,
+    Residuals,
+)
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, normalised
 from tests.kernels.cases import SHAPES, UNIT, Case, case_name, case_of, exp, in_order, prepared, times
 
@@ -281,6 +288,16 @@ def test_class_pairs(case, groups):
         expected[group, case.block.labels[i], k] += times(case.block.weights[i], q)
     found = case.sums(ClassPairs(MarginWeights(0.5), groups))
     np.testing.assert_array_equal(found, expected.astype(np.int64))
+
+
+def test_level_pairs(case):
+    """Those of classes, added up by the levels of a code."""
+    levels = np.arange(case.block.n_classes) % 2
+    pairs = case.sums(ClassPairs(MarginWeights(0.5)))
+    expected = np.zeros((len(pairs), 2, 2), np.int64)
+    for a, b in np.ndindex(pairs.shape[1:]):
+        expected[:, levels[a], levels[b]] += pairs[:, a, b]
+    np.testing.assert_array_equal(case.sums(LevelPairs(MarginWeights(0.5), levels)), expected)
 
 
 def test_hits_and_misses(case):

@@ -29,7 +29,7 @@ from distboost.algorithms.base import (
 )
 from distboost.algorithms.constraints import Interval
 from distboost.algorithms.links import Softmax
-from distboost.algorithms.tables import side_table, table_size
+from distboost.algorithms.tables import code_table_size, levels_of, side_table
 from distboost.errors import DataError
 from distboost.kernels import gains, random
 from distboost.rows.interface import Rows
@@ -99,15 +99,16 @@ class AdaBoostECC(Algorithm):
         return ProjectedResiduals(self.weighting, np.zeros(self.n_classes))
 
     def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
-        return table_size(n_leaves, self.n_classes)
+        return code_table_size(n_leaves, self.n_classes)
 
     def learn(self, rows: Rows, grow: TreeGrower) -> Round:
         μ = self._coloring(rows.round)
         stumps = self.max_depth == 1
         tree = grow(self.statistic(rows.round), self.gain, sums=False)
-        h, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ μ, stumps))
-        apart = T * (μ[:, None] != μ)
-        right = apart[1][μ > 0].sum() + apart[0][μ < 0].sum()
+        v, levels = levels_of(μ)
+        h, T = side_table(rows, tree, self.weighting, lambda S: tree_signs(S @ v, stumps), levels)
+        apart = T * (v[:, None] != v)
+        right = apart[1][v > 0].sum() + apart[0][v < 0].sum()
         wrong = apart.sum() - right if apart.sum() > right else 0.0
         # α = 1/2 ln((1 - ε) / ε)
         α = bounded_log_ratio(right, wrong, LARGEST_RATIO) / 2
