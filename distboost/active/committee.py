@@ -16,6 +16,7 @@ from distboost.active.pool import Pool
 from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.fitting import learn_more
+from distboost.estimators.subclasses import adjusted, check_methods
 from distboost.runtime.choose import IN_PROCESS
 
 # Limits on the number of values (rows times features) of the taught rows. Up to the first, one thread trains: more threads would
@@ -29,6 +30,7 @@ def check_committee(estimator: Any) -> None:
         raise DataError(
             f"the estimator is a {type(estimator).__name__}, expected one of distboost's, such as GAMBLEClassifier()."
         )
+    check_methods(estimator, "a committee", "Derive from the estimator without them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
             f"the estimator has early_stopping_rounds={estimator.early_stopping_rounds}, but a committee has no "
@@ -108,7 +110,8 @@ class CommitteeTrainer:
         committee: Any = copy(earlier) if more else clone(estimator)
         n_values = n * self._pool.n_features
         committee.client = IN_PROCESS if n_values <= IN_PROCESS_VALUES else estimator.client
-        committee.set_params(
+        adjusted(
+            committee,
             calibration=None,
             checkpoint=None,
             class_weight=_weights_of(classes, estimator.class_weight),
@@ -118,12 +121,11 @@ class CommitteeTrainer:
         )
         if more:
             learn_more(committee, X, y)
-            committee.set_params(n_estimators=len(committee.learned_.ensemble))
+            adjusted(committee, n_estimators=len(committee.learned_.ensemble))
         else:
             committee.fit(X, y)
         committee.client = estimator.client
-        committee.set_params(n_jobs=estimator.n_jobs, verbose=estimator.verbose)
-        trained: BoostingClassifier = committee
+        trained: BoostingClassifier = adjusted(committee, n_jobs=estimator.n_jobs, verbose=estimator.verbose)
         return trained
 
     def _working_set(self) -> Any:

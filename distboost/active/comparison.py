@@ -10,6 +10,7 @@ from sklearn.base import clone
 from distboost.active.curve import LearningCurve
 from distboost.active.query import QueryByCommittee
 from distboost.errors import ArgumentError
+from distboost.estimators.subclasses import adjusted
 from distboost.io.progress import bar
 
 
@@ -73,7 +74,7 @@ def learning_curves(
         for repeat, strategy in trials:
             curves[strategy].append(measured(strategy, random_state + repeat))
         return curves
-    client, estimator = estimator.client, clone(estimator).set_params(verbose=0)  # one bar is enough
+    client, estimator = estimator.client, adjusted(clone(estimator), verbose=0)  # one bar is enough
     estimator.client = client
     with bar("learning curves", len(trials)) as draw:
         for number, (repeat, strategy) in enumerate(trials):

@@ -10,6 +10,7 @@ from distboost.active.query import QueryByCommittee
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.factory import described
 from distboost.estimators.parameters import RUN_PARAMETERS
+from distboost.estimators.subclasses import library_class, own_parameters
 from distboost.io.storage import local_path
 from distboost.io.urls import url_of
 
@@ -119,9 +120,9 @@ def _note(learner: QueryByCommittee, pool: str) -> None:
     estimator = learner.estimator
     told = {
         name: value
-        for name, value in estimator.get_params(deep=False).items()
+        for name, value in own_parameters(estimator).items()
         if name in RUN_PARAMETERS
-        and value != getattr(type(estimator), name)
+        and value != getattr(library_class(estimator), name)
         and isinstance(value, (int, float, str))  # JSON has no other scalars
     }
     learner.ledger.note("parameters", told)

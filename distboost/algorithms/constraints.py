@@ -53,9 +53,13 @@ def as_of_sklearn(allowed: Iterable[Any]) -> list[Any]:
     return [converted(one) for one in allowed]
 
 
-def validate_parameters(allowed: Mapping[str, Iterable[Any]], given: dict[str, Any], caller: str) -> None:
-    """Raise scikit-learn's error if the value of a function's parameter is not allowed."""
+def check_parameters(constraints: Mapping[str, Any], given: dict[str, Any], caller: str) -> None:
+    """Raise scikit-learn's error if a value breaks its constraints, which are as scikit-learn reads them."""
     from sklearn.utils._param_validation import validate_parameter_constraints
 
-    constraints = {name: as_of_sklearn(some) for name, some in allowed.items()}
     validate_parameter_constraints(constraints, given, caller_name=caller)
+
+
+def validate_parameters(allowed: Mapping[str, Iterable[Any]], given: dict[str, Any], caller: str) -> None:
+    """Raise scikit-learn's error if the value of a function's parameter is not allowed."""
+    check_parameters({name: as_of_sklearn(some) for name, some in allowed.items()}, given, caller)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from distboost.estimators.parameters import (
     algorithm_of,
     deciding_parameters,
 )
+from distboost.estimators.subclasses import adjusted, own_names
 from distboost.io.files import encoded
 from distboost.model.files import (
+    as_json,
     damage_reported,
     feature_names_of,
     n_features_of,
@@ -42,10 +45,16 @@ def check_keepable(estimator: CommonParameters) -> None:
 
 
 def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
-    """Return the header of a model: the parameters that determine it, but nothing about where or how it was trained."""
+    """Return the header of a model: the parameters that it was trained with, but nothing about where or how.
+
+    `n_estimators` is that of the estimator, unless it decides more than when a training ends.
+    """
+    parameters = {**(learned.parameters or deciding_parameters(estimator))}
+    if "n_estimators" not in algorithm_of(estimator, len(learned.classes)).fixed_parameters:
+        parameters["n_estimators"] = as_json("n_estimators", estimator.n_estimators)
     header = {
         "algorithm": estimator.algorithm_name,
-        "parameters": deciding_parameters(estimator),
+        "parameters": parameters,
         "classes": plain(learned.classes),
         "class_dtype": learned.classes.dtype.str,
         "n_features": estimator.n_features_in_,
@@ -99,8 +108,8 @@ def snapshot(estimator: CommonParameters, learned: Learned) -> CommonParameters:
 
     It has neither callbacks nor a checkpoint: those are the training's own.
     """
-    parameters = {**estimator.get_params(deep=False), "callbacks": None, "checkpoint": None}
-    made = type(estimator)(**parameters)
+    made: CommonParameters = adjusted(copy(estimator), callbacks=None, checkpoint=None)
+    made.__dict__.pop("training_record_", None)  # of an earlier training
     set_features(made, estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
     set_learned(made, learned)
     return made
@@ -142,6 +151,12 @@ def estimator_of(header: dict[str, Any], find: Callable[[str], type[CommonParame
     of_runs = parameters.keys() & RUN_PARAMETERS
     if of_runs:  # for instance, where to write
         raise ModelFormatError(f"it sets {', '.join(sorted(of_runs))}, which a model file must not set.")
+    unknown = parameters.keys() - own_names(made)
+    if unknown:
+        raise ModelFormatError(
+            f"it has the parameter {min(unknown)!r:.100}, which {made.__name__} does not have. If it is a model of a subclass "
+            "that distboost 0.2 or earlier wrote, train that again: such files lack what decides the model."
+        )
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = dict(parameters["class_weight"])
     estimator = made(**parameters)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from distboost.algorithms.base import LEARNING_RATE, Algorithm, parameter
-from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions
+from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrOptions, check_parameters
 from distboost.errors import ArgumentError, DataError
+from distboost.estimators.subclasses import adjusted, constructed, own_parameters
 from distboost.io.options import hidden
 from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR
 from distboost.model.files import as_json
@@ -209,7 +210,37 @@ class CommonParameters(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]]
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, np.generic) and name in self.__dataclass_fields__:
+            value = value.item()  # NumPy's numbers overflow, and round what is computed from them
         super().__setattr__(name, hidden(value) if name == "storage_options" else value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name: those of the constructor, also if a subclass has a constructor of its own."""
+        try:
+            found: dict[str, Any] = super().get_params(deep)
+        except (AttributeError, RuntimeError) as error:
+            raise ArgumentError(
+                f"the parameters of {type(self).__name__} are unknown: {error}. Name each one in its __init__, and store it "
+                "there, unchanged, as an attribute of the same name."
+            ) from error
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name. What the constructor of a subclass makes of them for the library's own parameters follows."""
+        before = constructed(self) if params else {}
+        super().set_params(**params)
+        for name, value in constructed(self).items() if params else ():
+            if name not in params and repr(value) != repr(before[name]):
+                setattr(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy that trains as this one does, also if the constructor of a subclass lacks parameters."""
+        copy: Self = super().__sklearn_clone__()
+        named = self.get_params(deep=False)
+        unnamed = {name: value for name, value in own_parameters(self).items() if name not in named}
+        adjusted(copy, **{name: clone(value, safe=False) for name, value in unnamed.items()})
+        return copy
 
     def validate(self) -> Self:
         """Check the parameters' values, as `fit` does first.
@@ -223,7 +254,11 @@ class CommonParameters(BaseEstimator):
         ValueError
             If a parameter has an invalid value. The message names the valid ones.
         """
-        self._validate_params()
+        constraints = self._parameter_constraints
+        more = {
+            name: getattr(self, name) for name in constraints if hasattr(self, name)
+        }  # those of a subclass
+        check_parameters(constraints, more | own_parameters(self), type(self).__name__)
         if self.sampling == "weight" and self.subsample == 1:
             raise DataError(
                 "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Give the fraction of "
@@ -313,20 +348,15 @@ def left_out(estimator: CommonParameters) -> dict[str, Any]:
     return {**LEFT_OUT, **{name: f.default for name, f in own if f.metadata.get("is_new")}}
 
 
-def _is(value: Any, default: Any) -> bool:
-    """Whether a parameter has its default: an array has not."""
-    return not isinstance(value, np.ndarray) and bool(value == default)
-
-
 def deciding_parameters(estimator: CommonParameters) -> dict[str, Any]:
     """Return the parameters that affect the model, as JSON values."""
-    given: Mapping[str, Any] = estimator.get_params(deep=False)
+    given = own_parameters(estimator)
     absent = left_out(estimator)
     kept = {
         name: as_json(name, value)
         for name, value in given.items()
-        if name not in RUN_PARAMETERS
-        and not (name in absent and _is(value, absent[name]))
+        if name not in RUN_PARAMETERS | {"random_state"}
         and not (name == "eval_metric" and callable(value))  # its name is in the histories
     }
+    kept = {name: value for name, value in kept.items() if not (name in absent and value == absent[name])}
     return {**kept, "random_state": seed_of(estimator)}

@@ -11,7 +11,13 @@ from sklearn.exceptions import NotFittedError
 from distboost.errors import DataError, ModelFormatError
 from distboost.estimators.keeping import load_estimator
 from distboost.estimators.names import set_features
-from distboost.estimators.parameters import CommonParameters, algorithm_of, deciding_parameters, left_out
+from distboost.estimators.parameters import (
+    CommonParameters,
+    algorithm_of,
+    deciding_parameters,
+    left_out,
+)
+from distboost.estimators.subclasses import library_class
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned
 
@@ -62,13 +68,13 @@ def what_to_resume(estimator: CommonParameters) -> Learned:
 
 
 def _same_algorithm(estimator: CommonParameters, algorithm: str) -> type[CommonParameters]:
-    """Return the class of the estimator, if `algorithm` is its own."""
+    """Return the library's class of the estimator, if `algorithm` is its own."""
     if algorithm != estimator.algorithm_name:
         raise ModelFormatError(
             f"it is a model of the algorithm {algorithm!r}, not of {estimator.algorithm_name!r}, the algorithm of "
             f"{type(estimator).__name__}. Continue it with the estimator that began it, or give another checkpoint."
         )
-    return type(estimator)
+    return library_class(estimator)
 
 
 def changed_parameter(estimator: CommonParameters, learned: Learned) -> Changed | None:

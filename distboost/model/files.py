@@ -42,13 +42,13 @@ class Stored(NamedTuple):
 
 
 def as_json(name: str, value: Any) -> Any:
-    """Convert the value of a parameter to JSON. A mapping becomes a list of pairs, since its keys need not be text."""
+    """Convert the value of a parameter to JSON: a mapping, whose keys need not be text, to a list of pairs; arrays to lists."""
     if isinstance(value, Mapping):
         return [[as_json(name, key), as_json(name, item)] for key, item in value.items()]
-    if isinstance(value, (np.generic, np.ndarray)):
-        value = value.tolist()
-    if name == "random_state":
-        return None
+    if hasattr(value, "__array__"):
+        value = np.asarray(value).tolist()
+    if isinstance(value, (list, tuple, range)):
+        return [as_json(name, item) for item in value]
     try:
         json.dumps(value)
     except TypeError as error:

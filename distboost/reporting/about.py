@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from distboost.estimators.parameters import RUN_PARAMETERS
+from distboost.estimators.subclasses import own_parameters
 
 
 def parameters(model: Any) -> dict[str, Any]:
     """Return the parameters that determine the model."""
-    given = model.get_params(deep=False)
-    return {key: value for key, value in given.items() if key not in RUN_PARAMETERS}
+    return {key: value for key, value in own_parameters(model).items() if key not in RUN_PARAMETERS}
 
 
 def rounds(model: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 
 import distboost
+from distboost.estimators.subclasses import library_class
 from distboost.evaluation.metrics import Evaluation
 from distboost.io.units import duration, megabytes
 from distboost.reporting import about, confusion, figures
@@ -160,9 +161,9 @@ def _model(model: Any) -> list[Fact]:
 
 
 def _parameters(model: Any) -> list[Fact]:
-    defaults = type(model)().get_params(deep=False)
+    own = library_class(model)
     return [
-        Fact(key, name(repr(value)), repr(value) != repr(defaults[key]))
+        Fact(key, name(repr(value)), repr(value) != repr(getattr(own, key, None)))
         for key, value in about.parameters(model).items()
     ]
 

@@ -31,6 +31,7 @@ from distboost.errors import DataError
 from distboost.estimators.fitting import runtime_of, staging_of
 from distboost.estimators.names import columns_named, set_features
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of
+from distboost.estimators.subclasses import check_methods
 from distboost.estimators.validation import Given, set_categories, training_data
 from distboost.io.options import storage_options
 from distboost.io.temporary import temporary_folder
@@ -228,6 +229,7 @@ def check_estimator(estimator: Any) -> None:
     """Raise an error unless it is an estimator of distboost with valid parameters, and does not stop early."""
     check_own(estimator)
     estimator.validate()
+    check_methods(estimator, "this function", "Use that of sklearn.model_selection, which calls them.")
     if estimator.early_stopping_rounds is not None:
         raise DataError(
             f"early_stopping_rounds={estimator.early_stopping_rounds}, but the only other rows are those to judge by. "

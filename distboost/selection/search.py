@@ -17,6 +17,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from distboost.errors import ArgumentError
 from distboost.estimators.parameters import CommonParameters, deciding_parameters
+from distboost.estimators.subclasses import adjusted
 from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import chosen
 from distboost.evaluation.results import as_json
@@ -247,7 +248,7 @@ class _Stages:
 
     def _result(self, number: int, fold: int, rounds: int, goes_on: bool) -> Result:
         """Return a result that is known, or train."""
-        model = clone(self._models[number]).set_params(n_estimators=rounds)
+        model = adjusted(clone(self._models[number]), n_estimators=rounds)
         ground, metric = self._grounds.of(model), self._scoring.metric
         key = key_of(model, ground, fold, metric)
         known = self._kept.get(key)
