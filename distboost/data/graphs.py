@@ -21,6 +21,7 @@ from dask.utils import ensure_dict
 from distributed import Client, futures_of
 from distributed.shuffle._core import P2PBarrierTask
 
+from distboost.data.forks import check_default_scheduler
 from distboost.errors import ClusterError, DataError, DistboostError
 
 if TYPE_CHECKING:  # its import takes half a second and 14 MB: whoever has a dask array has paid for it
@@ -156,6 +157,8 @@ def _measured(arrays: list[da.Array]) -> list[da.Array]:
         )
         for array in unknown
     ]
+    if unknown:
+        check_default_scheduler()
     sizes = [[_along(shape, axis) for axis in range(shape.ndim - 1)] for shape in shapes]
     for array, found in zip(unknown, compute(sizes, optimize_graph=False)[0], strict=True):
         array._chunks = tuple(tuple(map(int, lengths)) for lengths in found)

@@ -89,7 +89,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         Returns
         -------
         F : ndarray of shape (n_samples, n_classes), float64
-            A lazy dask array if X is a dask array, a zarr array, or the path or URL of one.
+            A lazy dask array if X is a dask array, a zarr array, or the path or URL of one. On a cluster, compute it in the
+            process that has connected to it, not in one that was forked from that.
         """
         self._learned()
         return predicting.predict(self, X, predicting.scores_answer(self))

@@ -19,8 +19,8 @@ _IN_ASCII = {"±": "+-", "≥": ">=", "…": "..."}  # what the library writes i
 class Output(io.TextIOBase):
     """A text stream, or None, that takes everything.
 
-    Letters that the stream's encoding lacks are written in ASCII. What nobody reads is not written. It has no `buffer`, into
-    which others (Click, if the encoding is ASCII) would write in an encoding of their choice.
+    Letters that the stream's encoding lacks are written in ASCII. What nobody reads is not written. It has no `buffer`, to which
+    others (Click, if the encoding is ASCII) write in an encoding of their choice.
     """
 
     def __init__(self, stream: Any):

@@ -15,6 +15,7 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.dask_part import DaskPart, dense
 from distboost.data.dates import refuse_date_types
+from distboost.data.forks import check_default_scheduler
 from distboost.data.graphs import keeper_of
 from distboost.data.kinds import is_dask_frame
 from distboost.data.names import without_names
@@ -73,6 +74,7 @@ def map_rows(
 
 def as_dask(X: Any) -> da.Array:
     """Return the dask array of a dask collection, a zarr array, or a path or URL of one. It has chunks of known sizes."""
+    check_default_scheduler()
     if not is_dask(X):
         source = as_features(X, "X")
         assert isinstance(source, ZarrSource)

@@ -11,6 +11,7 @@ from typing import Any
 
 from distributed import Client, get_worker, worker_client
 
+from distboost.data.forks import check_process
 from distboost.errors import ClusterError
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.io.retry import quoted
@@ -97,6 +98,7 @@ def _resolved(client: Any) -> Iterator[Any]:
     if client is IN_PROCESS:
         yield None
         return
+    check_process(client)
     if isinstance(client, Client):
         yield client
         return
@@ -133,6 +135,8 @@ def _connected(address: Any) -> Iterator[Client]:
 def _current_client() -> Any:
     current: Callable[[], Any] = Client.current
     try:
-        return current()
+        found = current()
     except ValueError:
         return None
+    check_process(found)
+    return found
