@@ -75,8 +75,7 @@ def test_control_c(data, tmp_path):
         *simulate(data, "--repeats", 10000, "--json", tmp_path / "json"), before=INTERRUPTED
     )
     assert status == 130, errors
-    assert errors.strip().splitlines()[-1] == "Aborted!"
-    assert "/distboost/" not in errors  # Python tells of a destructor of others that was interrupted
+    assert errors == "\nAborted!\n"
     assert not (tmp_path / "json").exists()
 
 
