@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -197,7 +198,7 @@ def with_mounts() -> Callable[..., subprocess.CompletedProcess]:
         pytest.skip("mounting is not permitted here")
 
     def run(commands: Iterable[str], program: str, **environment: str) -> subprocess.CompletedProcess:
-        script = " && ".join([*commands, f'exec {sys.executable} -c "$0"'])
+        script = " && ".join([*commands, f'exec {shlex.quote(sys.executable)} -c "$0"'])
         done = subprocess.run(
             [*private, "sh", "-c", script, program],
             env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False,

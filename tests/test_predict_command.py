@@ -157,7 +157,8 @@ def test_control_c(more, data, tmp_path):
     done = process("predict", *options(data, out, *more), replaced=INTERRUPTED)
     _, errors = done.communicate(timeout=DEADLINE)
     assert done.returncode == 130, errors
-    assert errors == "\nAborted!\n"
+    assert errors.endswith("\nAborted!\n")  # before, a busy machine may have had a task submitted again
+    assert not {"Traceback", "CancelledError"} & set(errors.replace("'", " ").split())
     assert [chunk.name for chunk in (out / "c").iterdir()] == ["0"]
     assert_unreadable(out)
 

@@ -22,9 +22,9 @@ def run(with_mounts, tmp_path):
 
     def run(*commands: str, program: str = PROGRAM, **environment: object) -> tuple[dict, str]:
         mounts = [
-            f"mount --bind {PACKAGE} {PACKAGE}",
-            f"mount -o remount,bind,ro {PACKAGE}",
-            f"mount -t tmpfs -o ro tmpfs {home}",
+            f"mount --bind '{PACKAGE}' '{PACKAGE}'",
+            f"mount -o remount,bind,ro '{PACKAGE}'",
+            f"mount -t tmpfs -o ro tmpfs '{home}'",
             "unset XDG_CACHE_HOME",
         ]
         ours = {"HOME": home, "PYTHONPATH": PACKAGE.parent, "NUMBA_CACHE_DIR": ""}
@@ -37,7 +37,7 @@ def run(with_mounts, tmp_path):
 
 def hidden(folder: Path) -> str:
     """The command that hides the kernels that were compiled in the checkout."""
-    return f"mount -t tmpfs -o ro tmpfs {folder}"
+    return f"mount -t tmpfs -o ro tmpfs '{folder}'"
 
 
 COMPILED = PACKAGE / "kernels" / "__pycache__"
@@ -91,7 +91,7 @@ def test_kernels_that_came_with_the_installation_are_loaded(run, with_mounts, tm
     """Though no folder is writable, nothing is compiled, and nothing is said."""
     compiled = tmp_path / "compiled"
     compiled.mkdir()
-    mount = f"mount --bind {compiled} {COMPILED}"
+    mount = f"mount --bind '{compiled}' '{COMPILED}'"
     with_mounts([mount], WEIGHTS, NUMBA_CACHE_DIR="", PYTHONPATH=str(PACKAGE.parent))
     found, said = run(mount, f"mount -o remount,bind,ro {COMPILED}", TMPDIR=tmp_path / "home")
     assert (found["loaded"], found["compiled"], said) == (1, 0, "")
@@ -101,6 +101,6 @@ def test_kernels_that_came_with_an_image_are_loaded(run, with_mounts, tmp_path):
     """From a NUMBA_CACHE_DIR that was writable when the image was built."""
     compiled = tmp_path / "compiled"
     with_mounts([], WEIGHTS, NUMBA_CACHE_DIR=str(compiled), PYTHONPATH=str(PACKAGE.parent))
-    read_only = f"mount --bind {compiled} {compiled}", f"mount -o remount,bind,ro {compiled}"
+    read_only = f"mount --bind '{compiled}' '{compiled}'", f"mount -o remount,bind,ro '{compiled}'"
     found, said = run(hidden(COMPILED), *read_only, TMPDIR=tmp_path / "home", NUMBA_CACHE_DIR=compiled)
     assert (found["loaded"], found["compiled"], said) == (1, 0, "")
