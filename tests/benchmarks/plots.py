@@ -1,10 +1,12 @@
-"""Accuracy over time, a panel for each data set."""
+"""Accuracy over time, a panel for each data set: all on one page, and a few in the README's picture, light and dark."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from matplotlib.figure import Figure  # part of the extra `bench`
+import matplotlib as mpl  # part of the extra `bench`
+from matplotlib.figure import Figure
 
 from tests.benchmarks.results import OWN, DataSet
 
@@ -46,6 +48,46 @@ def draw(sets: dict[str, DataSet], file: Path) -> None:
     figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=len(labels), frameon=False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110)
+
+
+def draw_themes(sets: dict[str, DataSet], folder: Path) -> None:
+    """Writes a picture of these sets for light pages, and one for dark pages: accuracy-light.svg, accuracy-dark.svg."""
+    for theme, ink in (("light", "#1f2328"), ("dark", "#e6edf3")):
+        ink_everywhere = dict.fromkeys(
+            ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink
+        )
+        # Text stays text, and the same curves make the same file.
+        with mpl.rc_context(
+            {**ink_everywhere, "svg.fonttype": "none", "svg.hashsalt": "distboost", "font.size": 11}
+        ):
+            figure = Figure(figsize=(10, 4.2), layout="constrained")
+            panels = figure.subplots(1, len(sets), squeeze=False).ravel()
+            for panel, (name, found) in zip(panels, sets.items(), strict=True):
+                _draw_race(panel, name, found)
+            panels[0].set_ylabel("test accuracy, %")
+            figure.supxlabel("seconds of fitting, binning included")
+            handles, labels = panels[0].get_legend_handles_labels()
+            figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3, frameon=False)
+            file = folder / f"accuracy-{theme}.svg"
+            figure.savefig(file, transparent=True, metadata={"Date": None})
+
+
+def _draw_race(panel: Any, name: str, found: DataSet) -> None:
+    for library, run in reversed(found.runs.items()):
+        own = library == OWN
+        panel.plot(
+            run.seconds,
+            100 * run.accuracies,
+            color=COLOURS[library],
+            label=library,
+            linewidth=3 if own else 1.6,
+        )
+    panel.set_xscale("log")
+    panel.set_xlim(left=min(run.seconds[0] for run in found.runs.values()) * 0.9)
+    panel.set_ylim(*_range(found))
+    panel.set_title(f"{name}: {found.title.partition(': ')[2] or found.title}", fontsize=11)
+    panel.grid(alpha=0.25)
+    panel.set_facecolor("none")
 
 
 def _range(found: DataSet) -> tuple[float, float]:
