@@ -114,7 +114,9 @@ def test_every_algorithm_is_named():
 def test_the_first_program_prints_what_readme_shows(tmp_path):
     """In a process of its own, as a newcomer runs it."""
     text = (ROOT / "README.md").read_text()
-    program, output = re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0]
+    program, output = re.findall(
+        r"^```python\n(.*?)^```\n+```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    )[0]
     found = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=100, cwd=tmp_path
     )
