@@ -115,6 +115,8 @@ def generated() -> dict[str, str]:
     pages = reference() | {"command-line.md": command_line()}
     for source, name in OUTSIDE.items():
         pages[name] = relinked(source.read_text(), source, GENERATED / name)
+    # The site has a first page of its own.
+    pages["readme.md"] = re.sub(r"\A# .*", "# Overview", pages["readme.md"])
     return pages
 
 

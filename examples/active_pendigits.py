@@ -1,4 +1,4 @@
-"""Active GAMBLE: tables 5.2 and 5.3, figures 5.5 and 5.6.
+"""Huang: results of active learning.
 
 J. Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009, section 5.2.
 

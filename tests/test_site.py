@@ -112,16 +112,38 @@ def test_messages_of_the_page_on_troubleshooting_are_those_of_the_code():
     assert [text for text in quoted if not any(text.strip(" …") in message for message in known)] == []
 
 
+def titles() -> dict[str, str]:
+    """The title of each page of the site but those of the reference, by the name that a table of contents has for it."""
+    texts = {f"generated/{name}": text for name, text in site_pages.generated().items()}
+    for page in site_pages.DOCS.rglob("*.md"):
+        if page.parent != site_pages.GENERATED:
+            texts[str(page.relative_to(site_pages.DOCS))] = page.read_text()
+    return {
+        name.rpartition(".")[0]: text.splitlines()[0].removeprefix("# ")
+        for name, text in texts.items()
+        if not name.startswith("generated/distboost")
+    }
+
+
+def contents(page: Path) -> list[str]:
+    """What the tables of contents of a page name."""
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line and line[0] != ":"]
+
+
 def test_every_page_is_in_a_table_of_contents():
-    listed = set()
-    for page in site_pages.DOCS.glob("*.md"):
-        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.DOTALL):
-            entries = (line for line in block.splitlines() if line and line[0] != ":")
-            listed |= {re.sub(r".* <(.*)>", r"\1", entry) for entry in entries}
-    pages = {str(page.relative_to(site_pages.DOCS).with_suffix("")) for page in site_pages.DOCS.rglob("*.md")}
-    pages = {page for page in pages if not page.startswith("generated/")} - {"index"}
-    assert pages - listed == set()
-    assert {f"generated/{Path(name).stem}" for name in site_pages.OUTSIDE.values()} <= listed
+    listed = [entry for page in site_pages.DOCS.glob("*.md") for entry in contents(page)]
+    assert sorted(listed) == sorted(titles().keys() - {"index"})
+
+
+def test_a_page_has_one_name_of_its_own():
+    """No two pages have the same title, and the page of its section links to each by its title."""
+    named = titles()
+    assert len(set(named.values())) == len(named)
+    for section in site_pages.DOCS.glob("*.md"):
+        text = site_pages.relinked(section.read_text(), section, section)
+        for page in contents(section):
+            assert re.search(rf"\[{re.escape(named[page])}\]\({page}\.(md|rst)\)", text), (section.name, page)
 
 
 def test_the_page_on_formats_has_the_versions_of_the_code():

@@ -1,4 +1,4 @@
-"""REBEL: figures 2, 3 and 8.
+"""Appel & Perona: results of REBEL.
 
 R. Appel and P. Perona, *A Simple Multi-Class Boosting Framework with Theoretical Guarantees and Empirical Proficiency*,
 ICML 2017.

@@ -1,4 +1,4 @@
-"""GAMBLE: figures 5.1, 5.2, 5.7 and 5.8.
+"""Huang: results of GAMBLE.
 
 J. Huang, *A Multiclass Boosting Classification Method with Active Learning*, Penn State, 2009.
 

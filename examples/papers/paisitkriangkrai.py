@@ -1,4 +1,4 @@
-"""Stage-wise multiclass boosting: tables I, II, IV and V.
+"""Paisitkriangkrai et al.: results of stage-wise boosting.
 
 S. Paisitkriangkrai, C. Shen and A. van den Hengel, *A scalable stage-wise approach to large-margin multi-class loss based
 boosting*, IEEE Transactions on Neural Networks and Learning Systems, 2014.

@@ -1,4 +1,4 @@
-"""MCBoost: tables 1 and 2.
+"""Saberian & Vasconcelos: results of MCBoost.
 
 M. Saberian and N. Vasconcelos, *Multiclass Boosting: Theory and Algorithms*, NIPS 2011.
 
