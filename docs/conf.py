@@ -15,12 +15,14 @@ project = "distboost"
 author = copyright = "The distboost developers"
 version = release = distboost.__version__
 
+SOURCE = "https://github.com/distboost/distboost"
+
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
 templates_path = ["_templates"]
 
 # Pages: links to headings are those that GitHub makes.
 myst_heading_anchors = 6
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "attrs_inline"]
 
 # Reference: types stand in the docstrings; signatures have names and defaults.
 default_role = "literal"
@@ -43,7 +45,9 @@ html_theme_options: dict[str, Any] = {
     "logo": {"text": "distboost"},
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "navbar_persistent": ["search-button"],
+    "icon_links": [{"name": "Source on GitHub", "url": SOURCE, "icon": "fa-brands fa-github"}],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "header_links_before_dropdown": 6,
@@ -60,6 +64,15 @@ def _relink(app: Any, docname: str, content: list[str]) -> None:
         content[0] = site_pages.relinked(content[0], page, page)
 
 
+def _name_buttons(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """The theme's buttons that unfold a section have a picture only: screen readers need a name."""
+    navigation = context["generate_toctree_html"]
+    context["generate_toctree_html"] = lambda *args, **options: str(navigation(*args, **options)).replace(
+        "<summary>", '<summary aria-label="Pages of this section">'
+    )
+
+
 def setup(app: Any) -> None:
     site_pages.write()
     app.connect("source-read", _relink)
+    app.connect("html-page-context", _name_buttons, priority=900)  # after the theme

@@ -30,6 +30,11 @@ OUTSIDE = {
     ROOT / "tests" / "benchmarks" / "README.md": "benchmarking.md",
     ROOT / "tests" / "mutants" / "README.md": "mutants.md",
 }
+# A picture that GitHub shows in one of two versions, by the reader's theme.
+PICTURE = re.compile(
+    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">'
+    r'\s*<img alt="([^"]*)" src="([^"]+)">\s*</picture>'
+)
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?\)")
 
 # Modules that `distboost.__all__` does not name, because they are imported by themselves.
@@ -100,7 +105,11 @@ def _helps(command: click.Command, name: str) -> Iterator[str]:
 
 
 def relinked(text: str, origin: Path, place: Path) -> str:
-    """A page's text, whose links are relative to `origin`, for `place`: links to pages of `OUTSIDE` lead to the site's."""
+    """A page's text, whose links are relative to `origin`, for `place`: links to pages of `OUTSIDE` lead to the site's.
+
+    Of a picture in two versions, the theme of the site shows one by these classes.
+    """
+    text = PICTURE.sub(r"![\2](\3){.only-light}\n![\2](\1){.only-dark}", text)
 
     def moved(link: re.Match[str]) -> str:
         target = (origin.parent / link[2]).resolve()
