@@ -22,8 +22,8 @@ class Page(HTMLParser):
         for name, value in attrs:
             if name in ("href", "src") and value:
                 self.links.add(value)
-            elif name in ("id", "name") and value:
-                self.anchors.add(value)
+            elif name == "id" or (tag, name) == ("a", "name"):
+                self.anchors.add(value or "")
 
 
 page = cache(Page)

@@ -82,14 +82,31 @@ def test_links_between_pages_lead_to_their_copies():
     assert site_pages.relinked("[a](docs/design.md#b)", origin, place) == "[a](../design.md#b)"
 
 
+def test_a_picture_in_two_versions_is_shown_by_the_theme_of_the_site():
+    origin, place = site_pages.ROOT / "README.md", site_pages.GENERATED / "readme.md"
+    picture = """<picture>
+      <source media="(prefers-color-scheme: dark)" srcset="docs/images/b.svg">
+      <img alt="A curve" src="docs/images/a.svg">
+    </picture>"""
+    assert site_pages.relinked(picture, origin, place) == (
+        "![A curve](../images/a.svg){.only-light}\n![A curve](../images/b.svg){.only-dark}"
+    )
+
+
 def test_broken_links_of_a_site_are_found(tmp_path):
     (tmp_path / "a.html").write_text(
-        '<a href="b.html#x">good</a><a href="b.html#y">bad</a><a href="c.html">bad</a>'
+        '<a href="b.html#x">good</a><a href="b.html#y">bad</a><a href="c.html">bad</a><a href="#x">bad</a>'
+        '<a href="b.html#viewport">bad: a name, but no place on the page</a><a href="b.html#z">good</a>'
     )
     (tmp_path / "b.html").write_text(
-        '<p id="x">here</p><a href="https://elsewhere.org/c.html">not checked</a>'
+        '<meta name="viewport"><p id="x">here</p><a name="z"></a><a href="https://elsewhere.org/c.html">not checked</a>'
     )
-    assert check_links.broken(tmp_path) == ["a.html: b.html#y", "a.html: c.html"]
+    assert check_links.broken(tmp_path) == [
+        "a.html: #x",
+        "a.html: b.html#viewport",
+        "a.html: b.html#y",
+        "a.html: c.html",
+    ]
 
 
 def messages() -> list[str]:
