@@ -26,7 +26,7 @@ soak: $(VENV)/.with-test  ## run the long tests: workers that die at every momen
 	$(RUN) -m pytest -m soak -s
 
 # Needs Chromium: `apt-get install chromium`, or CHROMIUM=/path/to/it.
-browser: $(VENV)/.with-test  ## look at a report in Chromium
+browser: $(VENV)/.with-test docs  ## look at a report and at the site in Chromium
 	$(RUN) -m pytest -m browser tests/test_browser.py
 
 # Needs Debian's packages slurm-wlm and munge; starts their daemons for itself.

@@ -1,11 +1,17 @@
-"""The report in Chromium: nothing is wider than a phone, tables sort, names run nothing. `make browser` runs these."""
+"""The report and the site in Chromium: nothing is wider than a phone, no code is cut, tables sort, names run nothing.
+
+`make browser` runs these.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -32,6 +38,29 @@ addEventListener("load", () => {
 });
 </script></body>"""
 
+# Each page of the site in a frame, which is made wider and narrower. What holds more than it shows must be a table.
+FRAME = """<iframe style="height: 900px"></iframe><script>
+const frame = document.querySelector("iframe"), pages = PAGES, found = [];
+const wide = (part) => part.scrollWidth > part.clientWidth && !part.matches(".pst-scrollable-table-container")
+  && (part.matches("html, pre") || /auto|scroll/.test(getComputedStyle(part).overflowX));
+frame.onload = () => {
+  const page = frame.contentDocument;
+  for (const width of [1400, 800, 390]) {
+    frame.style.width = width + "px";
+    for (const part of page.querySelectorAll("*"))
+      if (wide(part) || part.matches("summary:not([aria-label])") && !part.innerText.trim())
+        found.push(`${page.URL} at ${width}: ${part.tagName}.${part.className}`);
+  }
+  next();
+};
+const next = () => {
+  const page = pages.shift();
+  if (page) frame.src = page;
+  else document.body.append(Object.assign(document.createElement("pre"), { textContent: JSON.stringify(found) }));
+};
+next();
+</script>"""
+
 
 @pytest.fixture(scope="module")
 def chromium():
@@ -56,7 +85,7 @@ def page(request, tmp_path_factory):
     return path
 
 
-def run(chromium, tmp_path, page, *options) -> str:
+def run(chromium, tmp_path, page, *options, timeout=90) -> str:
     command = [
         chromium,
         "--headless",
@@ -66,18 +95,18 @@ def run(chromium, tmp_path, page, *options) -> str:
         *options,
     ]
     return subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=90, check=True
+        [*command, page.as_uri()], capture_output=True, text=True, timeout=timeout, check=True
     ).stdout
+
+
+def colours(scheme) -> str:
+    return f"--blink-settings=preferredColorScheme={int(scheme == 'light')}"
 
 
 @pytest.mark.parametrize("width", [390, 800, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_fits_and_sorts(width, scheme, chromium, page, tmp_path):
-    options = [
-        f"--window-size={width},900",
-        f"--blink-settings=preferredColorScheme={int(scheme == 'light')}",
-    ]
-    shown = run(chromium, tmp_path, page, *options, "--dump-dom")
+    shown = run(chromium, tmp_path, page, f"--window-size={width},900", colours(scheme), "--dump-dom")
     [found] = re.findall(r"<pre>.*?</pre>", shown)
     assert "too-wide=false moved=true sorted=true run=false" in found
 
@@ -85,3 +114,17 @@ def test_a_page_fits_and_sorts(width, scheme, chromium, page, tmp_path):
 def test_a_page_is_printed(chromium, page, tmp_path):
     run(chromium, tmp_path, page, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path}/page.pdf")
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.timeout(300)  # more than a hundred pages
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_of_the_site_is_too_wide(scheme, chromium, tmp_path):
+    site = Path(__file__).parents[1] / "build" / "site"
+    pages = [page.as_uri() for page in site.rglob("*.html") if "_static" not in page.parts]
+    assert len(pages) > 100, "make docs builds the site"
+    frame = tmp_path / "frame.html"
+    frame.write_text(FRAME.replace("PAGES", json.dumps(pages)))
+    options = [colours(scheme), "--allow-file-access-from-files", "--dump-dom"]
+    shown = run(chromium, tmp_path, frame, *options, timeout=280)
+    [found] = re.findall(r"<pre>(.*?)</pre>", shown)
+    assert json.loads(html.unescape(found)) == []
