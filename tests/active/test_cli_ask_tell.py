@@ -198,7 +198,7 @@ def test_the_recipe_of_the_documentation_works(tmp_path, monkeypatch):
         if kind == "python":
             exec(block, {})
             continue
-        for line in block.splitlines():
+        for line in block.replace("\\\n", " ").splitlines():
             program, *arguments = shlex.split(line, comments=True)
             if "simulate" in arguments:  # as it is, it takes half a minute
                 arguments += ["--repeats", "1", "--max-labels", "60"]
