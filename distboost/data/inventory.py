@@ -21,7 +21,7 @@ from zarr.storage import LocalStore, StorePath, WrapperStore, ZipStore
 from distboost.data.chunks import chunk_key
 from distboost.data.listing import archive_of, asked, entries
 from distboost.errors import StoreError
-from distboost.io.remote import is_refused
+from distboost.io.remote import may_be_absent
 from distboost.io.retry import retried
 from distboost.io.storage import here
 
@@ -48,9 +48,10 @@ class Inventory:
         Bytes of each chunk (of each shard if the array is sharded), or ABSENT, or UNKNOWN.
     is_listed : bool
         Whether the store lists the array. If not, each chunk was asked for.
+    listing : str
+        SHA-256 of the names of all files, and of their sizes and versions as far as the store tells them.
     digest : str or None
-        SHA-256 of the names, sizes and versions of all files: it changes when a file is written. None if the store lists names
-        only.
+        The same, if it changes whenever a file is written. None if the store does not tell the sizes or the versions.
     """
 
     def __init__(self, array: zarr.Array[Any], place: str):
@@ -59,17 +60,17 @@ class Inventory:
         self.sizes = np.full(
             [-(-length // chunk) for length, chunk in zip(array.shape, size, strict=True)], ABSENT, np.int64
         )
-        keys = {self._encode(position): position for position in np.ndindex(self.sizes.shape)}
         found = entries(array, place)
         self.is_listed = found is not None
         if found is None:
-            found = asked(array, keys, place)
-        for key, position in keys.items():
-            entry = found.get(key)
+            found = asked(array, map(self._encode, np.ndindex(self.sizes.shape)), place)
+        for position in np.ndindex(self.sizes.shape):
+            entry = found.get(self._encode(position))
             if entry is not None:
                 self.sizes[position] = UNKNOWN if entry.size is None else entry.size
-        told = all(entry.size is not None for entry in found.values())
-        self.digest = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest() if told else None
+        self.listing = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()
+        told = all(entry.size is not None and entry.version for entry in found.values())
+        self.digest = self.listing if told else None
 
     def missing(self) -> list[str]:
         """Keys of the chunks that were never written."""
@@ -152,7 +153,7 @@ class _HeldToListing(WrapperStore[Store]):
         except FileNotFoundError:  # the folder is missing too
             found = None
         except Exception as error:
-            if self._expected.get(key) != ABSENT or not is_refused(error):
+            if self._expected.get(key) != ABSENT or not may_be_absent(error):
                 raise
             found = None  # refused in place of "not found", where listing is forbidden
         if key in self._expected:

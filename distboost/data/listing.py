@@ -7,16 +7,18 @@ import logging
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import zarr
 from zarr.abc.store import Store
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore, ZipStore
+from zarr.storage import FsspecStore, LocalStore, ObjectStore, ZipStore
 
-from distboost.io.remote import is_refused
-from distboost.io.retry import retried, retried_async
+from distboost.errors import StoreError
+from distboost.io.remote import is_absent, is_forbidden, is_unlisted
+from distboost.io.retry import quoted, retried, retried_async
 from distboost.io.storage import forget_listings, listed
 
 AT_ONCE = 64  # requests for single files
@@ -28,6 +30,13 @@ class Entry(NamedTuple):
 
     size: int | None
     version: str  # changes when the file is written again; "" if unknown
+
+
+# What file systems of fsspec call the version of a file: a checksum, or else the time when it was written.
+_VERSIONS = (
+    "ETag", "etag", "Content-MD5", "Digest", "LastModified", "Last-Modified", "last_modified", "mtime", "last_write_time",
+    "modificationTime", "updated",
+)  # fmt: skip
 
 
 def innermost(store: Any) -> Any:
@@ -48,33 +57,71 @@ def entries(array: zarr.Array[Any], place: str) -> dict[str, Entry] | None:
     `place` is the name of the array in messages.
     """
     store = innermost(array.store)
-    if _is_web(store) or not store.supports_listing:
+    if not lists(array.store):
         return None
-    found = retried(lambda: _listing(array, store), place, "listed")
+    try:
+        found = retried(lambda: _listing(array, store), place, "listed")
+    except Exception as error:
+        if not is_unlisted(error):
+            raise
+        return None
     # Some file systems take a folder that they cannot list for an empty one.
     return found if found.keys() & {"zarr.json", ".zarray"} else None
 
 
 def asked(array: zarr.Array[Any], keys: Iterable[str], place: str) -> dict[str, Entry]:
-    """Return those of the files with these names within the array that exist, by one request for each."""
+    """Return those of the files with these names within the array that exist, by one question for each.
+
+    Raises
+    ------
+    StoreError
+        If there is none that this process may read, and some that it may not.
+    """
     store, prefix = innermost(array.store), f"{array.path}/" if array.path else ""
     log.info("%s cannot be listed: asking for each of its chunks", place)
+    found: dict[str, Entry] = {}
+    forbidden: list[Exception] = []
+    left = iter(keys)
 
-    async def ask_all() -> dict[str, Entry]:
-        gate = asyncio.Semaphore(AT_ONCE)
+    async def ask() -> None:
+        for key in left:
+            try:
+                found[key] = await retried_async(
+                    partial(_file, store, prefix + key), f"chunk {key} of {place}"
+                )
+            except FileNotFoundError:
+                pass
+            except Exception as error:
+                if not is_forbidden(error):
+                    raise
+                forbidden[:] = [error]
 
-        async def ask(key: str) -> tuple[str, Entry | None]:
-            async with gate:
-                return key, await retried_async(lambda: _file(store, prefix + key), f"chunk {key} of {place}")
+    async def ask_all() -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(ask())
 
-        found = await asyncio.gather(*map(ask, keys))
-        return {key: entry for key, entry in found if entry is not None}
+    try:
+        sync(ask_all())
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors.exceptions[0].__cause__
+    if forbidden and not found:
+        raise StoreError(
+            f"no chunk of {place} can be read: {quoted(forbidden[0])}. Give this process the right to read them. If "
+            "there are none, since all values are the fill value, write them with zarr's option write_empty_chunks."
+        )
+    return found
 
-    return sync(ask_all())
+
+def lists(store: Store) -> bool:
+    """Whether a store can list its files, for those who may."""
+    return store.supports_listing and not _is_web(innermost(store))
 
 
 def _is_web(store: Store) -> bool:
     """Whether a store is a web server: if it has a page with links at all, nobody knows whether these are all files."""
+    if isinstance(store, ObjectStore):
+        return type(store.store).__name__ == "HTTPStore"
     return isinstance(store, FsspecStore) and any(
         {"http", "https"} & {*_protocols(files)} for files in _layers(store.fs)
     )
@@ -104,12 +151,7 @@ def _listing(array: zarr.Array[Any], store: Store) -> dict[str, Entry]:
     if isinstance(store, FsspecStore):
         forget_listings(store)
         folder = "/".join(filter(None, (store.path.rstrip("/"), path)))
-        try:
-            found = sync(store.fs._find(folder, detail=True))
-        except Exception as error:
-            if not is_refused(error):
-                raise
-            found = {}
+        found = sync(store.fs._find(folder, detail=True))
         inside = f"{folder.strip('/')}/"  # some file systems return absolute paths, others not
         return {name.strip("/").removeprefix(inside): _entry(info) for name, info in found.items()}
     return {key.removeprefix(prefix): Entry(None, "") for key in listed(array.store, prefix)}
@@ -125,20 +167,22 @@ def _local_entries(folder: str, prefix: str) -> Iterable[tuple[str, Entry]]:
                 yield f"{prefix}{entry.name}", Entry(status.st_size, str(status.st_mtime_ns))
 
 
-async def _file(store: Store, key: str) -> Entry | None:
-    """Return a file of a store; None if there is none, or none that this process may read."""
-    if not isinstance(store, FsspecStore):
-        return Entry(None, "") if await store.exists(key) else None
-    try:
-        return _entry(await store.fs._info("/".join(filter(None, (store.path.rstrip("/"), key)))))
-    except Exception as error:  # noqa: BLE001 (file systems raise anything)
-        # fsspec says "not found" of a web server that answers anything but "found".
-        cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
-        if isinstance(cause, FileNotFoundError) or is_refused(cause):
-            return None
-        raise cause from None
+async def _file(store: Store, key: str) -> Entry:
+    """Return a file of a store; raise FileNotFoundError if there is none."""
+    if isinstance(store, FsspecStore):
+        try:
+            return _entry(await store.fs._info("/".join(filter(None, (store.path.rstrip("/"), key)))))
+        except FileNotFoundError as error:
+            # fsspec says "not found" of a web server that answers anything but "found".
+            if error.__cause__ is None or is_absent(error):
+                raise
+            raise error.__cause__ from None
+    if type(store).getsize is not Store.getsize:  # which reads the whole file
+        return Entry(await store.getsize(key), "")
+    if not await store.exists(key):
+        raise FileNotFoundError(key)
+    return Entry(None, "")
 
 
 def _entry(info: Mapping[str, Any]) -> Entry:
-    names = ("ETag", "etag", "LastModified", "mtime")
-    return Entry(info.get("size"), next((str(info[name]) for name in names if info.get(name)), ""))
+    return Entry(info.get("size"), next((str(info[name]) for name in _VERSIONS if info.get(name)), ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from distboost.data.frames import as_frame, is_frame
 from distboost.data.kinds import is_xarray
 from distboost.data.listing import innermost
 from distboost.errors import DataError, StoreError
+from distboost.io.remote import may_be_absent
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import MANIFEST
 
@@ -118,13 +119,15 @@ def _of_group(array: zarr.Array[Any], place: str) -> Any:
     if group is None:
         return None
     try:
-        read = lambda: zarr.open_group(group, mode="r", zarr_format=array.metadata.zarr_format)  # noqa: E731
+        read = partial(
+            zarr.open_group, group, mode="r", zarr_format=array.metadata.zarr_format, use_consolidated=False
+        )
         attributes: dict[str, Any] = retried(read, f"the attributes of the group of {place}").attrs.asdict()
         return attributes.get(ATTRIBUTE, attributes.get(MANIFEST, {}).get(ATTRIBUTE))
-    except (FileNotFoundError, PermissionError, ContainsArrayError, NodeTypeValidationError):
+    except (FileNotFoundError, ContainsArrayError, NodeTypeValidationError):
         return None  # the array is not in a group
     except Exception as error:
-        if getattr(error, "status", None) in (401, 403):  # a server that gives the array alone
+        if may_be_absent(error):  # a server that has the array alone
             return None
         if not is_damage(error):
             raise
@@ -141,8 +144,8 @@ def _folder_of(array: zarr.Array[Any]) -> StorePath | None:
     store = innermost(array.store)
     if isinstance(store, LocalStore) and store.root.absolute().parent != store.root.absolute():
         return StorePath(LocalStore(store.root.absolute().parent, read_only=True))
-    if isinstance(store, FsspecStore) and len(PurePath(store.path).parts) > 1:
-        return StorePath(
-            FsspecStore(store.fs, read_only=True, path=store.path.rstrip("/").rpartition("/")[0])
-        )
+    if isinstance(store, FsspecStore):
+        folder = store.path.rstrip("/").rpartition("/")[0]
+        if folder and not folder.endswith("/"):  # otherwise what follows is the name of a server
+            return StorePath(FsspecStore(store.fs, read_only=True, path=folder))
     return None

@@ -25,13 +25,14 @@ from distboost.data.frames import FrameSource, dask_numbers, is_frame
 from distboost.data.graphs import Keeper, keeper_of, set_apart
 from distboost.data.inventory import Inventory, with_absolute_path
 from distboost.data.kinds import is_dask_frame, is_instance
-from distboost.data.listing import innermost
+from distboost.data.listing import innermost, lists
 from distboost.data.masked import unmasked
 from distboost.data.names import without_names
 from distboost.data.packing import ATTRIBUTES, packing_of, stored_attributes
 from distboost.data.parts import ZarrPart, axes_of
 from distboost.data.source import Source
 from distboost.errors import DataError, StoreError
+from distboost.io.remote import is_unlisted
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import found_group, is_binned, is_in_memory, local_path, open_store
 
@@ -115,7 +116,7 @@ class ZarrSource(Source):
         """Whether a new listing of the store equals the first one. Without a listing, only reads notice changes."""
         if not self.inventory.is_listed:
             return True
-        return Inventory(self.array, self.place).digest == self.inventory.digest
+        return Inventory(self.array, self.place).listing == self.inventory.listing
 
 
 def _url(array: zarr.Array[Any]) -> str:
@@ -169,7 +170,7 @@ def _chunk_bytes(source: Source) -> int:
 
 def is_lazy(data: Any) -> bool:
     """Whether data is not in memory: something of zarr, a path or URL, or a dask collection, also within an array of xarray."""
-    return isinstance(data, (str, os.PathLike, zarr.Array, zarr.Group)) or is_dask(data)
+    return isinstance(data, (str, os.PathLike, zarr.Array, zarr.Group, ZarrSource)) or is_dask(data)
 
 
 def is_dask(data: Any) -> bool:
@@ -198,8 +199,15 @@ def opened(data: Any, name: str) -> Any:
 
 def described_group(group: zarr.Group) -> str:
     """Say that a group is no array, which arrays it has, and how to name one."""
-    arrays = sorted(group.arrays(), key=lambda item: item[0])
     place = str(group.store_path).removeprefix("file://").rstrip("/")
+    try:
+        arrays, are_all = sorted(group.arrays(), key=lambda item: item[0]), lists(group.store)
+    except Exception as error:
+        if not is_unlisted(error):
+            raise
+        arrays, are_all = [], False
+    if not arrays and not are_all:
+        return f"{place!r} is a zarr group whose arrays cannot be listed. Give the path or URL of an array."
     if not arrays:
         return f"{place!r} is a zarr group without arrays. Give the path or URL of an array."
     listed = ", ".join(f"{name!r} {array.shape} {array.dtype}" for name, array in arrays[:20])
@@ -225,11 +233,6 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         )
     except (FileNotFoundError, NodeTypeValidationError) as error:
         refusal = getattr(store, "refusal", None)
-        if refusal is not None:
-            raise StoreError(
-                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}. Give this process the "
-                "right to read it, or correct the URL."
-            ) from refusal
         if is_binned(store):
             raise BinnedStoreGivenError(
                 f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, give it alone, "
@@ -238,6 +241,11 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         group = found_group(store)
         if group is not None:
             raise DataError(f"{name}: {described_group(group)}") from error
+        if refusal is not None:
+            raise StoreError(
+                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}. Give this process the "
+                "right to read it, or correct the URL."
+            ) from refusal
         reason, more = quoted(error), ""
         path = local_path(url)
         if path is not None and path.is_dir():
@@ -313,6 +321,8 @@ def collection(data: Any, name: str, is_features: bool) -> Any:
 
 
 def _source(data: Any, name: str, is_features: bool) -> Source:
+    if isinstance(data, ZarrSource):  # it has been opened, and perhaps listed
+        return data
     if isinstance(data, zarr.Array):
         return ZarrSource(data, name)
     if is_features and is_frame(data):

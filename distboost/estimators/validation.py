@@ -313,7 +313,7 @@ def check_names(estimator: CommonParameters, X: Any) -> None:
 
 
 def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
-    """Return rows for prediction: lazy ones as an array, others as they are. Compare the names of their features.
+    """Return rows for prediction: lazy ones as an array or a source, others as they are. Compare the names of their features.
 
     The `stacklevel` of warnings is counted from the caller.
     """
@@ -323,5 +323,6 @@ def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
     if is_lazy(X):
         X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
         if not is_dask(X):
-            warn_about(as_features(X, "X"), estimator.missing_chunks, stacklevel + 1)
+            X = as_features(X, "X")
+            warn_about(X, estimator.missing_chunks, stacklevel + 1)
     return X

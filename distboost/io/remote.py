@@ -1,4 +1,4 @@
-"""Tell apart the errors of s3fs, gcsfs, adlfs and the libraries below them. They are known by name: all are optional.
+"""Tell apart the errors of s3fs, gcsfs, adlfs, obstore and the libraries below them. They are known by name: all are optional.
 
 An error that comes out of these libraries is one of access, whatever its type: they report a wrong option as a TypeError and
 adlfs reports a broken connection as a RuntimeError. Damage is found later, by who decodes what they have read.
@@ -6,10 +6,13 @@ adlfs reports a broken connection as a RuntimeError. Damage is found later, by w
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator
 
-_PACKAGES = {"botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "adlfs", "azure", "google", "requests"}
+_PACKAGES = {
+    "botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "adlfs", "azure", "google", "requests", "obstore",
+}  # fmt: skip
 _WHOSE_ERRORS = _PACKAGES | {
     "fsspec"
 }  # it also decodes: of what passes through it, only its own errors are of access
@@ -33,7 +36,9 @@ _PASSING = {
     "requests.exceptions.Timeout",
 }
 _PASSING_STATUS = {408, 425, 429, 500, 502, 503, 504}
-_REFUSED_STATUS = {401, 403, 404, 405, 410, 501}
+_ABSENT_STATUS = {404, 410}
+_FORBIDDEN_STATUS = {401, 403}
+_UNLISTED_STATUS = {*_ABSENT_STATUS, *_FORBIDDEN_STATUS, 405, 501}
 _PASSING_CODES = {"BadDigest", "IncompleteBody"}  # of S3, with status 400: what arrived is not what was sent
 
 
@@ -62,13 +67,32 @@ def remote_may_pass(error: BaseException) -> bool | None:
     return True if passing else None
 
 
-def is_refused(error: BaseException) -> bool:
-    """Whether a server says that a request is not allowed, not possible, or leads nowhere.
+def is_absent(error: BaseException) -> bool:
+    """Whether a server says that there is no such file."""
+    return _status_of(error) in _ABSENT_STATUS
 
-    Some say that a request is not allowed if there is nothing.
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether a server forbids to read a file. If it also forbids to list, it says so of files that do not exist.
+
+    An operating system, whose errors have a number, tells them apart: its refusal is a real one.
     """
-    refusal = isinstance(error, (PermissionError, NotImplementedError)) or str(error).startswith("Forbidden")
-    return refusal or any(_status(cause) in _REFUSED_STATUS for cause in _causes(error))
+    refused = any(
+        (isinstance(cause, PermissionError) and cause.errno is None) or str(cause).startswith("Forbidden")
+        for cause in _causes(error)
+    )
+    return refused or _status_of(error) in _FORBIDDEN_STATUS
+
+
+def may_be_absent(error: BaseException) -> bool:
+    """Whether a server's answer to a read may mean that there is no such file."""
+    return is_absent(error) or is_forbidden(error)
+
+
+def is_unlisted(error: BaseException) -> bool:
+    """Whether an error of listing says that this is not allowed or not possible, rather than that it has failed."""
+    refused = any(isinstance(cause, (PermissionError, NotImplementedError)) for cause in _causes(error))
+    return refused or is_forbidden(error) or _status_of(error) in _UNLISTED_STATUS
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -79,10 +103,19 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         found = found.__cause__
 
 
+def _status_of(error: BaseException) -> int | None:
+    """Return the first HTTP status in an error and its causes."""
+    return next((status for cause in _causes(error) if (status := _status(cause)) is not None), None)
+
+
 def _status(error: BaseException) -> int | None:
     """Return the HTTP status in an error of one of the libraries."""
-    if _package(type(error).__module__) not in _PACKAGES:
+    package = _package(type(error).__module__)
+    if package not in _PACKAGES:
         return None
+    if package == "obstore":  # it has the answer in its text only
+        told = re.search(r"status code: (\d+)", str(error))
+        return int(told[1]) if told else None
     answer = getattr(error, "response", None)
     if isinstance(answer, dict):  # botocore
         found = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")

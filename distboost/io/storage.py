@@ -27,7 +27,7 @@ from distboost.errors import DataError, DistboostError, StoreError
 from distboost.io.filesystems import filesystem_at, options_for, protocol_needed
 from distboost.io.options import storage_options
 from distboost.io.publishing import force_names, write_durably
-from distboost.io.remote import is_refused
+from distboost.io.remote import may_be_absent
 from distboost.io.retry import quoted, retried, retried_async
 
 try:
@@ -123,7 +123,7 @@ class RemoteStore(FsspecStore):
         try:
             return await super().get(key, prototype, byte_range)
         except Exception as error:
-            if key.rpartition("/")[2] not in _METADATA or not is_refused(error):
+            if key.rpartition("/")[2] not in _METADATA or not may_be_absent(error):
                 raise
             self.refusal = error
             return None

@@ -11,6 +11,8 @@ import fsspec
 import numpy as np
 import pytest
 import zarr
+from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
+from fsspec.implementations.local import LocalFileSystem
 
 from distboost.data.inventory import ABSENT, UNKNOWN, Inventory
 from distboost.data.sources import ZarrSource, as_source
@@ -116,6 +118,23 @@ def test_a_store_that_tells_names_alone():
     assert found.digest is None
     array.store._store_dict.pop("c/3/1")
     assert Inventory(array, "X").sizes[3, 1] == ABSENT
+
+
+class Names(LocalFileSystem):
+    """Files that are listed without sizes and times."""
+
+    def find(self, path, **options):
+        return {name: {"name": name, "type": "file"} for name in super().find(path)}
+
+
+def test_a_chunk_that_is_gone_is_noticed_by_its_name_alone(tmp_path):
+    zarr.create_array(str(tmp_path / "x"), data=X, chunks=(10, 3))
+    files = AsyncFileSystemWrapper(Names(), asynchronous=True)
+    store = zarr.storage.FsspecStore(files, read_only=True, path=str(tmp_path / "x"))
+    source = as_source(zarr.open_array(store, mode="r"), "X")
+    assert source.is_unchanged()
+    (tmp_path / "x" / "c" / "3" / "1").unlink()
+    assert not source.is_unchanged()
 
 
 def test_memory_of_fsspec():
