@@ -141,7 +141,7 @@ class AdaBoostMMClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -166,7 +166,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -373,7 +374,7 @@ class CDMCBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -398,7 +399,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -590,7 +592,7 @@ class GAMBLEClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -615,7 +617,8 @@ class GAMBLEClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -817,7 +820,7 @@ class GDMCBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -842,7 +845,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1053,7 +1057,7 @@ class REBELClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1078,7 +1082,8 @@ class REBELClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1283,7 +1288,7 @@ class StagewiseBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1308,7 +1313,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

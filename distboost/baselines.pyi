@@ -116,7 +116,7 @@ class AdaBoostECCClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -141,7 +141,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -333,7 +334,7 @@ class AdaBoostM1Classifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -358,7 +359,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -551,7 +553,7 @@ class AdaBoostMHClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -576,7 +578,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -769,7 +772,7 @@ class AdaBoostMOClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -794,7 +797,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -984,7 +988,7 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1009,7 +1013,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1197,7 +1202,7 @@ class GradBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1222,7 +1227,8 @@ class GradBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1411,7 +1417,7 @@ class MultiBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1436,7 +1442,8 @@ class MultiBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1629,7 +1636,7 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1654,7 +1661,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1844,7 +1852,7 @@ class SAMMEClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,
@@ -1869,7 +1877,8 @@ class SAMMEClassifier(BoostingClassifier):
     runtime_ : str
         Where `fit` trained: in this process, or on which cluster. Models from files have none.
     training_record_ : TrainingRecord
-        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+        What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+        Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.browser
 # What a reader would measure, written into the page before it is printed.
 PROBE = """<script>
 addEventListener("load", () => {
-  const table = document.querySelector("#classes table");
+  const table = document.querySelector("#classes table.sortable");
   const column = () => [...table.tBodies[0].rows].map((row) => row.cells[4].textContent);
   const before = column().join();
   table.tHead.rows[0].cells[4].querySelector("button").click();
@@ -33,6 +33,10 @@ addEventListener("load", () => {
   const probe = document.createElement("pre");
   probe.textContent = JSON.stringify("probe") + " too-wide=" + (document.documentElement.scrollWidth > innerWidth)
     + " moved=" + (column().join() !== before)
+    + " filled=" + [...document.querySelectorAll(".chart")].every(
+      (chart) => chart.clientWidth >= chart.closest("figure").clientWidth - 1)
+    + " legible=" + [...document.querySelectorAll(".chart text")].every(
+      (text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a >= 11 || text.hasAttribute("transform"))
     + " sorted=" + sorted.every((value, i) => !i || sorted[i - 1] <= value) + " run=" + ("ran" in window);
   document.body.append(probe);
 });
@@ -108,7 +112,7 @@ def colours(scheme) -> str:
 def test_a_page_fits_and_sorts(width, scheme, chromium, page, tmp_path):
     shown = run(chromium, tmp_path, page, f"--window-size={width},900", colours(scheme), "--dump-dom")
     [found] = re.findall(r"<pre>.*?</pre>", shown)
-    assert "too-wide=false moved=true sorted=true run=false" in found
+    assert "too-wide=false moved=true filled=true legible=true sorted=true run=false" in found
 
 
 def test_a_page_is_printed(chromium, page, tmp_path):

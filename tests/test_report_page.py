@@ -12,10 +12,14 @@ import pandas as pd
 import pytest
 import zarr
 from scipy.sparse import csr_array
+from sklearn.metrics import log_loss
 
 import distboost
-from distboost import EventLog, GDMCBoostClassifier
+from distboost import EventLog, GDMCBoostClassifier, REBELClassifier, baselines
 from distboost.errors import DataError, StoreError
+from distboost.estimators.evaluating import evaluated
+from distboost.estimators.predicting import own_probabilities_of
+from distboost.estimators.validation import Given
 from distboost.evaluation.confusion import Confusion
 from distboost.io.units import megabytes
 from distboost.reporting import about, confusion, figures
@@ -237,14 +241,80 @@ def test_training_and_evaluation_are_told_apart(blobs, written):
     model = GDMCBoostClassifier(n_estimators=5, max_depth=2).fit(X, y, eval_set=sets)
     text, _ = written(model, X, y)
     page = Page(text)
-    assert len(page.with_class("chart")) == 5
-    assert f"valid: {model.eval_error_[-1]:.4g}" in page.texts
-    assert f"test: {model.eval_history_['test']['error'][-1]:.4g}" in page.texts
-    assert f"training: {model.train_loss_[-1]:.4g}" in page.texts
-    told = [attrs["aria-label"] for attrs in page.with_class("chart")]
-    assert told[1].startswith("Error by round: training from ")
+    assert f"valid: {model.eval_error_[-1]:.6g}" in page.texts
+    assert f"test: {model.eval_history_['test']['error'][-1]:.6g}" in page.texts
+    facts = [one.strip() for one in page.texts if one.strip()]
+    assert facts[facts.index("rows trained on") + 1] == "240"
+    assert facts[facts.index("rows evaluated after each round") + 1] == "valid 80, test 160"
     text, _ = written(model.fit(X, y), X, y)
     assert "valid:" not in text
+
+
+def curves(page: Page) -> dict[str, str]:
+    """What is told of each chart by round, by its title."""
+    told = [attrs["aria-label"].partition(" by round: ") for attrs in page.with_class("chart")]
+    return {title: text for title, found, text in told if found}
+
+
+@pytest.mark.parametrize("metric", ["error", "log_loss", "loss"])
+def test_judged_rows_have_curves_of_log_loss_and_error(metric, blobs, written):
+    """The loss that boosting minimises is apart: on other rows it may rise while they are predicted better."""
+    X, y = blobs
+    model = GDMCBoostClassifier(n_estimators=30, max_depth=2, eval_metric=metric)
+    text, found = written(model.fit(X[:120], y[:120], eval_set=(X[120:], y[120:])), X[120:], y[120:])
+    drawn = curves(Page(text))
+    assert list(drawn) == ["Log-loss", "Error", "Training objective"]
+    assert f"to {found['log_loss']:.6g}" in drawn["Log-loss"]
+    assert f"to {1 - found['accuracy']:.6g}" in drawn["Error"]
+    assert ("eval, before calibration from" in drawn["Log-loss"]) == (metric == "log_loss")
+    assert ("eval from" in drawn["Training objective"]) == (metric == "loss")
+    assert "The exponential loss, which boosting minimises." in text
+
+
+@pytest.mark.parametrize(
+    ("make", "objective"),
+    [
+        (GDMCBoostClassifier, "exponential loss"),
+        (partial(GDMCBoostClassifier, loss="softmax"), "softmax loss"),
+        (partial(REBELClassifier, weak_learner="similarity"), "exponential loss"),
+        (baselines.GradBoostClassifier, "softmax loss"),
+        (baselines.MultiBoostClassifier, "logarithm of the exponential loss"),
+        (baselines.AdaBoostMOClassifier, "exponential loss"),
+    ],
+)
+def test_curves_of_judged_rows_are_those_of_the_first_rounds(make, objective, blobs):
+    X, y = blobs
+    w = np.linspace(0, 2, len(y))
+    model = make(n_estimators=30, calibration=None).fit(X[:120], y[:120])
+    rounds = figures.measured_rounds(len(model.learned_.ensemble))
+    found = evaluated(model, Given(X, y, w), None, 0, rounds)
+    staged = list(zip(model.staged_scores(X), model.staged_predict(X), strict=True))
+    probabilities = own_probabilities_of(model)
+    for number, after in enumerate(rounds):
+        F, predicted = staged[after - 1]
+        assert found.by_round.error[number] == pytest.approx(np.average(predicted != y, weights=w))
+        loss = log_loss(y, probabilities(F), sample_weight=w)
+        assert found.by_round.log_loss[number] == pytest.approx(loss)
+    assert found.by_round.log_loss[-1] == found["log_loss"]
+    assert figures.learning_curves(model, found.by_round)[-1].y.label.startswith(objective)
+
+
+def test_few_rounds_of_many_are_measured():
+    rounds = figures.measured_rounds(5000)
+    assert (rounds[0], rounds[-1]) == (1, 5000)
+    assert len(rounds) <= figures.MOST_ROUNDS
+
+
+def test_classes_are_sorted_by_their_error(written):
+    X, y = many(30, names=[f"kind {i}" for i in range(30)])
+    model = GDMCBoostClassifier(n_estimators=2, max_depth=3, learning_rate=0.1).fit(X, y)
+    text, found = written(model, X, y)
+    missed = Page(text).table("Error by class")
+    recall = dict(zip(found.classes, found["per_class"]["recall"], strict=True))
+    assert [row[1] for row in missed] == [f"{100 * (1 - recall[row[0]]):.1f} %" for row in missed]
+    assert [recall[row[0]] for row in missed] == sorted(recall.values())[: len(missed)]
+    bars = [float(share) for share in re.findall(r"--share: ([\d.]+)%", text.partition("Error by class")[2])]
+    assert bars[0] == 100.0  # the scale is that of the data
 
 
 def test_reliability_before_and_after_calibration(blobs, written):
@@ -290,11 +360,15 @@ def test_grid_lines_are_at_round_numbers(low, high, texts):
 
 
 def test_a_loss_that_falls_by_magnitudes_is_drawn_by_its_logarithm(model):
-    curve = figures._curve("loss", {"training": np.array([0.1, 0.01, 0.001])})
+    def drawn(*values):
+        return figures._curve("loss", [figures.Series("a", 0, np.arange(len(values)), np.array(values))])
+
+    curve = drawn(0.1, 0.01, 0.001)
     assert curve.y.log
     assert curve.y.texts() == ["0.001", "0.01", "0.1"]
     assert [y for _, y in curve.lines[0].points] == [14, 123, 232]
-    assert not figures._curve("error", {"training": np.array([0.5, 0.0])}).y.log
+    assert drawn(3.0, 0.12).y.texts() == ["0.1", "0.2", "0.5", "1", "2", "5"]
+    assert not drawn(0.5, 0.0).y.log
 
 
 def test_rounds_and_features_of_a_model(blobs):
@@ -445,7 +519,8 @@ def test_the_same_bytes_from_any_source(model, blobs, written, tmp_path, clients
     finally:
         del model.client
     in_memory, _ = written(model, *blobs)
-    assert in_memory.replace("an array in memory", urls[0]) == local
+    assert in_memory.replace("an array in memory", f"{tmp_path.name}/x") == local
+    assert str(tmp_path) not in local  # folders of this machine are nobody's business
 
 
 # Bad input

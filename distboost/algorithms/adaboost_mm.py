@@ -221,6 +221,10 @@ class AdaBoostMM(Algorithm):
         return losses.mean
 
     @property
+    def objective(self) -> str:
+        return "potential of the 0-1 loss" if self.strategy == "os-zero-one" else "exponential loss"
+
+    @property
     def link(self) -> Softmax | Shares:
         return Softmax(1 / 2) if self.strategy in ("adaptive", "fixed") else Shares()
 

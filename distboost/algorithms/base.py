@@ -228,6 +228,11 @@ class Algorithm(ABC):
         """Return the algorithm's own loss."""
 
     @property
+    def objective(self) -> str:
+        """What `loss_of` returns, in words. Algorithms of other losses override it."""
+        return f"{getattr(self, 'loss', 'exponential')} loss"
+
+    @property
     def link(self) -> Link | None:
         """The function that `probabilities` is, if it is one of `algorithms.links`: exported models compute these alone."""
         return None

@@ -105,6 +105,10 @@ class LargeMargin(Algorithm):
         return float(losses.n * np.log(2) + np.exp(log_total))
 
     @property
+    def objective(self) -> str:
+        return "logarithm of the exponential loss" if self.loss == "exponential" else "sum of logistic losses"
+
+    @property
     def link(self) -> Softmax:
         return Softmax(1 / 2 if self.loss == "exponential" else 1.0)
 

@@ -25,7 +25,7 @@ from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
 from distboost.io.progress import phases_shown
-from distboost.prediction.predictor import predict_chunk
+from distboost.prediction.predictor import StagedScores, predict_chunk
 from distboost.prediction.streamed import counted, each, rows_per_task
 
 
@@ -128,13 +128,15 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
     return found
 
 
-def evaluated(model: Any, given: Given, metrics: Iterable[str] | None, verbose: int) -> Evaluation:
-    """Return the metrics on labelled rows. Warnings name the caller's caller."""
+def evaluated(
+    model: Any, given: Given, metrics: Iterable[str] | None, verbose: int, rounds: tuple[int, ...] = ()
+) -> Evaluation:
+    """Return the metrics on labelled rows, and the losses after these rounds. Warnings name the caller's caller."""
     check_fitted(model)
     groups = chosen(metrics)
     data = judged_data(model, given, 5)
-    sums = judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose)
-    return Evaluation.of(Totals(sums, model.classes_, data.weighted), groups)
+    sums = judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose, rounds=rounds)
+    return Evaluation.of(Totals(sums, model.classes_, data.weighted), groups, rounds)
 
 
 def confusion(
@@ -163,14 +165,15 @@ def judged(
     client: Any,
     verbose: int,
     of_scores: ScoreSums | None = None,
+    rounds: tuple[int, ...] = (),
 ) -> Sums:
-    """Return the sums of these groups over all rows, or those of scores. Each row is read once."""
+    """Return the sums of these groups over all rows, with those of rounds; or those of scores. Each row is read once."""
     step = rows_per_task(data.sources.x)
     if not data.sources.x.chunk_bytes:  # nothing is decoded
         step = min(step, PIECE_ROWS)  # more tasks, so that all threads have some
     rows = data.sources.near(step)
     places = Places(rows.x.place, rows.y.place, rows.weights.place if rows.weights else "sample_weight")
-    judge = judge_of(model, groups, strict, places, of_scores)
+    judge = judge_of(model, groups, strict, places, of_scores, rounds)
     cuts = list(spans(0, data.n_rows, step))
     calls = ((*rows.parts(a, b), a) for a, b in cuts)
     name = "evaluate" if of_scores is None else "calibrate"
@@ -185,10 +188,12 @@ def judge_of(
     strict: bool,
     places: Places,
     of_scores: ScoreSums | None = None,
+    rounds: tuple[int, ...] = (),
 ) -> Judge:
     """Return what workers need to judge rows by a fitted model."""
+    predictor = predictor_of(model, scores_answer(model))
     return Judge(
-        partial(predict_chunk, predictor=predictor_of(model, scores_answer(model))),
+        partial(predict_chunk, predictor=predictor),
         probabilities_of(model),
         model.learned_.classes,
         frozenset(groups),
@@ -196,4 +201,5 @@ def judge_of(
         places,
         own_probabilities_of(model) if model.learned_.calibration is not None else None,
         of_scores,
+        StagedScores(predictor.algorithm, predictor.ensemble, rounds) if rounds else None,
     )

@@ -97,7 +97,8 @@ outcome_ : str
 runtime_ : str
     Where `fit` trained: in this process, or on which cluster. Models from files have none.
 training_record_ : TrainingRecord
-    What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`. Models from files have none.
+    What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
+    Models from files have none.
 calibration_ : Calibration or None
     How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
     and `shifts` of the classes. None: as the algorithm's paper implies.

@@ -96,6 +96,7 @@ def fit_to(
             if keeper is not None:
                 keeper.write(learned)
             counts = rows.counts[0]
+            n_rows = {name: one.n_rows for name, one in zip(("train", *names), rows.counts, strict=True)}
             calibrates = estimator.calibration is not None and len(learned.ensemble) > 0
             if calibrates and names:
                 learned = calibrated(calibration_method(estimator), algorithm, rows, learned, profile)
@@ -108,7 +109,7 @@ def fit_to(
             keeper.write(learned)
         workers = tuple(runtime.worker_peaks())
     n_new = learned.n_rounds - (0 if resumption is None else resumption.earlier.n_rounds)
-    took = time.perf_counter() - began, n_new, round_seconds, peak_bytes(), workers, lost
+    took = time.perf_counter() - began, n_new, round_seconds, peak_bytes(), workers, lost, n_rows
     _record(estimator, TrainingRecord(estimator.runtime_, *took))
     warn_of_end(learned.history.outcome, learned.n_rounds, schedule.n_rounds)
 

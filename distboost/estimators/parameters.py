@@ -158,7 +158,7 @@ class CommonParameters(BaseEstimator):
     random_state : int, RandomState instance or None, default=0
         The seed. None means 0: equal inputs always give equal models.
     verbose : int, default=0
-        1: show the progress: a bar on a terminal, a line for each round in a file or a pipe.
+        1: show the progress: a bar on a terminal, some ten lines in a file or a pipe.
     callbacks : list of callables or None, default=None
         Each is called with a `distboost.Progress` after each round; training stops if it returns True. If it has methods `begin`
         and `end`, they are called before the first and after the last round, `start` and `fitted` when `fit` starts and is done,

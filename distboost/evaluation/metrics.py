@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -17,6 +17,7 @@ from distboost.evaluation.exact import real_numbers
 from distboost.evaluation.margins import histogram
 from distboost.evaluation.results import Results, as_json
 from distboost.evaluation.sums import (
+    BY_ROUND,
     CALIBRATION_BINS,
     DECISIONS,
     MARGINS,
@@ -30,6 +31,14 @@ from distboost.evaluation.sums import (
 
 CONFIDENCE = 0.95
 MOST_DENSE_CELLS = 2**24  # a larger confusion matrix stays sparse
+
+
+class ByRound(NamedTuple):
+    """The log-loss and the error after some rounds, each (n_rounds,)."""
+
+    rounds: np.ndarray
+    log_loss: np.ndarray
+    error: np.ndarray
 
 
 class Totals:
@@ -127,6 +136,12 @@ class Totals:
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else math.nan
 
+    def by_round(self, rounds: Iterable[int]) -> ByRound | None:
+        """Return the losses after these rounds, if there are any: those that were asked for."""
+        if BY_ROUND not in self.sums:
+            return None
+        return ByRound(np.array([*rounds]), *(self.real(BY_ROUND).reshape(2, -1) / self.weight))
+
     def confusion(self) -> Any:
         """Return the confusion matrix of the model's classes; a sparse one if it is large."""
         counts = self.found.counts[:-1]
@@ -209,16 +224,19 @@ class Evaluation(Results):
         The classes of the model, in the order of the arrays per class.
     found : Confusion
         The confusion matrix as tables and reports need it.
+    by_round : ByRound or None
+        What a report draws; None unless it was asked for.
     """
 
-    def __init__(self, values: Mapping[str, Any], found: Confusion):
+    def __init__(self, values: Mapping[str, Any], found: Confusion, by_round: ByRound | None = None):
         super().__init__(values)
-        self.classes, self.found = found.classes, found
+        self.classes, self.found, self.by_round = found.classes, found, by_round
 
     @classmethod
-    def of(cls, totals: Totals, groups: Mapping[str, str]) -> Evaluation:
-        """Compute the chosen metrics, in their order."""
-        return cls({name: METRICS[group][name](totals) for name, group in groups.items()}, totals.found)
+    def of(cls, totals: Totals, groups: Mapping[str, str], rounds: Iterable[int] = ()) -> Evaluation:
+        """Compute the chosen metrics, in their order, and the losses after these rounds."""
+        values = {name: METRICS[group][name](totals) for name, group in groups.items()}
+        return cls(values, totals.found, totals.by_round(rounds))
 
     def _shown(self) -> dict[str, str]:
         return {name: text for name, value in self.items() if (text := _text(value))}

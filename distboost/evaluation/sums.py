@@ -17,13 +17,15 @@ from distboost.evaluation.exact import exact_sums
 from distboost.evaluation.margins import margin_sums
 from distboost.evaluation.worst import WorstRows
 from distboost.kernels.elementary import log_losses
+from distboost.model.ensemble import slices
+from distboost.prediction.predictor import StagedScores
 from distboost.prediction.streamed import loaded
 from distboost.prediction.wanted import check_wanted, ends_if_unwanted
 
 # Groups of sums: metrics say which they need.
 DECISIONS, PROBABILITIES, RANKING = "decisions", "probabilities", "ranking"
 MARGINS, WORST, UNCALIBRATED = "margins", "worst", "uncalibrated"
-SCORES = "scores"  # not of a metric
+SCORES, BY_ROUND = "scores", "by_round"  # not of a metric
 
 PIECE_ROWS = 2**16  # the most rows that are judged together
 PIECE_NUMBERS = 2**18  # the most probabilities of these rows
@@ -67,6 +69,8 @@ class Judge(NamedTuple):
         For a calibrated model: uncalibrated(F) returns the probabilities without calibration.
     of_scores : ScoreSums or None
         If given, these sums are wanted, and no others.
+    staged : StagedScores or None
+        The rounds after which log-loss and error are wanted besides.
     """
 
     scores: Callable[[np.ndarray], np.ndarray]
@@ -77,6 +81,7 @@ class Judge(NamedTuple):
     places: Places
     uncalibrated: Callable[[np.ndarray], np.ndarray] | None = None
     of_scores: ScoreSums | None = None
+    staged: StagedScores | None = None
 
     def codes(self, labels: np.ndarray, weights: np.ndarray, first: int) -> np.ndarray:
         """Return the class index of each label, (n,) int64; K for a label that the model does not know."""
@@ -105,6 +110,19 @@ class Judge(NamedTuple):
                 found |= _ranking(P, codes, weights)
         return found
 
+    def by_round(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Sums:
+        """Return the sums of log-losses, and then those of mistakes, after each round that is wanted."""
+        if self.staged is None:
+            return {}
+        n_rounds, total = len(self.staged.rounds), Sums()
+        for rows in slices(len(X)):
+            for number, F in enumerate(self.staged(X[rows])):
+                found = _losses(self.probabilities(F), codes[rows]), np.argmax(F, axis=1) != codes[rows]
+                cells = np.repeat([number, n_rounds + number], len(F))
+                sums = exact_sums(cells, np.concatenate([weights[rows] * one for one in found]), 2 * n_rounds)
+                total = merged(total, {BY_ROUND: sums})
+        return total
+
 
 @ends_if_unwanted
 @returned_when_freed()
@@ -120,7 +138,8 @@ def judge_part(judge: Judge, x: Any, y: Any, weights: Any, first: int) -> Sums:
         check_wanted()
         rows = as_numbers(X[a:b], judge.places.x)
         check_finite(rows, judge.places.x, first + a)
-        total = merged(total, judge.sums(judge.scores(rows), codes[a:b], w[a:b], first + a))
+        found = judge.sums(judge.scores(rows), codes[a:b], w[a:b], first + a)
+        total = merged(total, found | judge.by_round(rows, codes[a:b], w[a:b]))
     return total
 
 
@@ -166,7 +185,6 @@ def _probabilities(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: n
     n, n_classes = P.shape
     rows = np.arange(n)
     own = P[rows, codes]
-    eps = np.finfo(P.dtype).eps  # as in scikit-learn's log_loss
     distances = P.copy()
     distances[rows, codes] -= 1
     brier = np.square(distances).sum(axis=1) / (2 if n_classes == 2 else 1)
@@ -174,11 +192,17 @@ def _probabilities(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: n
     ahead = (own[:, None] < P) | ((own[:, None] == P) & (np.arange(n_classes) > codes[:, None]))
     rank = np.minimum(np.count_nonzero(ahead, axis=1), MOST_K)
     return {
-        "log_loss": _moments(log_losses(np.clip(own, eps, 1 - eps)), w),
+        "log_loss": _moments(_losses(P, codes), w),
         "brier": _moments(brier, w),
         "ranks": exact_sums(rank, w, MOST_K + 1),
         "calibration": _reliability(P, codes, predicted, w),
     }
+
+
+def _losses(P: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The log-loss of each row, as in scikit-learn's log_loss."""
+    eps = np.finfo(P.dtype).eps
+    return log_losses(np.clip(P[np.arange(len(P)), codes], eps, 1 - eps))
 
 
 def _reliability(P: np.ndarray, codes: np.ndarray, predicted: np.ndarray, w: np.ndarray) -> csr_array:

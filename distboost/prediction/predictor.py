@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +32,23 @@ def class_of_largest(classes: np.ndarray, F: np.ndarray) -> np.ndarray:
     """Return the class of the largest score, (n,)."""
     found: np.ndarray = classes[np.argmax(F, axis=1)]
     return found
+
+
+class StagedScores(NamedTuple):
+    """The scores of a model after some of its rounds, ascending."""
+
+    algorithm: Algorithm
+    ensemble: Ensemble
+    rounds: tuple[int, ...]
+
+    def __call__(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the scores F, (n, n_classes), of raw rows X after each of the rounds: one array, which may change."""
+        each = self.ensemble.per_round
+        G = np.zeros((len(X), self.ensemble.n_scores))
+        add = self.ensemble.adder(X, 0, self.rounds[-1] * each)
+        for before, after in pairwise((0, *self.rounds)):
+            add(before * each, after * each, G)
+            yield self.algorithm.decoded(G)
 
 
 class OfRows(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 
 # The plot's box in the units of the drawing.
 WIDTH, HEIGHT = 440, 280
-LEFT, RIGHT, TOP, BOTTOM = 62, 426, 14, 232
+LEFT, RIGHT, TOP, BOTTOM = 76, 426, 14, 232
 MOST_TICKS = 6
 MOST_POINTS = 400  # of a line: more do not fit side by side
 
@@ -63,8 +63,13 @@ class Axis:
 
     @classmethod
     def logarithmic(cls, label: str, low: float, high: float) -> Axis:
-        """Return an axis over powers of ten that holds these values above 0."""
+        """Return an axis that holds these values above 0, over powers of ten, or 2 and 5 times these if they are few."""
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        fine = [factor * 10.0**power for power in range(first - 1, last + 2) for factor in (1, 2, 5)]
+        begin, end = max(at for at in fine if at <= low), min(at for at in fine if at >= high)
+        between = tuple(at for at in fine if begin <= at <= end)
+        if len(between) <= MOST_TICKS:
+            return cls(label, begin, end, between, log=True)
         every = math.ceil((last - first) / MOST_TICKS)
         at = tuple(10.0**power for power in range(first, last + 1, every))
         return cls(label, 10.0**first, 10.0**last, at, log=True)
@@ -140,6 +145,7 @@ class Chart:
     diagonal : bool
         Whether the line of equal x and y is drawn.
     note : str
+        What is said below it.
     """
 
     title: str

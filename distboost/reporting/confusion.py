@@ -93,15 +93,18 @@ def matrix(found: Confusion) -> Written | Picture:
 
 
 def mistakes(found: Confusion) -> list[Mistake]:
-    """Return the most frequent confusions."""
+    """Return the most frequent confusions, with the fraction of their class beside the largest of these fractions."""
     cells = found.counts[:-1].tocoo()
     totals = found.counts[:-1].sum(axis=1)
     wrong = np.flatnonzero(cells.row != cells.col)
     first = wrong[np.argsort(-cells.data[wrong], kind="stable")[:MOST_LISTED]]
     names = [name(label) for label in found.classes]
+    parts = cells.data[first] / totals[cells.row[first]]
     return [
-        Mistake(names[i], names[j], amount(count), fraction(count / totals[i]), float(count / totals[i]))
-        for i, j, count in zip(cells.row[first], cells.col[first], cells.data[first], strict=True)
+        Mistake(names[i], names[j], amount(count), fraction(part), float(part / parts.max()))
+        for i, j, count, part in zip(
+            cells.row[first], cells.col[first], cells.data[first], parts, strict=True
+        )
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import distboost
 from distboost.estimators.subclasses import library_class
 from distboost.evaluation.metrics import Evaluation
 from distboost.io.units import duration, megabytes
+from distboost.model.history import LOSS
 from distboost.reporting import about, confusion, figures
 from distboost.reporting.charts import Chart
 from distboost.reporting.numbers import amount, decimal, fraction, name
@@ -22,6 +24,7 @@ from distboost.training.record import PlannedMemory, TrainingRecord
 
 MOST_CLASSES = 1000  # in the table of classes
 MOST_FEATURES = 20
+MOST_MISSED = 26  # classes with the largest errors
 
 NOT_KEPT = (
     "a model file does not hold them: write the report after fit, or give the log of the training (events)"
@@ -44,16 +47,28 @@ class Fact(NamedTuple):
     changed: bool = False
 
 
+class Shortfall(NamedTuple):
+    """A metric as a text, and what it lacks to 1 beside the class that lacks most; 0 where it is not defined."""
+
+    text: str
+    share: float
+
+
 class ClassRow(NamedTuple):
-    """A line of the table of classes; metrics are NaN where they are not defined."""
+    """A line of the table of classes."""
 
     number: int
     name: str
     rows: str
-    precision: float
-    recall: float
-    f1: float
-    auc: float
+    metrics: list[Shortfall]  # precision, recall, F1 and AUC
+
+
+class Missed(NamedTuple):
+    """A class, the fraction of its rows that is predicted as others, and that beside the largest."""
+
+    name: str
+    text: str
+    share: float
 
 
 class WorstRow(NamedTuple):
@@ -91,6 +106,8 @@ class Content:
     mistakes: list[confusion.Mistake]
     classes: list[ClassRow]
     n_classes: int
+    missed: list[Missed]
+    n_missed: int
     features: list[Feature]
     n_features: int
     worst: list[WorstRow]
@@ -101,6 +118,7 @@ class Content:
         """Collect what there is to say about a model, its evaluation on the rows of a place, and its training by a log."""
         n_classes, n_rows = len(found.classes), found["n_rows"]
         features, n_used = _features(model)
+        missed = _missed(found)
         return cls(
             title=name(title),
             summary=f"{type(model).__name__}, {about.rounds(model)} rounds, {n_classes:,} classes, judged on {n_rows:,} rows.",
@@ -109,12 +127,14 @@ class Content:
             parameters=_parameters(model),
             training=_training(model, log),
             evaluation=_evaluation(found, place),
-            curves=figures.learning_curves(model),
+            curves=figures.learning_curves(model, found.by_round),
             probabilities=[figures.reliability(found), figures.confidences(found), figures.margins(found)],
             matrix=confusion.matrix(found.found),
             mistakes=confusion.mistakes(found.found),
             classes=_classes(found),
             n_classes=n_classes,
+            missed=missed[:MOST_MISSED],
+            n_missed=len(missed),
             features=features,
             n_features=n_used,
             worst=_worst(found),
@@ -170,17 +190,19 @@ def _parameters(model: Any) -> list[Fact]:
 
 def _training(model: Any, log: Logged | None) -> list[Fact]:
     """What is known of the training: a model from a file does not know where it was trained, but the log does."""
-    facts = []
+    took = getattr(model, "training_record_", None) if log is None else log.took
+    facts = [] if took is None or took.n_rows is None else _counts(took.n_rows)
     if model.learned_.data is not None:
         facts.append(Fact("digest of the training rows", model.learned_.data))
     for metric, lines in figures.histories(model).items():
-        ends = ", ".join(f"{name(part)} {values[-1]:.6g}" for part, values in lines.items())
-        facts.append(Fact(f"{metric} after the last round", ends))
+        ends = ", ".join(f"{name(one.name)} {one.values[-1]:.6g}" for one in lines)
+        what = figures.objective_of(model) if metric == LOSS else figures.words(metric)
+        facts.append(Fact(f"{what} after the last round", ends))
     if log is not None:
         return [*facts, *_record(log.took), *_phases(log.phases), *_planned(log.memory)]
-    if hasattr(model, "training_record_"):
-        return [*facts, *_record(model.training_record_), *_planned(PlannedMemory.of(model.memory_plan_))]
-    return [*facts, Fact("time, memory, lost workers", NOT_KEPT)]
+    if took is not None:
+        return [*facts, *_record(took), *_planned(PlannedMemory.of(model.memory_plan_))]
+    return [*facts, Fact("rows, time, memory, lost workers", NOT_KEPT)]
 
 
 def _planned(plan: PlannedMemory) -> list[Fact]:
@@ -189,8 +211,8 @@ def _planned(plan: PlannedMemory) -> list[Fact]:
     facts = [Fact(f"memory planned for {where}", f"{megabytes(plan.n_bytes)}, {limit}")]
     if plan.leader_bytes is not None:
         facts.append(Fact("memory planned for the process that called fit", megabytes(plan.leader_bytes)))
-    rows = f"{plan.resident:,} in memory, {plan.streamed:,} streamed from disk"
-    return [*facts, Fact(f"rows in {where}", rows)]
+    rows = f"{plan.resident:,} in memory, {plan.streamed:,} streamed from disk, those evaluated included"
+    return [*facts, Fact(f"rows that {where} holds", rows)]
 
 
 def _phases(phases: dict[str, float]) -> list[Fact]:
@@ -218,6 +240,13 @@ def _record(record: TrainingRecord) -> list[Fact]:
     return facts
 
 
+def _counts(n_rows: Mapping[str, int]) -> list[Fact]:
+    """The rows that the training learned from, and those that it only measured."""
+    sets = [f"{name(part)} {amount(n)}" for part, n in n_rows.items() if part != "train"]
+    facts = [Fact("rows trained on", amount(n_rows["train"]))]
+    return [*facts, Fact("rows evaluated after each round", ", ".join(sets) or "none")]
+
+
 def _evaluation(found: Evaluation, place: str) -> list[Fact]:
     present = int(np.count_nonzero(found["per_class"]["rows"]))
     facts = [Fact("rows of", place), Fact("rows", amount(found["n_rows"]))]
@@ -242,13 +271,25 @@ def _classes(found: Evaluation) -> list[ClassRow]:
     recall = np.where(metrics["rows"] > 0, metrics["recall"], np.nan)
     f1 = np.where((predicted > 0) | (metrics["rows"] > 0), metrics["f1"], np.nan)
     shown = np.sort(np.argsort(f1, kind="stable")[:MOST_CLASSES])  # NaN is sorted to the end
-    columns = (metrics["rows"], precision, recall, f1, found["auc_per_class"])
+    columns = [_shortfalls(values) for values in (precision, recall, f1, found["auc_per_class"])]
     return [
-        ClassRow(
-            i, name(found.classes[i]), amount(columns[0][i]), *(float(values[i]) for values in columns[1:])
-        )
+        ClassRow(i, name(found.classes[i]), amount(metrics["rows"][i]), [column[i] for column in columns])
         for i in shown.tolist()
     ]
+
+
+def _shortfalls(values: np.ndarray) -> list[Shortfall]:
+    lacks = np.nan_to_num(1 - values)
+    shares = lacks / (lacks.max() or 1.0)
+    return [Shortfall(decimal(value), share) for value, share in zip(values, shares.tolist(), strict=True)]
+
+
+def _missed(found: Evaluation) -> list[Missed]:
+    """The classes of which rows are predicted as others, the largest fraction first."""
+    metrics = found["per_class"]
+    errors = np.where(metrics["rows"] > 0, 1 - metrics["recall"], 0.0)
+    order = np.argsort(-errors, kind="stable")[: np.count_nonzero(errors)].tolist()
+    return [Missed(name(found.classes[i]), fraction(errors[i]), errors[i] / errors.max()) for i in order]
 
 
 def _features(model: Any) -> tuple[list[Feature], int]:

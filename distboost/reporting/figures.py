@@ -2,56 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from distboost.evaluation.metrics import Evaluation
+from distboost.estimators.parameters import algorithm_of
+from distboost.evaluation.metrics import ByRound, Evaluation
+from distboost.model.history import ERROR, LOSS
 from distboost.reporting.charts import Axis, Bar, Chart, bar, line
 from distboost.reporting.numbers import amount, fraction
+from distboost.reporting.numbers import name as shown
+from distboost.training.metrics import LOG_LOSS
 
-LARGE_RATIO = 20  # between the largest and the smallest value: above it, the scale is logarithmic
-TRAINING = "training"
-
-
-def histories(model: Any) -> dict[str, dict[str, np.ndarray]]:
-    """Return the values of each round, by metric and then by the name of the rows."""
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for metric in ("loss", "error"):
-        found[metric] = {TRAINING: getattr(model, f"train_{metric}_")}
-    for name, values in getattr(model, "eval_history_", {}).items():
-        for metric, rounds in values.items():
-            found.setdefault(metric, {})[name] = np.asarray(rounds)
-    return {metric: _measured(lines) for metric, lines in found.items() if _measured(lines)}
+LARGE_RATIO = 10  # between the largest and the smallest value: above it, the scale is logarithmic
+MOST_ROUNDS = 24  # after which judged rows are measured
+TRAINING, JUDGED = "training rows", "judged rows"
+OBJECTIVE = "The %s, which boosting minimises. On other rows it may rise while they are predicted better."
 
 
-def _measured(lines: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: values for name, values in lines.items() if len(values)}
+class Series(NamedTuple):
+    """The values of some rows after some rounds. Rows have the same style in all charts."""
+
+    name: str
+    style: int
+    rounds: np.ndarray
+    values: np.ndarray
 
 
-def learning_curves(model: Any) -> list[Chart]:
-    """Return a chart of each metric by round."""
-    return [_curve(metric, lines) for metric, lines in histories(model).items()]
+def measured_rounds(n_rounds: int) -> tuple[int, ...]:
+    """Return the rounds after which judged rows are measured: all of few; of many more early ones, where values change most.
+
+    >>> measured_rounds(3), measured_rounds(1000)[:6], measured_rounds(0)
+    ((1, 2, 3), (1, 3, 9, 18, 31, 48), ())
+    """
+    if n_rounds <= MOST_ROUNDS:
+        return tuple(range(1, n_rounds + 1))
+    found = np.rint(1 + (n_rounds - 1) * np.linspace(0, 1, MOST_ROUNDS) ** 2)
+    return tuple(np.unique(found.astype(int)).tolist())
 
 
-def _curve(metric: str, lines: Mapping[str, np.ndarray]) -> Chart:
-    values = np.concatenate(list(lines.values()))
+def histories(model: Any) -> dict[str, list[Series]]:
+    """Return what the training measured after each round, by metric.
+
+    The loss is that of the training rows. It has no scale that other rows could be judged by, so theirs is there only if
+    `eval_metric` asks for it. Log-losses are those of the algorithm's own probabilities.
+    """
+    before = "" if model.calibration_ is None else ", before calibration"
+    found: dict[str, list[Series]] = {LOG_LOSS: [], ERROR: [], LOSS: []}
+    trained = {ERROR: model.train_error_, LOSS: model.train_loss_}
+    sets = [(TRAINING, trained), *getattr(model, "eval_history_", {}).items()]
+    for style, (name, metrics) in enumerate(sets, 1):
+        for metric, values in metrics.items():
+            if len(values) and (metric != LOSS or metrics is trained or model.eval_metric == LOSS):
+                rounds = np.arange(1, len(values) + 1)
+                named = name + before if metric == LOG_LOSS else name
+                found.setdefault(metric, []).append(Series(named, style, rounds, np.asarray(values)))
+    return {metric: lines for metric, lines in found.items() if lines}
+
+
+def learning_curves(model: Any, judged: ByRound | None) -> list[Chart]:
+    """Return a chart by round of each metric, and the last of what boosting minimises."""
+    if judged is None:
+        return []
+    found = histories(model)
+    log_losses, errors, objectives = (found.pop(metric, []) for metric in (LOG_LOSS, ERROR, LOSS))
+    note = ""
+    if model.calibration_ is not None:
+        note = "Judged rows: probabilities after so many rounds, with the calibration of the whole model."
+    objective = objective_of(model)
+    return [
+        _curve("Log-loss", [Series(JUDGED, 0, judged.rounds, judged.log_loss), *log_losses], note=note),
+        _curve("Error", [Series(JUDGED, 0, judged.rounds, judged.error), *errors]),
+        *(_curve(words(metric).capitalize(), lines) for metric, lines in found.items()),
+        _curve("Training objective", objectives, objective, OBJECTIVE % objective),
+    ]
+
+
+def words(metric: str) -> str:
+    """Return the name of a metric as the page shows it."""
+    return "log-loss" if metric == LOG_LOSS else shown(metric.replace("_", " "))
+
+
+def objective_of(model: Any) -> str:
+    """Return what the training minimises."""
+    return algorithm_of(model, len(model.classes_)).objective
+
+
+def _curve(metric: str, lines: list[Series], label: str = "", note: str = "") -> Chart:
+    values = np.concatenate([one.values for one in lines])
     low, high = float(values.min()), float(values.max())
     log = low > 0 and high / low > LARGE_RATIO
-    label = f"{metric.replace('_', ' ')}, logarithmic" if log else metric.replace("_", " ")
-    y = (Axis.logarithmic if log else Axis.over)(label, low, high)
-    x = Axis.within("rounds", 0, max(map(len, lines.values())))
-    drawn = tuple(
-        line(name, number, x, y, np.arange(1, len(rounds) + 1), rounds)
-        for number, (name, rounds) in enumerate(lines.items())
-    )
-    told = "; ".join(f"{name} from {ys[0]:.4g} to {ys[-1]:.4g}" for name, ys in lines.items())
-    ends = [
-        (f"line-{number % 6}", f"{name}: {ys[-1]:.4g}") for number, (name, ys) in enumerate(lines.items())
-    ]
-    title = f"{metric.replace('_', ' ').capitalize()} by round"
-    return Chart(title, f"{title}: {told}.", x, y, drawn, keys=tuple(ends))
+    label = label or metric.lower()
+    y = Axis.logarithmic(f"{label}, logarithmic", low, high) if log else Axis.over(label, low, high)
+    x = Axis.within("rounds", 0, max(int(one.rounds[-1]) for one in lines))
+    drawn = tuple(line(one.name, one.style, x, y, one.rounds, one.values) for one in lines)
+    told = "; ".join(f"{one.name} from {one.values[0]:.6g} to {one.values[-1]:.6g}" for one in lines)
+    ends = tuple((f"line-{one.style % 6}", f"{one.name}: {one.values[-1]:.6g}") for one in lines)
+    title = f"{metric} by round"
+    return Chart(title, f"{title}: {told}.", x, y, drawn, keys=ends, note=note)
 
 
 def reliability(found: Evaluation) -> Chart:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import re
+from pathlib import PurePath
 from typing import Any
 
+from distboost.io.storage import local_path
 from distboost.io.text import visible
 
 MOST_LETTERS = 80  # of a name
@@ -18,6 +22,26 @@ def name(value: Any) -> str:
     """
     text = visible(str(value)[: MOST_LETTERS + 1])  # of a huge name, only the beginning is looked at
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
+
+
+def place(url: str | os.PathLike[str]) -> str:
+    """Return the name of data, as others may see it: no folders of this machine, no credentials, no signatures.
+
+    >>> place("data/x.zarr"), place("/home/ada/data/letter.zarr/x_train"), place("file:///home/ada/x.zarr")
+    ('data/x.zarr', 'letter.zarr/x_train', 'ada/x.zarr')
+    >>> place("simplecache::s3://key:secret@bucket/letter.zarr/x"), place("https://host/x.zarr?sig=secret")
+    ('simplecache::s3://bucket/letter.zarr/x', 'https://host/x.zarr')
+    """
+    path = local_path(url)
+    if path is not None:
+        return visible(PurePath(*path.parts[1:][-2:]) if path.is_absolute() else path)
+    return visible("::".join(map(_without_secrets, os.fspath(url).split("::"))))
+
+
+def _without_secrets(link: str) -> str:
+    """Return a URL without user, password, query and fragment."""
+    protocol, separator, rest = link.partition("://")
+    return protocol + separator + re.split("[?#]", rest)[0].rpartition("@")[2]
 
 
 def amount(value: float) -> str:

@@ -14,11 +14,10 @@ from distboost.estimators.validation import Given
 from distboost.evaluation.metrics import Evaluation
 from distboost.io import options
 from distboost.io.publishing import check_folder, publish
-from distboost.io.text import visible
 from distboost.io.urls import url_of
-from distboost.reporting import charts
+from distboost.reporting import charts, figures
 from distboost.reporting.content import Content
-from distboost.reporting.numbers import decimal
+from distboost.reporting.numbers import decimal, place
 from distboost.training.event_record import logged
 
 
@@ -36,11 +35,11 @@ def report(
 ) -> Evaluation:
     """Judge a fitted model on labelled rows of any size, and write the result as one self-contained HTML file.
 
-    The page shows what was trained and on what, the metrics, learning curves, how reliable probabilities are, the confusion
-    matrix, each class, the most important features and the worst rows. It loads nothing from elsewhere, can be printed, and
-    is dark where the reader's system is. The rows are read once, as by `evaluate`. Equal models and rows give equal files, but
-    for what the training took (`training_record_`). A model file does not hold that: the page has it of a model that was
-    trained in this session, or from the log of the training, `events`.
+    The page shows what was trained and on what, the metrics, log-loss and error by round, how reliable probabilities are,
+    the confusion matrix, each class, the most important features and the worst rows. It loads nothing from elsewhere, can be
+    printed, and is dark where the reader's system is. The rows are read once, as by `evaluate`. Equal models and rows give
+    equal files, but for what the training took (`training_record_`). A model file does not hold that: the page has it of a
+    model that was trained in this session, or from the log of the training, `events`.
 
     Parameters
     ----------
@@ -83,21 +82,22 @@ def report(
     >>> found["accuracy"] > 0.9
     True
     """
-    place = url_of(url, "url")
+    target = url_of(url, "url")
     model = opening_with(model, storage_options)
     with options.storage_options(model.storage_options):
-        check_folder(place)
+        check_folder(target)
         log = None if events is None else logged(url_of(events, "events"), model.digest())
-    found = evaluated(model, Given(X, y, sample_weight), None, verbose)
+    rounds = figures.measured_rounds(len(model.learned_.ensemble))
+    found = evaluated(model, Given(X, y, sample_weight), None, verbose, rounds)
     content = Content.of(model, found, type(model).__name__ if title is None else title, _place(X), log)
     with options.storage_options(model.storage_options):
-        publish(place, page(content).encode())
+        publish(target, page(content).encode())
     return found
 
 
 def _place(X: Any) -> str:
     if isinstance(X, (str, os.PathLike)):
-        return visible(os.fspath(X))
+        return place(X)
     return "an array that is read in blocks" if is_lazy(X) else "an array in memory"
 
 

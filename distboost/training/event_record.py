@@ -113,7 +113,10 @@ def _numbers(event: Mapping[str, Any]) -> tuple[TrainingRecord, PlannedMemory]:
     peaks = took.pop("worker_peak_bytes")
     if not all(isinstance(peak, int) for peak in peaks):
         raise TypeError("worker_peak_bytes has something that is no whole number")
-    return TrainingRecord(**took, worker_peak_bytes=tuple(peaks)), PlannedMemory(**memory)
+    n_rows = event["took"].get("n_rows")
+    if n_rows is not None:
+        _typed(n_rows, dict.fromkeys(n_rows, _WHOLE))
+    return TrainingRecord(**took, worker_peak_bytes=tuple(peaks), n_rows=n_rows), PlannedMemory(**memory)
 
 
 def _typed(found: Any, kinds: Mapping[str, tuple[type, ...]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from distboost.training.memory_plan import MemoryPlan
@@ -27,6 +28,8 @@ class TrainingRecord:
         On a cluster: the same of each worker that is left.
     workers_lost : int
         Workers that were lost during the rounds. Others took over their rows.
+    n_rows : mapping of str to int, or None
+        The number of rows with a weight above 0: of "train", and of each evaluation set by name. None: logs of 0.2 do not tell.
     """
 
     runtime: str
@@ -36,6 +39,7 @@ class TrainingRecord:
     peak_bytes: int | None
     worker_peak_bytes: tuple[int, ...] = ()
     workers_lost: int = 0
+    n_rows: Mapping[str, int] | None = None
 
     @property
     def rounds_per_second(self) -> float:

@@ -98,6 +98,10 @@ class GradBoost(Algorithm):
         return losses.mean
 
     @property
+    def objective(self) -> str:
+        return "softmax loss"
+
+    @property
     def link(self) -> Softmax:
         return Softmax()
 
