@@ -14,8 +14,9 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
-from distboost import GAMBLEClassifier
+from distboost import GAMBLEClassifier, GDMCBoostClassifier
 from distboost.io import bars, progress
 from tests.faults.crews import until
 from tests.programs import Program
@@ -31,8 +32,8 @@ print("best", model.best_iteration_, "of", model.n_iter_, f"{model.train_loss_[-
 """
 
 
-def test_a_pipe_gets_a_line_for_each_round(blobs, capsys, monkeypatch):
-    """Without control characters, also where rich would take it for a terminal."""
+def test_a_pipe_gets_lines_without_control_characters(blobs, capsys, monkeypatch):
+    """Also where rich would take it for a terminal."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     model = GAMBLEClassifier(n_estimators=4, calibration=None, verbose=1).fit(*blobs, eval_set=blobs)
@@ -47,6 +48,16 @@ def test_a_pipe_gets_a_line_for_each_round(blobs, capsys, monkeypatch):
         assert line.startswith(
             f"GAMBLEClassifier: {number}/4 rounds, loss {loss:.4g}, error {error:.2%}, eval error {error:.2%}"
         )
+
+
+def test_a_pipe_gets_at_most_ten_lines_and_sees_the_loss_move(capsys):
+    X, y = load_iris(return_X_y=True)
+    GDMCBoostClassifier(n_estimators=100, max_depth=3, learning_rate=0.2, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 10
+    losses = [found[1] for line in lines if (found := re.search(r"rounds, loss (\S+),", line))]
+    assert len(losses) == len(set(losses)) == 5
+    assert f"{float(losses[-1]):.4g}" == "1"  # so many digits are the same
 
 
 def test_early_stopping_names_the_best_round(capsys):
@@ -69,7 +80,8 @@ def test_a_terminal_keeps_the_numbers(width):
     assert best, shown
     flat = re.sub(r"\s+", "", shown)
     assert f"stoppedearlyafterround{best[2]}:round{best[1]}isthebest" in flat
-    assert f"{best[2]}/50rounds,loss{best[3]},error{best[4]},validerror" in flat
+    last = re.findall(rf"{best[2]}/50rounds,loss([\d.]+),error{best[4]},validerror", flat)[-1]
+    assert f"{float(last):.4g}" == best[3]
     assert "…" not in shown
     assert ("GAMBLEClassifier" in shown) == (width >= bars.NARROW)
 

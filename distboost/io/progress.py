@@ -18,6 +18,7 @@ from distboost.io.phases import SILENT, Phase, Phases
 from distboost.io.units import amount, duration
 
 LINE_INTERVAL = 5.0  # seconds between two lines
+RARER = 3  # by how much a display waits longer for a line about a phase than for its last one
 SHORT = 1.0  # seconds: bars say nothing about phases that took less
 
 Draw = Callable[..., None]
@@ -44,11 +45,14 @@ def on_stderr() -> Iterator[None]:
 class Display(Protocol):
     """Where progress is shown."""
 
-    def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
+    def bar(
+        self, total: int | None = None, interval: float = LINE_INTERVAL, parts: int | None = None
+    ) -> Draw:
         """Return a function that updates the progress: draw(completed, text behind the numbers, total, note).
 
         A terminal or a notebook shows a bar, with the numbers below it. Other outputs get a line if `interval` seconds have
-        passed since the last one, and a line at the end. A `note` is a line of its own, on all.
+        passed since the last one, and a line at the end; or, with `parts`, a line at the first update, and one whenever another
+        of so many parts of the total is done. A `note` is a line of its own, on all.
         """
 
     def phase(self, phase: Phase) -> None:
@@ -108,7 +112,9 @@ class _AsBars:
         self._title, self._drawn, self._least = title, drawn, least
         self._phases: dict[str, TaskID] = {}
 
-    def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
+    def bar(
+        self, total: int | None = None, interval: float = LINE_INTERVAL, parts: int | None = None
+    ) -> Draw:
         task = self._drawn.add_task(self._title, total=total, numbers="")
 
         def draw(completed: int, beside: str = "", total: int | None = total, note: str = "") -> None:
@@ -141,22 +147,22 @@ class _InLines:
     def __init__(self, title: str, least: float):
         self._title, self._least, self._stderr = title, least, _to_stderr.get()
         self._bars: list[_Lines] = []
-        self._phases: dict[str, float] = {}  # by name: when a line was printed, at first when it began
+        self._patience = LINE_INTERVAL  # the seconds of a phase after which it has a line
 
-    def bar(self, total: int | None = None, interval: float = LINE_INTERVAL) -> Draw:
-        self._bars.append(_Lines(self._print, total, interval))
+    def bar(
+        self, total: int | None = None, interval: float = LINE_INTERVAL, parts: int | None = None
+    ) -> Draw:
+        self._bars.append(_Lines(self._print, total, interval, parts))
         return self._bars[-1]
 
     def phase(self, phase: Phase) -> None:
-        now = time.monotonic()
         if phase.name in _ANNOUNCED:
             self._print(_ANNOUNCED[phase.name])
         elif phase.ended:
-            self._phases.pop(phase.name, None)
             if phase.error is None and phase.seconds >= self._least:
                 self._print(said(phase))
-        elif now - self._phases.setdefault(phase.name, now) >= LINE_INTERVAL:
-            self._phases[phase.name] = now
+        elif phase.seconds >= self._patience:
+            self._patience = RARER * phase.seconds
             self._print(said(phase))
 
     def end(self) -> None:
@@ -170,22 +176,30 @@ class _InLines:
 
 
 class _Lines:
-    """Lines of numbers: at an update, if enough time has passed since the last one, and at the end."""
+    """Lines of numbers: at an update, if enough time has passed since the last one or enough is done, and at the end."""
 
-    def __init__(self, say: Callable[[str], Any], total: int | None, interval: float):
-        self._say, self._total, self._interval = say, total, interval
+    def __init__(self, say: Callable[[str], Any], total: int | None, interval: float, parts: int | None):
+        self._say, self._total, self._interval, self._parts = say, total, interval, parts
+        self._part = -1  # the part that was done at the last line
         self._printed = time.monotonic()
         self._waiting = ""  # the latest numbers, if they were not printed
 
     def __call__(self, completed: int, beside: str = "", total: int | None = None, note: str = "") -> None:
-        numbers = _numbers(completed, self._total if total is None else total, beside)
+        total = self._total if total is None else total
+        numbers = _numbers(completed, total, beside)
         if note:
             self.end()
             self._print(note)
-        elif time.monotonic() - self._printed >= self._interval:
+        elif self._is_due(completed, total):
             self._print(numbers)
         else:
             self._waiting = numbers
+
+    def _is_due(self, completed: int, total: int | None) -> bool:
+        if self._parts is None or total is None:
+            return time.monotonic() - self._printed >= self._interval
+        before, self._part = self._part, completed * self._parts // total
+        return self._part > before
 
     def end(self) -> None:
         """Print the latest numbers, unless they have been printed."""
