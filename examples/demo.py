@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import dask.array as da
@@ -55,15 +56,20 @@ def main() -> int:
         right = predicted_right(f"{data}/predicted", f"{data}/y_test")
 
     # The client is closed, so this training runs in this process.
-    alone = GDMCBoostClassifier(n_estimators=options.rounds).fit(f"{data}/x_train", f"{data}/y_train")
+    clock_alone = Clock()
+    alone = GDMCBoostClassifier(n_estimators=options.rounds, callbacks=[clock_alone])
+    alone.fit(f"{data}/x_train", f"{data}/y_train")
     alone.save(f"{options.folder}/alone.dboost")
     digests = [sha256(options.folder / name) for name in ("cluster.dboost", "alone.dboost")]
 
     print(f"test accuracy   {right:.2%}")
     print(
-        f"time per round  {clock.per_round():.3f} s ({clock.total():.1f} s for the training, including binning and compilation)"
+        f"time per round  {clock.per_round():.3f} s on the cluster, {clock_alone.per_round():.3f} s in one process alone"
     )
-    print(f"peak memory     {memory.peak / 2**20:.0f} MiB resident, of this process and the cluster together")
+    print(
+        f"all rounds      {clock.total():.1f} s and {clock_alone.total():.1f} s, including binning and compilation"
+    )
+    print(f"peak memory     {memory}")
     print(f"cluster.dboost  sha256 {digests[0]}")
     print(f"alone.dboost    sha256 {digests[1]}")
     same = digests[0] == digests[1]
@@ -113,10 +119,10 @@ class Clock:
 
 
 class PeakMemory:
-    """The peak resident memory of this process and its children together, sampled ten times a second."""
+    """The peak resident memory of this process and its children, sampled ten times a second."""
 
     def __init__(self) -> None:
-        self.peak = 0
+        self.largest = self.together = self.processes = 0
         self._ended = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
@@ -128,16 +134,21 @@ class PeakMemory:
         self._ended.set()
         self._watcher.join(timeout=5)
 
+    def __str__(self) -> str:
+        return (
+            f"{self.largest / 2**20:,.0f} MiB in the largest process, {self.together / 2**20:,.0f} MiB in all "
+            f"{self.processes} (this one and those of the cluster)"
+        )
+
     def _watch(self) -> None:
         me = psutil.Process(os.getpid())
         while not self._ended.wait(0.1):
-            total = 0
+            found = []
             for process in (me, *me.children(recursive=True)):
-                try:
-                    total += process.memory_info().rss
-                except psutil.NoSuchProcess:  # it has ended
-                    continue
-            self.peak = max(self.peak, total)
+                with suppress(psutil.NoSuchProcess):  # it has ended
+                    found.append(process.memory_info().rss)
+            self.largest = max(self.largest, *found)
+            self.together, self.processes = max((self.together, self.processes), (sum(found), len(found)))
 
 
 if __name__ == "__main__":

@@ -31,4 +31,9 @@ def test_demo(tmp_path, clients, monkeypatch):
     digests = re.findall(r"sha256 ([0-9a-f]{64})", done.stdout)
     assert len(digests) == 2
     assert digests[0] == digests[1]
+    assert re.search(r"time per round +[\d.]+ s on the cluster, [\d.]+ s in one process alone", done.stdout)
+    largest, together = re.search(
+        r"(\d+) MiB in the largest process, ([\d,]+) MiB in all", done.stdout
+    ).groups()
+    assert int(largest) <= int(together.replace(",", ""))
     assert float(re.search(r"test accuracy +([\d.]+)%", done.stdout)[1]) > 60
