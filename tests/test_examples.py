@@ -103,3 +103,9 @@ def test_pages_are_made_of_the_committed_figures(script):
 
     module = importlib.import_module(f"examples.papers.{script}")
     assert (common.PAGES / f"{script}.md").read_text() == common.page(script, module.__doc__, module.TABLES)
+
+
+def test_letter_report(tmp_path):
+    done = run_example("letter_report", "--rounds", "2", "--out", str(tmp_path / "report.html"))
+    assert done.returncode == 0, done.stderr
+    assert "<title>Letter recognition</title>" in (tmp_path / "report.html").read_text()
