@@ -426,6 +426,16 @@ def test_the_training_of_a_loaded_model_comes_from_its_log(logged, blobs, writte
     assert "a model file does not hold them" not in " ".join(facts)
 
 
+def test_logs_without_the_number_of_rows_are_read(logged, blobs, written):
+    loaded, trained, log = logged
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    for event in events:
+        if event["event"] == "fitted":
+            del event["took"]["n_rows"]
+    assert "rows trained on" in written(loaded, *blobs, events=log)[0]
+    assert "rows trained on" not in written(loaded, *blobs, events=stored(log, events))[0]
+
+
 def test_a_training_on_a_cluster_comes_from_its_log(blobs, clients, written, tmp_path):
     model = GDMCBoostClassifier(
         n_estimators=2, calibration=None, callbacks=[EventLog(tmp_path / "run.jsonl")]
