@@ -30,7 +30,14 @@ from distboost.cli.simulate import simulate
 from distboost.io.publishing import check_folder
 
 
-@click.group(cls=Group)
+@click.group(
+    cls=Group,
+    example="""
+distboost active ask --log work.log --x data.zarr/x --out ask.csv
+distboost active tell --log work.log --labels ask.csv
+distboost active model --log work.log --model committee.dboost
+""",
+)
 def active() -> None:
     """Label the rows of a pool that teach the most.
 
@@ -43,7 +50,12 @@ active.add_command(simulate)
 _log = path_option("--log", "Log of the work.")
 
 
-@active.command()
+@active.command(
+    example="""
+distboost active ask --log work.log --x data.zarr/x --out ask.csv \\
+    --classes cat,dog
+"""
+)
 @path_option("--log", "Log of the work; created if it does not exist.")
 @path_option("--out", "CSV file to write: columns row, label (empty) and the row's values.")
 @path_option(
@@ -187,7 +199,7 @@ def _learner(
     return resume(log, x, client=client, parameters=parameters, **given)
 
 
-@active.command()
+@active.command(example="distboost active tell --log work.log --labels ask.csv")
 @_log
 @path_option("--labels", "CSV file with the columns row and label. Rows without a label stay open.")
 @path_option("--eval-x", "Features of rows to measure the committee's error on.", required=False)
@@ -258,7 +270,7 @@ def _say_error(log: str, x: str, y: str, cluster: ClusterOptions) -> None:
     click.echo(f"error {1 - found.accuracy:.2%} on {int(found.counts.sum())} rows")
 
 
-@active.command()
+@active.command(example="distboost active status --log work.log")
 @_log
 def status(log: str) -> None:
     """Show the settings of a log, and how many rows were asked for and labelled."""
@@ -268,7 +280,7 @@ def status(log: str) -> None:
     print_ledger(Ledger.from_log(log), log)
 
 
-@active.command("model")
+@active.command("model", example="distboost active model --log work.log --model committee.dboost")
 @_log
 @path_option("--model", "Model file to write, for predict and evaluate.")
 @overwrite_option

@@ -26,17 +26,26 @@ INTERVAL = 0.5  # seconds between two looks at the processes
 _folder = click.Path(exists=True, file_okay=False, writable=True, resolve_path=True, path_type=Path)
 
 
-@click.group(cls=Group)
+@click.group(
+    cls=Group,
+    example="""
+distboost cluster local --workers 4
+""",
+)
 def cluster() -> None:
     """Start a Dask cluster on this machine, or make certificates for one of any kind."""
 
 
-@cluster.command()
+@cluster.command(
+    example="""
+distboost cluster local --workers 4 -- \\
+    distboost train --x data.zarr/x --y data.zarr/y --model model.dboost
+"""
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=2,
-    show_default=True,
     metavar="N",
     help="Worker processes.",
 )
@@ -161,7 +170,7 @@ def _invitation(running: RunningCluster, scratch: Path | None) -> str:
 scheduler at {address}, workers: {running.n_workers}, each with {threads} and {format_bytes(running.memory_limit)}
 
 From another terminal:
-  distboost train {options} --algorithm gd-mcboost --x DATA.zarr/x --y DATA.zarr/y --model MODEL.dboost
+  distboost train {options} --x DATA.zarr/x --y DATA.zarr/y --model MODEL.dboost
 In Python:
   from distributed import Client{", Security" if security else ""}
   client = Client("{address}"{security})
@@ -169,7 +178,11 @@ In Python:
 Ctrl-C ends the cluster."""
 
 
-@cluster.command()
+@cluster.command(
+    example="""
+distboost cluster certificates certificates --name scheduler.example.org
+"""
+)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--name",
@@ -178,9 +191,7 @@ Ctrl-C ends the cluster."""
     metavar="HOST_OR_IP",
     help="A machine of the cluster, beside localhost. Dask takes the certificate on any; other programs may compare.",
 )
-@click.option(
-    "--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True, help="How long it is valid."
-)
+@click.option("--days", type=click.IntRange(1, 3650), default=DAYS, help="How long it is valid.")
 @click.option("--force", is_flag=True, help="Replace the certificates that are there.")
 def certificates(folder: Path, names: tuple[str, ...], days: int, force: bool) -> None:
     """Make the certificates of a cluster: FOLDER/ca.pem, cert.pem and key.pem."""

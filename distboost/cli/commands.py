@@ -13,6 +13,7 @@ from distboost.cli.options import (
     ClusterOptions,
     Group,
     PathOrUrl,
+    algorithm_option,
     categorical_option,
     check_writable,
     cluster_options,
@@ -27,10 +28,16 @@ from distboost.cli.options import (
 from distboost.cli.selection import cross_validate, search
 from distboost.cli.train import train
 from distboost.io.process_end import end_promptly
-from distboost.registry import ALGORITHMS
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    example="""
+distboost train --x data.zarr/x --y data.zarr/y --model model.dboost
+distboost evaluate --model model.dboost --x data.zarr/x --y data.zarr/y
+""",
+)
 @click.version_option(distboost.__version__, prog_name="distboost")
 def main() -> None:
     """Multiclass boosting on zarr arrays, in this process or on a Dask cluster.
@@ -47,7 +54,7 @@ main.add_command(search)
 main.add_command(train)
 
 
-@main.command()
+@main.command(example="distboost predict --model model.dboost --x data.zarr/x --out labels.zarr")
 @path_option("--model", "Model file, or checkpoint.")
 @path_option("--x", "Features, (rows, features).")
 @path_option("--out", "Zarr array to write: one label per row, or one probability per row and class.")
@@ -88,7 +95,12 @@ def predict(
     click.echo(f"{array.shape[0]} {'rows of probabilities' if proba else 'labels'} in {out}")
 
 
-@main.command()
+@main.command(
+    example="""
+distboost evaluate --model model.dboost --x data.zarr/x --y data.zarr/y \\
+    --report report.html
+"""
+)
 @path_option("--model", "Model file, or checkpoint.")
 @path_option("--x", "Features, (rows, features).")
 @path_option("--y", "True labels, (rows,).")
@@ -144,7 +156,13 @@ def evaluate(
         click.echo(f"report in {report}", err=as_json)
 
 
-@main.command("bin")
+@main.command(
+    "bin",
+    example="""
+distboost bin --x data.zarr/x --y data.zarr/y --out binned.zarr
+distboost train --x binned.zarr --model model.dboost
+""",
+)
 @path_option("--x", "Features, (rows, features).")
 @path_option("--y", "Labels, (rows,).")
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
@@ -153,12 +171,9 @@ def evaluate(
     "--max-bins",
     type=click.IntRange(2, 255),
     default=255,
-    show_default=True,
     help="Maximum number of bins per feature.",
 )
-@click.option(
-    "--random-state", type=int, default=0, show_default=True, help="Seed of the sample that sets bin edges."
-)
+@click.option("--random-state", type=int, default=0, help="Seed of the sample that sets bin edges.")
 @memory_limit_option
 @categorical_option
 @click.option("--keep-values", is_flag=True, help="Store the values too: REBEL's similarities need them.")
@@ -202,8 +217,12 @@ def bin_rows(
     click.echo(f"{store.n_rows} rows of {store.n_features} features binned in {out}")
 
 
-@main.command()
-@click.option("--algorithm", type=click.Choice(ALGORITHMS), required=True, help="What to train.")
+@main.command(
+    example="""
+distboost plan --rows 10000000 --features 50 --classes 20 --memory-limit 8GB
+"""
+)
+@algorithm_option()
 @path_option(
     "--x", "Features, (rows, features), or a binned store: only their sizes are read.", required=False
 )
@@ -274,7 +293,7 @@ def plan(
     print_plan(found)
 
 
-@main.command()
+@main.command(example="distboost inspect model.dboost")
 @click.argument("model", type=PathOrUrl())
 def inspect(model: str) -> None:
     """Show the content of a model file or a checkpoint."""

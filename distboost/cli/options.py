@@ -15,10 +15,12 @@ from typing import Any
 
 import click
 
+from distboost.cli.help import WithExample
 from distboost.cli.interrupt import end_quietly, quiet_interrupts
 from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, asked_algorithm, write_parameters
 from distboost.io.output import all_is_written
 from distboost.io.publishing import check_folder
+from distboost.registry import ALGORITHMS
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, RuntimeError)  # every DistboostError is one of these
 
@@ -27,8 +29,10 @@ STORAGE_VARIABLE = "DISTBOOST_STORAGE_OPTIONS"
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
 
+ALGORITHM = "gd-mcboost"  # what is trained without --algorithm
 
-class Command(click.Command):
+
+class Command(WithExample):
     """A command that shows an error as one line, without --debug.
 
     Attributes
@@ -82,7 +86,7 @@ class Command(click.Command):
                 raise click.ClickException(_said(error) or type(error).__name__) from error
 
 
-class Group(click.Group):
+class Group(WithExample, click.Group):
     """A group of such commands and of further groups."""
 
     command_class = Command
@@ -263,6 +267,12 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Begin when N workers of the cluster can take work; an error after 10 minutes.",
     )
     return scheduler(scheduler_file(wait_workers(tls(workers(with_cluster)))))
+
+
+def algorithm_option(text: str = "What to train.", **how: Any) -> Callable[..., Any]:
+    """Return the option --algorithm."""
+    how = {"default": ALGORITHM} | how
+    return click.option("--algorithm", type=click.Choice(ALGORITHMS), metavar="NAME", help=text, **how)
 
 
 def parameters_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import click
 from distboost.cli.options import (
     ClusterOptions,
     Command,
+    algorithm_option,
     categorical_option,
     check_known,
     check_writable,
@@ -24,7 +25,6 @@ from distboost.cli.options import (
     with_memory_limit,
     with_parameters,
 )
-from distboost.registry import ALGORITHMS
 
 
 def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,14 +38,12 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--random-state",
             type=click.IntRange(min=0),
             default=0,
-            show_default=True,
             help="Seed of the folds, and of settings that are drawn.",
         ),
         click.option(
             "--folds",
             type=click.IntRange(2, 255),
             default=5,
-            show_default=True,
             help="Each is left out of a training, and judges it.",
         ),
         path_option("--groups", "Groups of the rows, (rows,): each is in one fold.", required=False),
@@ -54,7 +52,7 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
         path_option(
             "--x", "Features, (rows, features); or a store that 'distboost bin' wrote, which needs no --y."
         ),
-        click.option("--algorithm", type=click.Choice(ALGORITHMS), required=True, help="What to train."),
+        algorithm_option(),
     ):
         command = option(command)
     return command
@@ -75,12 +73,18 @@ def _estimator(
     return with_parameters(factory.estimator(algorithm)(), given)
 
 
-@click.command("cross-validate", cls=Command)
+@click.command(
+    "cross-validate",
+    cls=Command,
+    example="""
+distboost cross-validate --x data.zarr/x --y data.zarr/y --folds 3 \\
+    --set n_estimators=50
+""",
+)
 @_data_options
 @click.option(
     "--metrics",
     default="accuracy,log_loss",
-    show_default=True,
     metavar="A,B",
     callback=_names,
     help="Names of metrics of 'distboost evaluate --json' that are numbers.",
@@ -135,7 +139,13 @@ def cross_validate(
         print_cross_validation(found)
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    example="""
+distboost search --x data.zarr/x --y data.zarr/y --set n_estimators=27 \\
+    --space max_depth=3,6 --space learning_rate=0.3,1 --halving 3
+""",
+)
 @_data_options
 @click.option(
     "--space",
@@ -149,7 +159,6 @@ def cross_validate(
 @click.option(
     "--scoring",
     default="accuracy",
-    show_default=True,
     help="Metric to maximise; losses have neg_ before their names, such as neg_log_loss.",
 )
 @click.option("--n-iter", type=click.IntRange(min=1), metavar="N", help="Try N settings, drawn at random.")

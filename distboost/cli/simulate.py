@@ -52,7 +52,13 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    example="""
+distboost active simulate --x data.zarr/x --y data.zarr/y \\
+    --eval-x test.zarr/x --eval-y test.zarr/y --repeats 3 --max-labels 200
+""",
+)
 @path_option("--x", "The pool, (rows, features).")
 @path_option("--y", "Labels of the pool, (rows,).")
 @path_option("--eval-x", "Features of rows to measure the error on.")
@@ -61,7 +67,6 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
 @click.option(
     "--strategies",
     default="margin,random",
-    show_default=True,
     metavar="A,B",
     callback=_strategies,
     help=f"Of: {', '.join(STRATEGIES)}.",
@@ -70,7 +75,6 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
     "--repeats",
     type=click.IntRange(min=1),
     default=10,
-    show_default=True,
     help="Runs of each strategy, each with its own seed.",
 )
 @click.option("--max-labels", type=click.IntRange(min=1), help="Stop each run at this many labels.")

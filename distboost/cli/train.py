@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from distboost.cli.options import (
+    ALGORITHM,
     ClusterOptions,
     Command,
     PathOrUrl,
+    algorithm_option,
     categorical_option,
     check_writable,
     cluster_options,
@@ -21,17 +23,20 @@ from distboost.cli.options import (
     with_parameters,
 )
 from distboost.io.publishing import check_folder
-from distboost.registry import ALGORITHMS
 
 
 class _Train(Command):
     defaults = {"checkpoint": "MODEL.checkpoint", "verbose": 1}  # noqa: RUF012 (a mapping that nothing changes)
 
 
-@click.command(cls=_Train)
-@click.option(
-    "--algorithm", type=click.Choice(ALGORITHMS), help="What to train. With --resume: the model's own."
+@click.command(
+    cls=_Train,
+    example="""
+distboost train --x data.zarr/x --y data.zarr/y --model model.dboost \\
+    --set n_estimators=200
+""",
 )
+@algorithm_option(default=None, show_default=f"{ALGORITHM}; with --resume, that of the model")
 @path_option("--x", "Features, (rows, features); or a store that 'distboost bin' wrote, which needs no --y.")
 @path_option("--y", "Labels, (rows,).", required=False)
 @path_option("--model", "Model file to write.")
@@ -154,9 +159,7 @@ def _estimator(
     checkpoint = parameters["checkpoint"]
     if resume:
         return _earlier(algorithm, model, checkpoint, parameters)
-    if algorithm is None:
-        raise click.UsageError(f"Missing option '--algorithm'. Choose from: {', '.join(ALGORITHMS)}.")
-    estimator = with_parameters(factory.estimator(algorithm)(), parameters)
+    estimator = with_parameters(factory.estimator(algorithm or ALGORITHM)(), parameters)
     for place in {_checkpoint(model), checkpoint} - {None} if not overwrite else ():
         _check_no_rounds(place)
     return estimator
