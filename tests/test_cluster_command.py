@@ -171,5 +171,5 @@ def test_certificates_without_their_package(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "distboost.cluster.certificates", raising=False)
     result = CliRunner().invoke(main, ["cluster", "certificates", str(tmp_path / "tls")])
     assert result.exit_code == 1
-    assert 'Run: pip install "distboost[tls]"' in result.stderr
+    assert "Run: pip install 'distboost[tls]'" in result.stderr
     assert not (tmp_path / "tls").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,16 +15,18 @@ from distboost.errors import DataError
 from distboost.io import filesystems
 from distboost.io.filesystems import _EXTRAS, filesystem_at
 
+ROOT = Path(__file__).parent.parent
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 COMMANDS = {
-    "s3://b/x": 'pip install "distboost[s3]"',
-    "s3a://b/x": 'pip install "distboost[s3]"',
-    "simplecache::s3://b/x": 'pip install "distboost[s3]"',
-    "gs://b/x": 'pip install "distboost[gcs]"',
-    "gcs://b/x": 'pip install "distboost[gcs]"',
-    "az://c/x": 'pip install "distboost[azure]"',
-    "abfs://c@a/x": 'pip install "distboost[azure]"',
-    "http://a/x": 'pip install "fsspec[http]"',
-    "sftp://a/x": 'pip install "fsspec[sftp]"',
+    "s3://b/x": "pip install 'distboost[s3]'",
+    "s3a://b/x": "pip install 'distboost[s3]'",
+    "simplecache::s3://b/x": "pip install 'distboost[s3]'",
+    "gs://b/x": "pip install 'distboost[gcs]'",
+    "gcs://b/x": "pip install 'distboost[gcs]'",
+    "az://c/x": "pip install 'distboost[azure]'",
+    "abfs://c@a/x": "pip install 'distboost[azure]'",
+    "http://a/x": "pip install 'fsspec[http]'",
+    "sftp://a/x": "pip install 'fsspec[sftp]'",
     "hf://a/x": "Install huggingface_hub",
 }
 
@@ -93,11 +96,26 @@ def test_wherever_a_url_is_given(found):
 
 
 def test_extras_install_these_packages():
-    extras = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
     for package, extra in _EXTRAS.items():
-        assert any(needed.startswith(package) for needed in extras[extra])
+        assert any(needed.startswith(package) for needed in EXTRAS[extra])
+
+
+def test_the_page_lists_all_extras():
+    """With the packages of those that are for users."""
+    rows = re.findall(r"(?m)^\| `(\w+)` \|.*\| (.*) \|$", (ROOT / "docs" / "install.md").read_text())
+    assert sorted(extra for extra, _ in rows) == sorted(EXTRAS)
+    for extra, packages in rows[: [extra for extra, _ in rows].index("dev")]:
+        for needed in EXTRAS[extra]:
+            name = re.match(r"[\w-]+", needed)[0]
+            assert name in packages or name == "distboost"
+
+
+def test_pages_leave_installing_to_one_page():
+    """Others name an extra and link there: two ways to install would differ."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        if page.name != "install.md" and "generated" not in page.parts:
+            assert "distboost[" not in page.read_text(), page
+            assert "'.[" not in page.read_text() or "install.md" in page.read_text(), page
 
 
 def test_a_protocol_that_is_not_known():

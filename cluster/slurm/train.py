@@ -1,4 +1,4 @@
-"""Train on SLURM jobs that dask-jobqueue submits, one worker each: `pip install distboost dask-jobqueue`.
+"""Train on SLURM jobs that dask-jobqueue submits, one worker each. It needs the extra `slurm` (docs/install.md).
 
     distboost cluster certificates tls
     python train.py --x data.zarr/x --y data.zarr/y --model model.dboost --tls tls --shared /shared/$USER --jobs 8

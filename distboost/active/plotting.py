@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from distboost.active.curve import LearningCurve
-from distboost.errors import ArgumentError, DataError
-from distboost.io.pictures import NO_MATPLOTLIB, check_axes
+from distboost.errors import ArgumentError
+from distboost.io.pictures import check_axes, no_matplotlib
 from distboost.io.urls import url_of
 
 
@@ -42,7 +42,7 @@ def plot_curves(
 
     Raises
     ------
-    distboost.errors.DataError
+    distboost.errors.MissingPackageError
         If matplotlib is not installed.
     distboost.errors.ArgumentError
         If `curves` is not a dict, or `ax` is not axes.
@@ -54,7 +54,7 @@ def plot_curves(
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise DataError(NO_MATPLOTLIB) from error
+        raise no_matplotlib() from error
     if ax is None:
         ax = Figure(figsize=(6.4, 4), layout="constrained").add_subplot()
     check_axes(ax)

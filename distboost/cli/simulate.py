@@ -26,7 +26,7 @@ from distboost.cli.options import (
     parse_parameters,
     path_option,
 )
-from distboost.io.pictures import NO_MATPLOTLIB
+from distboost.io.pictures import no_matplotlib
 
 
 def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list[str]:
@@ -48,7 +48,7 @@ def _picture(ctx: click.Context, option: click.Parameter, value: str | None) -> 
     if os.path.splitext(value)[1] not in (".png", ".svg", ".pdf"):
         raise click.BadParameter(f"{value} is not a .png, .svg or .pdf file.")
     if find_spec("matplotlib") is None:
-        raise click.BadParameter(NO_MATPLOTLIB)
+        raise click.BadParameter(str(no_matplotlib()))
     return value
 
 

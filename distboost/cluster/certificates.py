@@ -14,6 +14,7 @@ from pathlib import Path
 
 from distboost.cluster.security import CA_FILE, CERTIFICATE_FILE, DAYS, KEY_FILE
 from distboost.errors import MissingPackageError
+from distboost.io.packages import install_command
 
 try:
     from cryptography import x509
@@ -24,7 +25,7 @@ try:
 except ImportError as error:
     raise MissingPackageError(
         f"certificates are made with the package cryptography, which cannot be imported here ({error}). Run: "
-        'pip install "distboost[tls]"'
+        f"{install_command('tls')}"
     ) from error
 
 NAMES = ("localhost", "127.0.0.1")

@@ -158,7 +158,9 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
         Raises
         ------
         distboost.errors.DataError
-            If the weak learners are similarities, or pandas is not installed.
+            If the weak learners are similarities.
+        distboost.errors.MissingPackageError
+            If pandas is not installed.
         """
         self._learned()
         return to_dataframe(self)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from distboost.errors import DataError, LimitError
 from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own
+from distboost.io.packages import missing
 from distboost.model.ensemble import Ensemble
 from distboost.model.learned import Learned
 from distboost.model.nodes import Nodes
@@ -83,9 +84,7 @@ def to_dataframe(estimator: CommonParameters) -> Any:
     try:
         import pandas as pd
     except ImportError as error:
-        raise DataError(
-            "to_dataframe needs pandas, which is not installed: pip install 'distboost[pandas]'."
-        ) from error
+        raise missing("to_dataframe", "pandas", "pandas") from error
     ensemble = trees_of(estimator, "to_dataframe")
     nodes, values = Nodes.of(ensemble), leaf_values(estimator)
 

@@ -18,6 +18,7 @@ from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.inspecting import names_of, trees_of
 from distboost.estimators.predicting import link_of
 from distboost.export.forest import Forest
+from distboost.io.packages import missing
 from distboost.model.calibration import Calibration
 
 OPSET = 18
@@ -48,8 +49,9 @@ def onnx(model: BoostingClassifier, *, dtype: str = "float32") -> Any:
     Raises
     ------
     distboost.errors.DataError
-        If the weak learners are similarities, if the algorithm's probabilities are not a function that ONNX graphs have, or if
-        onnx is not installed.
+        If the weak learners are similarities, or if the algorithm's probabilities are not a function that ONNX graphs have.
+    distboost.errors.MissingPackageError
+        If onnx is not installed.
 
     Examples
     --------
@@ -81,9 +83,7 @@ class Graph:
         try:
             import onnx
         except ImportError as error:
-            raise DataError(
-                "export.onnx needs onnx, which is not installed: pip install 'distboost[onnx]'."
-            ) from error
+            raise missing("export.onnx", "onnx", "onnx") from error
         self.onnx, self.dtype = onnx, dtype
         self.type = onnx.helper.np_dtype_to_tensor_dtype(dtype)
         self.nodes: list[Any] = []

@@ -11,6 +11,7 @@ from distboost.errors import DataError
 from distboost.estimators.base import BoostingClassifier
 from distboost.estimators.predicting import link_of
 from distboost.export.forest import Forest
+from distboost.io.packages import missing
 from distboost.model.calibration import Calibration, centred
 
 
@@ -35,7 +36,9 @@ def treelite(model: BoostingClassifier, *, probabilities: bool = False) -> Any:
     Raises
     ------
     distboost.errors.DataError
-        If the weak learners are similarities, if treelite has no such probabilities, or if it is not installed.
+        If the weak learners are similarities, or if treelite has no such probabilities.
+    distboost.errors.MissingPackageError
+        If treelite is not installed.
 
     Examples
     --------
@@ -52,9 +55,7 @@ def treelite(model: BoostingClassifier, *, probabilities: bool = False) -> Any:
     try:
         from treelite.model_builder import Metadata, ModelBuilder, PostProcessorFunc, TreeAnnotation
     except ImportError as error:
-        raise DataError(
-            "export.treelite needs treelite, which is not installed: pip install 'distboost[treelite]'."
-        ) from error
+        raise missing("export.treelite", "treelite", "treelite") from error
     forest = Forest.of(model, "export.treelite")
     values, base = forest.values, [0.0] * forest.n_classes
     if probabilities:

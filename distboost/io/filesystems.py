@@ -14,6 +14,7 @@ from fsspec.utils import get_protocol
 
 from distboost.errors import DataError, MissingPackageError
 from distboost.io.options import StorageOptions, options_in_force
+from distboost.io.packages import install_command
 
 # The extras of distboost, by the package that each installs: pyproject.toml.
 _EXTRAS = {"s3fs": "s3", "gcsfs": "gcs", "adlfs": "azure"}
@@ -79,9 +80,9 @@ def _needed(protocol: str, error: ImportError) -> str:
     """Return what to install for a protocol whose file system cannot be imported."""
     package = known_implementations.get(protocol, {}).get("class", "").partition(".")[0]
     if package in _EXTRAS:
-        command = f'pip install "distboost[{_EXTRAS[package]}]"'
+        command = install_command(_EXTRAS[package])
     elif protocol in (metadata("fsspec").get_all("Provides-Extra") or ()):
-        command = f'pip install "fsspec[{protocol}]"'
+        command = f"pip install 'fsspec[{protocol}]'"
     else:
         return f"a package that cannot be imported ({error}). Install it."
     name = "further packages" if package == "fsspec" else f"the package {package}"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from distboost.errors import ArgumentError
+from distboost.errors import ArgumentError, MissingPackageError
+from distboost.io.packages import missing
 
-NO_MATPLOTLIB = "pictures need matplotlib, which is not installed: pip install 'distboost[plots]'."
+
+def no_matplotlib() -> MissingPackageError:
+    """Return the error of all that draws, without matplotlib."""
+    return missing("a picture", "matplotlib", "plots")
 
 
 def check_axes(ax: Any) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from distboost.errors import DataError
-from distboost.io.pictures import NO_MATPLOTLIB, check_axes
+from distboost.io.pictures import check_axes, no_matplotlib
 
 GREY = "0.45"
 BLUE = "#3b6ea5"
@@ -13,11 +12,11 @@ LONGEST_NAME = 40
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot; raise DataError if it is not installed."""
+    """Return matplotlib.pyplot; raise MissingPackageError if it is not installed."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise DataError(NO_MATPLOTLIB) from error
+        raise no_matplotlib() from error
     return pyplot
 
 

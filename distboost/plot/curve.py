@@ -33,7 +33,9 @@ def curves(model: BoostingClassifier, *, metric: str | None = None, ax: Any = No
     Raises
     ------
     distboost.errors.DataError
-        If the model has no such metric, or if matplotlib is not installed.
+        If the model has no such metric.
+    distboost.errors.MissingPackageError
+        If matplotlib is not installed.
     """
     check_fitted(model)
     history = model.learned_.history

@@ -32,7 +32,9 @@ def importance(model: BoostingClassifier, *, most: int = 20, ax: Any = None) -> 
     Raises
     ------
     distboost.errors.DataError
-        If no tree splits, if the weak learners are similarities, or if matplotlib is not installed.
+        If no tree splits, or if the weak learners are similarities.
+    distboost.errors.MissingPackageError
+        If matplotlib is not installed.
     """
     check_fitted(model)
     features, gains = trees_of(model, "plot.importance").gains()

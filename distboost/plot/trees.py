@@ -50,7 +50,9 @@ def tree(model: BoostingClassifier, tree: int = 0, *, max_depth: int | None = No
     Raises
     ------
     distboost.errors.DataError
-        If there is no such tree, if the weak learners are similarities, or if matplotlib is not installed.
+        If there is no such tree, or if the weak learners are similarities.
+    distboost.errors.MissingPackageError
+        If matplotlib is not installed.
     """
     check_fitted(model)
     if max_depth is not None and not (isinstance(max_depth, Integral) and max_depth >= 0):

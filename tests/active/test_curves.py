@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from distboost.active import LearningCurve, comparison, learning_curves, plot_curves, query
 from distboost.active.curve import Point
-from distboost.errors import ArgumentError, DataError
+from distboost.errors import ArgumentError, MissingPackageError
 from tests.active.sessions import committee, learner
 
 
@@ -177,5 +177,5 @@ def test_without_matplotlib(monkeypatch):
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(DataError, match=r"pictures need matplotlib.*pip install 'distboost\[plots\]'"):
+    with pytest.raises(MissingPackageError, match=r"needs matplotlib.*pip install 'distboost\[plots\]'"):
         plot_curves(CURVES)

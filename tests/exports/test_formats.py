@@ -12,7 +12,7 @@ import treelite
 
 import distboost
 from distboost import GDMCBoostClassifier, REBELClassifier, export
-from distboost.errors import DataError
+from distboost.errors import DataError, MissingPackageError
 from distboost.export.onnx_model import rounded_down
 from tests.algorithms.subjects import SUBJECTS
 from tests.exports.checks import check_onnx, check_treelite
@@ -179,7 +179,9 @@ def test_without_the_package(package, what, problem, monkeypatch):
     model = GDMCBoostClassifier(n_estimators=2, calibration=None).fit(*problem)
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(DataError, match=rf"needs {package}, .* pip install 'distboost\[{package}\]'"):
+    with pytest.raises(
+        MissingPackageError, match=rf"needs {package}, .* pip install 'distboost\[{package}\]'"
+    ):
         what(model)
 
 

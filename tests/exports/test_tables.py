@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 import distboost
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier, export_text, plot
 from distboost.baselines import OneVsAllAdaBoostClassifier
-from distboost.errors import DataError
+from distboost.errors import DataError, MissingPackageError
 from tests.old_models.make import FOLDER
 
 
@@ -100,7 +100,7 @@ def test_a_tree_as_text(iris):
 
 def test_without_pandas(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(DataError, match=r"needs pandas, .* pip install 'distboost\[pandas\]'"):
+    with pytest.raises(MissingPackageError, match=r"needs pandas, .* pip install 'distboost\[pandas\]'"):
         model.to_dataframe()
 
 
@@ -208,7 +208,7 @@ def test_a_new_figure(model):
 @pytest.mark.parametrize("draw", [plot.importance, plot.tree, plot.curves])
 def test_without_matplotlib(draw, model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(DataError, match=r"pictures need matplotlib.*pip install 'distboost\[plots\]'"):
+    with pytest.raises(MissingPackageError, match=r"needs matplotlib.*pip install 'distboost\[plots\]'"):
         draw(model)
 
 
