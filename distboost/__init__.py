@@ -11,8 +11,14 @@ __version__ = "0.2.0"
 # `distboost --help` does not need.
 _PLACES = {
     "Algorithm": "algorithms.base",
+    "Calibration": "model.calibration",
+    "CrossValidation": "selection.validation",
+    "Evaluation": "evaluation.metrics",
     "EventLog": "training.events",
+    "MemoryPlan": "training.memory_plan",
     "Progress": "model.history",
+    "SearchResult": "selection.search",
+    "TrainingRecord": "training.record",
     "bin": "training.binning",
     "classifier": "estimators.factory",
     "cross_validate": "selection.validation",

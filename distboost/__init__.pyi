@@ -17,15 +17,21 @@ from distboost.estimators.evaluating import evaluate as evaluate
 from distboost.estimators.factory import classifier as classifier
 from distboost.estimators.factory import load as load
 from distboost.estimators.plan import plan as plan
+from distboost.evaluation.metrics import Evaluation as Evaluation
 from distboost.explanation.shap import expected_scores as expected_scores
 from distboost.explanation.shap import shap_values as shap_values
 from distboost.export.text import export_text as export_text
+from distboost.model.calibration import Calibration as Calibration
 from distboost.model.history import Progress as Progress
 from distboost.reporting.report import report as report
+from distboost.selection.search import SearchResult as SearchResult
 from distboost.selection.search import search as search
+from distboost.selection.validation import CrossValidation as CrossValidation
 from distboost.selection.validation import cross_validate as cross_validate
 from distboost.training.binning import bin as bin
 from distboost.training.events import EventLog as EventLog
+from distboost.training.memory_plan import MemoryPlan as MemoryPlan
+from distboost.training.record import TrainingRecord as TrainingRecord
 
 __version__: str
 
@@ -150,6 +156,9 @@ class AdaBoostMMClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -168,6 +177,8 @@ class AdaBoostMMClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -383,6 +394,9 @@ class CDMCBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -401,6 +415,8 @@ class CDMCBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -601,6 +617,9 @@ class GAMBLEClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -619,6 +638,8 @@ class GAMBLEClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -829,6 +850,9 @@ class GDMCBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -847,6 +871,8 @@ class GDMCBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1066,6 +1092,9 @@ class REBELClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1084,6 +1113,8 @@ class REBELClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1297,6 +1328,9 @@ class StagewiseBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1315,6 +1349,8 @@ class StagewiseBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

@@ -125,6 +125,9 @@ class AdaBoostECCClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -143,6 +146,8 @@ class AdaBoostECCClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -343,6 +348,9 @@ class AdaBoostM1Classifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -361,6 +369,8 @@ class AdaBoostM1Classifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -562,6 +572,9 @@ class AdaBoostMHClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -580,6 +593,8 @@ class AdaBoostMHClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -781,6 +796,9 @@ class AdaBoostMOClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -799,6 +817,8 @@ class AdaBoostMOClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -997,6 +1017,9 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1015,6 +1038,8 @@ class GentleAdaBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1211,6 +1236,9 @@ class GradBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1229,6 +1257,8 @@ class GradBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1426,6 +1456,9 @@ class MultiBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1444,6 +1477,8 @@ class MultiBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1645,6 +1680,9 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1663,6 +1701,8 @@ class OneVsAllAdaBoostClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.
@@ -1861,6 +1901,9 @@ class SAMMEClassifier(BoostingClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+        The names of the features, if the training rows had any.
     n_iter_ : int
         The number of rounds done.
     best_iteration_ : int
@@ -1879,6 +1922,8 @@ class SAMMEClassifier(BoostingClassifier):
     training_record_ : TrainingRecord
         What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
         Models from files have none.
+    memory_plan_ : MemoryPlan
+        The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
     calibration_ : Calibration or None
         How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
         and `shifts` of the classes. None: as the algorithm's paper implies.

@@ -65,6 +65,24 @@ def test_public_names_have_numpydoc_docstrings(module, name):
         assert set(inspect.signature(value).parameters) <= documented(doc)
 
 
+def test_what_public_functions_return_is_in_the_reference():
+    """So are the types of what estimators keep: their attributes are promised, too."""
+    public = {name for _, name in NAMES} | {"BoostingClassifier"}  # the base class of those that are listed
+    texts = [inspect.getdoc(getattr(import_module(module), name)) for module, name in NAMES]
+    named = [re.findall(r"\nReturns\n-+\n(?:\w+ : )?([A-Z]\w+)$", text, re.MULTILINE) for text in texts]
+    named += [re.findall(r"^\w+_ : ([A-Z]\w+)", text, re.MULTILINE) for text in texts]
+    assert {"MemoryPlan", "TrainingRecord"} <= {name for found in named for name in found} <= public
+
+
+def test_attributes_that_pages_use_are_documented():
+    known = set().union(
+        *(documented(inspect.getdoc(getattr(import_module(module), name))) for module, name in NAMES)
+    )
+    for page in [site_pages.ROOT / "README.md", *site_pages.DOCS.glob("*.md")]:
+        used = set(re.findall(r"\b(?:model|learner|estimator_)\.([a-z]\w*_)\b", page.read_text()))
+        assert used <= known, page.name
+
+
 def test_every_command_is_on_the_page_of_the_command_line():
     page = site_pages.command_line()
     for command in ("train", "plan", "active ask", "active simulate"):

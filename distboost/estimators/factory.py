@@ -81,6 +81,9 @@ _ATTRIBUTES = """
 Attributes
 ----------
 classes_ : ndarray of shape (n_classes,)
+n_features_in_ : int
+feature_names_in_ : ndarray of shape (`n_features_in_`,), object
+    The names of the features, if the training rows had any.
 n_iter_ : int
     The number of rounds done.
 best_iteration_ : int
@@ -99,6 +102,8 @@ runtime_ : str
 training_record_ : TrainingRecord
     What `fit` took: `seconds`, `rounds_per_second`, `peak_bytes` of memory, `workers_lost`; and on how many rows, `n_rows`.
     Models from files have none.
+memory_plan_ : MemoryPlan
+    The memory that `fit` planned: `n_bytes` of `limit`, rows that are `resident` and `streamed`. Models from files have none.
 calibration_ : Calibration or None
     How `predict_proba` makes probabilities of scores: its `method` and `temperature`; with the method "vector" also `scales`
     and `shifts` of the classes. None: as the algorithm's paper implies.

@@ -37,15 +37,21 @@ from distboost.estimators.evaluating import evaluate as evaluate
 from distboost.estimators.factory import classifier as classifier
 from distboost.estimators.factory import load as load
 from distboost.estimators.plan import plan as plan
+from distboost.evaluation.metrics import Evaluation as Evaluation
 from distboost.explanation.shap import expected_scores as expected_scores
 from distboost.explanation.shap import shap_values as shap_values
 from distboost.export.text import export_text as export_text
+from distboost.model.calibration import Calibration as Calibration
 from distboost.model.history import Progress as Progress
 from distboost.reporting.report import report as report
+from distboost.selection.search import SearchResult as SearchResult
 from distboost.selection.search import search as search
+from distboost.selection.validation import CrossValidation as CrossValidation
 from distboost.selection.validation import cross_validate as cross_validate
 from distboost.training.binning import bin as bin
 from distboost.training.events import EventLog as EventLog
+from distboost.training.memory_plan import MemoryPlan as MemoryPlan
+from distboost.training.record import TrainingRecord as TrainingRecord
 
 __version__: str
 """

@@ -218,6 +218,13 @@ def chosen(names: Iterable[str] | None, expected: Iterable[str] | None = None) -
 class Evaluation(Results):
     """The metrics of a model on some rows, by name. As text it is a table.
 
+    Parameters
+    ----------
+    values : mapping of str to object
+        The metrics.
+    found : Confusion
+        The sums that they follow from.
+
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)

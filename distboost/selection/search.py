@@ -151,7 +151,7 @@ class SearchResult:
     best_params_ : dict
     best_score_ : float
         The mean score of the best setting.
-    best_estimator_ : CommonParameters or None
+    best_estimator_ : classifier or None
         The estimator with these parameters, fitted to all rows; None with `refit=False`.
     refit_time_ : float or None
         Seconds.

@@ -136,7 +136,13 @@ def _curves(trials: list[Trial]) -> dict[str, np.ndarray]:
 
 
 class CrossValidation(Results):
-    """The results of a cross-validation by name. As text it is a table of means and standard deviations over the folds."""
+    """The results of a cross-validation by name. As text it is a table of means and standard deviations over the folds.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        What `distboost.cross_validate` documents.
+    """
 
     def to_json(self) -> str:
         """Return the results as JSON, without estimators; numbers that are not defined are null."""

@@ -36,14 +36,20 @@ WORKER_BYTES = 260 * 10**6
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The memory of one process that holds rows, and of the process that leads the training.
+    """The memory that a training needs, as `distboost.plan` returns it and as `memory_plan_` keeps it.
+
+    It is that of one process that holds rows, and of the process that leads a training on a cluster.
 
     Attributes
     ----------
-    parts : tuple of Part
-        The memory of the process with the most rows.
-    leader : tuple of Part
+    parts : tuple of (name, n_bytes, what)
+        The memory of the process with the most rows: for each use, its name, its size in bytes, and what it is.
+    leader : tuple of (name, n_bytes, what)
         The memory of the process that leads a training on a cluster; empty for a training in one process.
+    n_bytes : int
+        An upper bound of the memory of the process with the most rows: the sum of its parts.
+    leader_bytes : int
+        An upper bound of the memory of the process that leads: the sum of its parts.
     limit : int or None
         Bytes that a process with rows may take.
     resident, streamed : int
