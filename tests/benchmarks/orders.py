@@ -17,6 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
+from distboost.cli.options import parse_parameters
 from distboost.estimators.factory import estimator
 from tests.benchmarks.defaults import ALL_ROWS, FOLDED, RIVALS, Book, judge, orders
 from tests.benchmarks.results import table
@@ -27,15 +28,17 @@ OTHERS = ("LightGBM", "HistGradientBoosting")
 OURS = "gd-mcboost"
 
 
-def measured(book: Book, name: str) -> dict[str, np.ndarray]:
+def measured(book: Book, name: str, parameters: dict[str, Any]) -> dict[str, np.ndarray]:
     """Accuracy and log-loss of each library in each order, (n_orders, 2)."""
-    makers: dict[str, Callable[[], Any]] = {**{who: RIVALS[who] for who in OTHERS}, OURS: estimator(OURS)}
+    ours = partial(estimator(OURS), **parameters)
+    makers: dict[str, Callable[[], Any]] = {**{who: RIVALS[who] for who in OTHERS}, OURS: ours}
     every = orders(name, MOST)
     n = min(MOST, max(TESTED // sum(len(split.y_test) for split in every[0]), 1))
     found: dict[str, list[tuple[float, float]]] = {who: [] for who in makers}
     for i in range(n):
         for who, make in makers.items():
-            found[who].append(book.keep(f"{who} | {name} | order {i}", partial(judge, make, every[i])))
+            key = f"{who} {parameters}" if who == OURS and parameters else who
+            found[who].append(book.keep(f"{key} | {name} | order {i}", partial(judge, make, every[i])))
     return {who: np.array(each) for who, each in found.items()}
 
 
@@ -57,11 +60,15 @@ def row(name: str, found: dict[str, np.ndarray]) -> list[str]:
 @click.option(
     "--json", "file", type=click.Path(path_type=Path), help="Where figures are kept; none is measured twice."
 )
-def main(names: tuple[str, ...], file: Path | None) -> None:
+@click.option("--set", "parameters", multiple=True, help="A parameter of GD-MCBoost, such as max_depth=3.")
+def main(names: tuple[str, ...], file: Path | None, parameters: tuple[str, ...]) -> None:
     """Compares the defaults in many orders, and prints a table."""
     warnings.filterwarnings("ignore")  # the libraries' own
     book = Book(file)
-    rows = [row(name, measured(book, name)) for name in names or (*FOLDED, *ALL_ROWS)]
+    rows = [
+        row(name, measured(book, name, parse_parameters(parameters)))
+        for name in names or (*FOLDED, *ALL_ROWS)
+    ]
     click.echo(
         table(["accuracy %, log-loss", "orders", *OTHERS, OURS, *(f"above {who} by" for who in OTHERS)], rows)
     )
