@@ -157,10 +157,8 @@ class BoostingClassifier(ClassifierMixin, Calibrated, ABC):
 
         Raises
         ------
-        distboost.errors.DataError
-            If the weak learners are similarities.
-        distboost.errors.MissingPackageError
-            If pandas is not installed.
+        distboost.errors.DataError, distboost.errors.MissingPackageError
+            If the weak learners are similarities; if pandas is not installed.
         """
         self._learned()
         return to_dataframe(self)

@@ -242,8 +242,8 @@ TABLES = (
         digits=1,
         comment="distboost is within the noise of the reference except on splice, where its errors are smaller with every "
         "method (which of splice and dna the reference used is unknown). Both have larger errors than the paper with SAMME "
-        "on most data sets, and with all methods but GradBoost on vowel and pendigits; we have no explanation. GradBoost's errors "
-        "are smaller than the paper's on most data sets.",
+        "on most data sets, and with all methods but GradBoost on vowel and pendigits; we have no explanation. GradBoost's "
+        "errors are smaller than the paper's on most data sets.",
     ),
 )
 
