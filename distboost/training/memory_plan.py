@@ -46,10 +46,6 @@ class MemoryPlan:
         The memory of the process with the most rows: for each use, its name, its size in bytes, and what it is.
     leader : tuple of (name, n_bytes, what)
         The memory of the process that leads a training on a cluster; empty for a training in one process.
-    n_bytes : int
-        An upper bound of the memory of the process with the most rows: the sum of its parts.
-    leader_bytes : int
-        An upper bound of the memory of the process that leads: the sum of its parts.
     limit : int or None
         Bytes that a process with rows may take.
     resident, streamed : int
@@ -85,12 +81,12 @@ class MemoryPlan:
 
     @property
     def n_bytes(self) -> int:
-        """An upper bound of the memory of the process with the most rows."""
+        """An upper bound of the memory of the process with the most rows: the sum of its parts."""
         return sum(part.n_bytes for part in self.parts)
 
     @property
     def leader_bytes(self) -> int:
-        """An upper bound of the memory of the coordinator's process."""
+        """An upper bound of the memory of the process that leads a training on a cluster: the sum of its parts."""
         return sum(part.n_bytes for part in self.leader)
 
     @property
