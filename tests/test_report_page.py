@@ -427,7 +427,7 @@ def test_the_training_of_a_loaded_model_comes_from_its_log(logged, blobs, writte
 
 
 def test_logs_without_the_number_of_rows_are_read(logged, blobs, written):
-    loaded, trained, log = logged
+    loaded, _trained, log = logged
     events = [json.loads(line) for line in log.read_text().splitlines()]
     for event in events:
         if event["event"] == "fitted":
