@@ -19,18 +19,21 @@ BIN=$(dirname "$(command -v dask)")
 
 [ -e "$TLS/key.pem" ] || distboost cluster certificates "$TLS"
 # Nor do others read the pages of scheduler and workers, which TLS does not cover.
-pages="--no-dashboard --dashboard-address 127.0.0.1:0"
-encryption="--protocol tls --tls-ca-file $TLS/ca.pem --tls-cert $TLS/cert.pem --tls-key $TLS/key.pem"
+pages=(--no-dashboard --dashboard-address 127.0.0.1:0)
+encryption=(--protocol tls --tls-ca-file "$TLS/ca.pem" --tls-cert "$TLS/cert.pem" --tls-key "$TLS/key.pem")
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
 
 file=$(mktemp -u "$SHARED/scheduler-XXXXXX.json")  # a new name: a lost machine leaves its file
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$file"' EXIT
-# shellcheck disable=SC2086  # the options are words
-dask scheduler --host "$ADDRESS" --port 0 --scheduler-file "$file" $pages $encryption &
+dask scheduler --host "$ADDRESS" --port 0 --scheduler-file "$file" "${pages[@]}" "${encryption[@]}" &
+worker=(
+    "$BIN/dask" worker --scheduler-file "$file" --nworkers 1 --nthreads "$THREADS" --memory-limit "$MEMORY"
+    --local-directory "$LOCAL" --death-timeout 60 "${pages[@]}" "${encryption[@]}"
+)
+command="env DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true$(printf ' %q' "${worker[@]}")"  # as one line for a shell there
 for host in $HOSTS; do
-    # shellcheck disable=SC2086
-    $SSH "$host" "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true $BIN/dask worker --scheduler-file $file --nworkers 1 \
-        --nthreads $THREADS --memory-limit $MEMORY --local-directory $LOCAL --death-timeout 60 $pages $encryption" </dev/null &
+    # shellcheck disable=SC2086  # it may be a command with options
+    $SSH "$host" "$command" </dev/null &
 done
 
 again=()

@@ -19,12 +19,14 @@ SCRIPT = Path(__file__).parents[2] / "cluster" / "ssh" / "train.sh"
 def places(blobs, tmp_path):
     for name, values in zip("xy", blobs, strict=True):
         zarr.create_array(tmp_path / name, data=values, chunks=(50, *values.shape[1:]))
+    shared = tmp_path / "a folder"
+    shared.mkdir()
     return {
         "X": f"{tmp_path}/x",
         "Y": f"{tmp_path}/y",
         "MODEL": f"{tmp_path}/model",
-        "SHARED": str(tmp_path),
-        "LOCAL": str(tmp_path),
+        "SHARED": str(shared),
+        "LOCAL": str(shared),
         "HOSTS": "one two",
         "ADDRESS": "127.0.0.1",
         "THREADS": "1",
@@ -34,7 +36,7 @@ def places(blobs, tmp_path):
 
 def test_two_machines(places, tmp_path, blobs, saved):
     connection = tmp_path / "connection"
-    connection.write_text('#!/bin/bash\necho "$1" >> ' + f'{tmp_path}/hosts\nexec bash -c "exec env $2"\n')
+    connection.write_text('#!/bin/bash\necho "$1" >> ' + f'{tmp_path}/hosts\nexec bash -c "exec $2"\n')
     connection.chmod(0o755)
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -49,4 +51,4 @@ def test_two_machines(places, tmp_path, blobs, saved):
     assert sorted((tmp_path / "hosts").read_text().split()) == ["one", "two"]
     expected = GDMCBoostClassifier(n_estimators=3, calibration=None).fit(*blobs)
     assert (tmp_path / "model").read_bytes() == saved(expected)
-    assert not list(tmp_path.glob("scheduler-*.json"))
+    assert not list((tmp_path / "a folder").glob("scheduler-*.json"))
