@@ -97,7 +97,7 @@ def report(about: str, sets: dict[str, DataSet]) -> str:
 def about(settings: dict[str, dict]) -> str:
     """Versions and the settings."""
     packages = ("distboost", "lightgbm", "xgboost", "catboost", "scikit-learn")
-    versions = ", ".join(f"{package} {_version(package)}" for package in packages)
+    versions = ", ".join(f"{package} {library_version(package)}" for package in packages)
     of_setting: dict[str, list[str]] = {}
     for name, setting in settings.items():
         of_setting.setdefault(describe(setting), []).append(name)
@@ -116,7 +116,7 @@ def processor() -> str:
     return f"{len(names)} x {names[0]} {avx512} AVX-512" if names else platform.processor()
 
 
-def _version(package: str) -> str:
+def library_version(package: str) -> str:
     if package == "distboost":
         from distboost import __version__
 
