@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -198,9 +197,9 @@ def with_mounts() -> Callable[..., subprocess.CompletedProcess]:
         pytest.skip("mounting is not permitted here")
 
     def run(commands: Iterable[str], program: str, **environment: str) -> subprocess.CompletedProcess:
-        script = " && ".join([*commands, f'exec {shlex.quote(sys.executable)} -c "$0"'])
+        script = " && ".join([*commands, 'exec "$0" -c "$1"'])
         done = subprocess.run(
-            [*private, "sh", "-c", script, program],
+            [*private, "sh", "-c", script, sys.executable, program],
             env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

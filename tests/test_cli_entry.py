@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from distboost.cli import main
 from distboost.cli.options import INTERRUPTED
 from distboost.cli.parameters_help import NOT_ON_THE_COMMAND_LINE, parameters_of
 from distboost.estimators.factory import estimator
+from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.registry import ALGORITHMS
 from tests.programs import Program
 
@@ -128,8 +130,10 @@ def test_ctrl_c_during_a_training(tmp_path):
     """A short message, no traceback, and a checkpoint that loads."""
     process = Program(TRAIN, tmp_path)
     for line in process.stdout:
-        if "5/1000000 rounds" in line:
+        if "1/1000000 rounds" in line:
             break
+    while not is_checkpoint(f"{tmp_path}/m.checkpoint") or rounds_at(f"{tmp_path}/m.checkpoint") < 4:
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED

@@ -363,7 +363,8 @@ def test_every_estimator_is_documented(name, blobs):
     cls = estimator(name)
     parameters, attributes = re.split(r"\n(?:Parameters|Attributes|Examples)\n-+\n", cls.__doc__)[1:3]
     assert sorted(entries(parameters)) == sorted(cls().get_params())
-    model = cls(n_estimators=2).fit(*blobs, eval_set=blobs)
+    named = pd.DataFrame(blobs[0], columns=list("abcd")), blobs[1]
+    model = cls(n_estimators=2).fit(*named, eval_set=named)
     documented = entries(attributes)
     assert len(documented) == len(set(documented))
     for attribute in documented:

@@ -40,7 +40,7 @@ from distboost.cli import connection, main
 from distboost.cli.options import ClusterOptions
 from distboost.cli.commands import main
 
-@main.command()
+@main.command(example="distboost wait")
 def wait():
     with connection.connect(ClusterOptions(workers=2)):
         print("connected", flush=True)

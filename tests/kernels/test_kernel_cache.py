@@ -89,7 +89,7 @@ def test_a_full_disk(kept, with_mounts, tmp_path):
     room = sum(path.stat().st_size for path in kept.rglob("*.nb?")) * 3 // 2
     cache.mkdir()
     done = with_mounts(
-        [f"mount -t tmpfs -o size={room} tmpfs {cache}"],
+        [f"mount -t tmpfs -o size={room} tmpfs '{cache}'"],
         TWO_TYPES,
         NUMBA_CACHE_DIR=str(cache),
         PYTHONPATH=str(PACKAGE.parent),

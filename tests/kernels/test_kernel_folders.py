@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,11 @@ from tests.kernels.kernel_programs import PACKAGE, TOLD, TWO_TYPES, WEIGHTS
 PROGRAM = f"import logging\nlogging.basicConfig(level=logging.INFO)\n{WEIGHTS}"
 
 
+def mount(*words: object) -> str:
+    """The command; the checkout may lie in a folder with a space."""
+    return shlex.join(["mount", *map(str, words)])
+
+
 @pytest.fixture
 def run(with_mounts, tmp_path):
     """run(...): what a program found and said that can write neither to the package nor to the home, after further commands."""
@@ -22,9 +28,9 @@ def run(with_mounts, tmp_path):
 
     def run(*commands: str, program: str = PROGRAM, **environment: object) -> tuple[dict, str]:
         mounts = [
-            f"mount --bind '{PACKAGE}' '{PACKAGE}'",
-            f"mount -o remount,bind,ro '{PACKAGE}'",
-            f"mount -t tmpfs -o ro tmpfs '{home}'",
+            mount("--bind", PACKAGE, PACKAGE),
+            mount("-o", "remount,bind,ro", PACKAGE),
+            mount("-t", "tmpfs", "-o", "ro", "tmpfs", home),
             "unset XDG_CACHE_HOME",
         ]
         ours = {"HOME": home, "PYTHONPATH": PACKAGE.parent, "NUMBA_CACHE_DIR": ""}
@@ -37,7 +43,7 @@ def run(with_mounts, tmp_path):
 
 def hidden(folder: Path) -> str:
     """The command that hides the kernels that were compiled in the checkout."""
-    return f"mount -t tmpfs -o ro tmpfs '{folder}'"
+    return mount("-t", "tmpfs", "-o", "ro", "tmpfs", folder)
 
 
 COMPILED = PACKAGE / "kernels" / "__pycache__"
@@ -91,9 +97,9 @@ def test_kernels_that_came_with_the_installation_are_loaded(run, with_mounts, tm
     """Though no folder is writable, nothing is compiled, and nothing is said."""
     compiled = tmp_path / "compiled"
     compiled.mkdir()
-    mount = f"mount --bind '{compiled}' '{COMPILED}'"
-    with_mounts([mount], WEIGHTS, NUMBA_CACHE_DIR="", PYTHONPATH=str(PACKAGE.parent))
-    found, said = run(mount, f"mount -o remount,bind,ro {COMPILED}", TMPDIR=tmp_path / "home")
+    bound = mount("--bind", compiled, COMPILED)
+    with_mounts([bound], WEIGHTS, NUMBA_CACHE_DIR="", PYTHONPATH=str(PACKAGE.parent))
+    found, said = run(bound, mount("-o", "remount,bind,ro", COMPILED), TMPDIR=tmp_path / "home")
     assert (found["loaded"], found["compiled"], said) == (1, 0, "")
 
 
@@ -101,6 +107,6 @@ def test_kernels_that_came_with_an_image_are_loaded(run, with_mounts, tmp_path):
     """From a NUMBA_CACHE_DIR that was writable when the image was built."""
     compiled = tmp_path / "compiled"
     with_mounts([], WEIGHTS, NUMBA_CACHE_DIR=str(compiled), PYTHONPATH=str(PACKAGE.parent))
-    read_only = f"mount --bind '{compiled}' '{compiled}'", f"mount -o remount,bind,ro '{compiled}'"
+    read_only = mount("--bind", compiled, compiled), mount("-o", "remount,bind,ro", compiled)
     found, said = run(hidden(COMPILED), *read_only, TMPDIR=tmp_path / "home", NUMBA_CACHE_DIR=compiled)
     assert (found["loaded"], found["compiled"], said) == (1, 0, "")
