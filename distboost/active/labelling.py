@@ -215,7 +215,7 @@ class _CurveRecorder:
 def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     """Return the evaluation rows, as they are, and their labels (n,) in memory."""
     if is_lazy(y):
-        warn_about(as_source(y, "eval_set y"), missing_chunks, 6)
+        warn_about(as_source(y, "eval_set y"), missing_chunks)
         y = lazy.loaded(as_source(y, "eval_set y"))
     labels = np.asarray(y)
     if labels.dtype == object:
@@ -234,7 +234,7 @@ def _as_function(oracle: Any, learner: Learner) -> Callable[[np.ndarray], Any]:
         function: Callable[[np.ndarray], Any] = oracle
         return function
     source, n_rows = as_source(oracle, "oracle"), learner.pool.n_rows
-    warn_about(source, learner.estimator.missing_chunks, 5)
+    warn_about(source, learner.estimator.missing_chunks)
     if source.shape != (n_rows,):
         raise DataError(
             f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: give one for each, or a "

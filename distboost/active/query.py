@@ -152,7 +152,7 @@ class QueryByCommittee:
         self.estimator = estimator
         with storage_options(estimator.storage_options):
             self.pool = Pool(pool, estimator.categorical_features)
-        warn_about(self.pool.source, estimator.missing_chunks, 3)
+        warn_about(self.pool.source, estimator.missing_chunks)
         self.n_initial = _whole("n_initial", n_initial)
         self.batch_size = _whole("batch_size", batch_size)
         self.diversity = _whole("diversity", diversity)

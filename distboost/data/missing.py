@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 from distboost.data.source import Source
 from distboost.data.sources import ZarrSource
 from distboost.errors import DataError, MissingChunkError
+from distboost.warn import warn_user
 
 MISSING_CHUNKS = ("warn", "error", "ignore")
 
@@ -41,12 +40,7 @@ def _about_chunks(source: Source, policy: str) -> str | None:
     return f"{message} By default, zarr does not write chunks that are all fill value. If these are not, write them again."
 
 
-def warn_about(source: Source, policy: str, stacklevel: int) -> None:
+def warn_about(source: Source, policy: str) -> None:
     """Warn about a source, or raise MissingChunkError, depending on the policy for chunks that were never written."""
-    warn_all(warnings_about(source, policy), stacklevel + 1)
-
-
-def warn_all(messages: list[str], stacklevel: int) -> None:
-    """Issue warnings; `stacklevel` as in `warnings.warn`, counted from the caller."""
-    for message in messages:
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+    for message in warnings_about(source, policy):
+        warn_user(message)

@@ -73,7 +73,7 @@ class Calibrated(CommonParameters):
             raise ValueError(f"method is {method!r:.100}, expected {TEMPERATURE!r} or {VECTOR!r}.")
         if y is None:
             raise DataError("calibrate got no labels: y is None. Give one label per row.")
-        data = judged_data(self, Given(X, y, sample_weight), 4)
+        data = judged_data(self, Given(X, y, sample_weight))
 
         def sums(wanted: ScoreSums) -> np.ndarray:
             found: np.ndarray = judged(self, data, set(), True, self.client, self.verbose, wanted)[SCORES]

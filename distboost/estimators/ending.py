@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from distboost.algorithms.base import CONVERGED, NO_BETTER_THAN_CHANCE, NO_SPLIT, SEPARATED
 from distboost.errors import TrainingEndedWarning
+from distboost.warn import warn_user
 
 # Ends that the caller asked for.
 _WANTED = frozenset({"rounds", "early stopping", "callback"})
@@ -27,8 +26,7 @@ def warn_of_end(outcome: str, rounds: int, wanted: int) -> None:
     if rounds >= wanted or outcome in _WANTED:
         return
     reason = _REASONS.get(outcome, "the algorithm ended it")
-    warnings.warn(
+    warn_user(
         f"training ended as {outcome!r} after {rounds} of {wanted} rounds: {reason}.",
         TrainingEndedWarning,
-        stacklevel=4,
     )

@@ -131,10 +131,10 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
 def evaluated(
     model: Any, given: Given, metrics: Iterable[str] | None, verbose: int, rounds: tuple[int, ...] = ()
 ) -> Evaluation:
-    """Return the metrics on labelled rows, and the losses after these rounds. Warnings name the caller's caller."""
+    """Return the metrics on labelled rows, and the losses after these rounds."""
     check_fitted(model)
     groups = chosen(metrics)
-    data = judged_data(model, given, 5)
+    data = judged_data(model, given)
     sums = judged(model, data, {DECISIONS, *groups.values()}, True, model.client, verbose, rounds=rounds)
     return Evaluation.of(Totals(sums, model.classes_, data.weighted), groups, rounds)
 
@@ -144,7 +144,7 @@ def confusion(
 ) -> Confusion:
     """Return the confusion matrix, in which labels that the model does not know count as mistakes."""
     check_fitted(model)
-    data = judged_data(model, Given(X, y, sample_weight), 5)
+    data = judged_data(model, Given(X, y, sample_weight))
     sums = judged(model, data, {DECISIONS}, False, client or model.client, verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
     if not found.counts.sum():

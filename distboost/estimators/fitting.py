@@ -58,7 +58,7 @@ def fit_to(
     resumption: Resumption | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> None:
-    """Train the estimator, from the beginning or from the end of an earlier training. Warnings name the caller's caller."""
+    """Train the estimator, from the beginning or from the end of an earlier training."""
     began = time.perf_counter()
     check_judged(estimator, given.eval_set is not None)
     check_compression(estimator)

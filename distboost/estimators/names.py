@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import AbstractContextManager
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from distboost.data.checks import naming
 from distboost.errors import DataError
 from distboost.estimators.parameters import CommonParameters
+from distboost.warn import warn_user
 
 _MOST = 5  # names that a message lists
 
@@ -37,24 +37,15 @@ def check_n_features(estimator: CommonParameters, n_features: int, place: str) -
         )
 
 
-def compare_names(estimator: CommonParameters, names: np.ndarray | None, place: str, stacklevel: int) -> None:
-    """Raise DataError if features have other names than in training; warn if only one of the two has names.
-
-    The `stacklevel` is that of `warnings.warn`, counted from the caller.
-    """
+def compare_names(estimator: CommonParameters, names: np.ndarray | None, place: str) -> None:
+    """Raise DataError if features have other names than in training; warn if only one of the two has names."""
     known, who = getattr(estimator, "feature_names_in_", None), type(estimator).__name__
     if known is not None and names is not None:
         check_same(known.tolist(), names.tolist(), place)
     elif names is not None:
-        warnings.warn(
-            f"{place} has feature names, but {who} was fitted without feature names",
-            UserWarning,
-            stacklevel + 1,
-        )
+        warn_user(f"{place} has feature names, but {who} was fitted without feature names")
     elif known is not None:
-        warnings.warn(
-            f"{place} does not have valid feature names, but {who} was fitted with feature names", UserWarning, stacklevel + 1
-        )  # fmt: skip
+        warn_user(f"{place} does not have valid feature names, but {who} was fitted with feature names")
 
 
 def check_same(known: list[str] | None, names: list[str], place: str) -> None:

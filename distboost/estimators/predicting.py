@@ -30,23 +30,13 @@ from distboost.threads import Threads
 
 
 def predict(estimator: CommonParameters, X: Any, answer: Answer) -> Any:
-    """Return the answer for the rows of X, as a lazy array if X is lazy. Warnings name the caller's caller."""
-    return mapped(estimator, X, predictor_of(estimator, answer), answer.shape, answer.dtype, 5)
+    """Return the answer for the rows of X, as a lazy array if X is lazy."""
+    return mapped(estimator, X, predictor_of(estimator, answer), answer.shape, answer.dtype)
 
 
-def mapped(
-    estimator: CommonParameters,
-    X: Any,
-    function: OfRows,
-    shape: tuple[int, ...],
-    dtype: Any,
-    stacklevel: int = 4,
-) -> Any:
-    """Return function(rows, threads), (n, *shape) of `dtype`, for the rows of X, as a lazy array if X is lazy.
-
-    The `stacklevel` of warnings is counted from `opened_rows`.
-    """
-    X = opened_rows(estimator, X, stacklevel)
+def mapped(estimator: CommonParameters, X: Any, function: OfRows, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return function(rows, threads), (n, *shape) of `dtype`, for the rows of X, as a lazy array if X is lazy."""
+    X = opened_rows(estimator, X)
     if is_lazy(X):
         return _lazily(estimator, X, function, shape, dtype)
     with columns_named(estimator), Threads(n_threads(estimator)) as threads:
@@ -110,7 +100,7 @@ def class_answer(estimator: CommonParameters) -> Answer:
 
 def staged(estimator: CommonParameters, X: Any, answer: Answer) -> Iterator[Any]:
     """Yield the answer after each round for the rows of X, as a lazy array if X is lazy."""
-    X = opened_rows(estimator, X, 3)
+    X = opened_rows(estimator, X)
     predictor = predictor_of(estimator, answer)
     if is_lazy(X):
         X = lazy.as_dask(X)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
@@ -20,6 +19,7 @@ from distboost.estimators.parameters import (
 from distboost.estimators.subclasses import library_class
 from distboost.model.checkpoint import is_checkpoint, rounds_at
 from distboost.model.learned import Learned
+from distboost.warn import warn_user
 
 
 class Changed(NamedTuple):
@@ -92,9 +92,7 @@ def warn_of_rounds(checkpoint: str) -> None:
     """Warn the caller of `fit` if the training will replace rounds of an earlier one."""
     rounds = rounds_at(checkpoint)
     if rounds:
-        warnings.warn(
+        warn_user(
             f"the checkpoint {checkpoint} has {rounds} rounds of an earlier training, which this training will replace. To "
-            "continue from them, fit with resume=True; to keep them, give another folder: checkpoint=...",
-            UserWarning,
-            stacklevel=3,
+            "continue from them, fit with resume=True; to keep them, give another folder: checkpoint=..."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,6 +44,7 @@ from distboost.training.cross_fitting import Scorer, cross_fitted
 from distboost.training.loop import Schedule
 from distboost.training.run import run
 from distboost.training.staging import Staging
+from distboost.warn import warn_user
 
 log = logging.getLogger("distboost")
 
@@ -177,8 +177,6 @@ class _SecondTraining:
 
 
 def _warn_of_failure(error: LimitError) -> None:
-    warnings.warn(
-        f"the probabilities are not calibrated: in the second training, {error} Give an eval_set, or calibration=None.",
-        UserWarning,
-        stacklevel=5,
+    warn_user(
+        f"the probabilities are not calibrated: in the second training, {error} Give an eval_set, or calibration=None."
     )

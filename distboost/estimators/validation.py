@@ -17,7 +17,7 @@ from distboost.data.encoding import encoded, encoded_for
 from distboost.data.frames import FrameRows, as_frame, is_frame
 from distboost.data.labels import is_unicode
 from distboost.data.masked import nullable_labels, unmasked
-from distboost.data.missing import warn_about, warn_all
+from distboost.data.missing import warn_about
 from distboost.data.names import Named, names_of, without_names
 from distboost.data.parts import load
 from distboost.data.real import refuse_unreal
@@ -33,6 +33,7 @@ from distboost.model.history import UNNAMED
 from distboost.prediction import lazy
 from distboost.prediction.streamed import check_features
 from distboost.threads import Threads
+from distboost.warn import warn_user
 
 # Arrays of these types are not copied: they are read a piece at a time. Others become float64.
 _NUMBERS: dict[str, Any] = {
@@ -51,7 +52,7 @@ class Given(NamedTuple):
 
 
 def training_data(estimator: CommonParameters, given: Given, resumed: bool = False) -> Dataset:
-    """Return the training rows; set the number and the names of the features. Warnings name the caller of the caller's caller.
+    """Return the training rows; set the number and the names of the features.
 
     If the training is `resumed`, the names must be those of the estimator.
     """
@@ -72,12 +73,18 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         data.sources.x.labels = labels
     names = data.names
     if resumed:
-        compare_names(estimator, names, "X", 4)
+        compare_names(estimator, names, "X")
         names = getattr(estimator, "feature_names_in_", None)
     set_features(estimator, data.n_features, names)
     set_categories(data, estimator.categorical_features, names)
-    warn_all(data.warnings(estimator.missing_chunks), stacklevel=5)
+    _warn_of(data, estimator)
     return data
+
+
+def _warn_of(data: Dataset, estimator: CommonParameters) -> None:
+    """Warn of chunks that are missing and the like, as the estimator's parameters say."""
+    for message in data.warnings(estimator.missing_chunks):
+        warn_user(message)
 
 
 def set_categories(data: Dataset, given: Any, names: np.ndarray | None) -> None:
@@ -189,7 +196,7 @@ class EvaluationSet(NamedTuple):
 
 
 def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[EvaluationSet]:
-    """Return the sets of evaluation rows. Warnings name the caller of the caller's caller."""
+    """Return the sets of evaluation rows."""
     found = []
     for name, entry in _named_sets(eval_set).items():
         place = "eval_set" if name == UNNAMED else f"eval_set {name!r}"
@@ -201,8 +208,8 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[Evaluati
             )
         if data.n_rows == 0:
             raise DataError(f"{_place_of(data)} has 0 rows. Omit it, or give it at least 1 row.")
-        compare_names(estimator, data.names, _place_of(data), 4)
-        warn_all(data.warnings(estimator.missing_chunks), stacklevel=5)
+        compare_names(estimator, data.names, _place_of(data))
+        _warn_of(data, estimator)
         found.append(EvaluationSet(name, data))
     return found
 
@@ -256,21 +263,21 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
     return data
 
 
-def judged_data(estimator: CommonParameters, given: Given, stacklevel: int) -> RawDataset:
-    """Return labelled rows to compare predictions with. The `stacklevel` of warnings is counted from `warn_all`."""
+def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
+    """Return labelled rows to compare predictions with."""
     X, y = given.X, given.y
     if y is None:
         raise DataError("y is None: give one label per row, to compare the predictions with.")
     with storage_options(estimator.storage_options):
         X = open_rows(X, "X")
-        compare_names(estimator, names_of(X, "X"), "X", stacklevel - 1)
+        compare_names(estimator, names_of(X, "X"), "X")
         X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
         X, y, _ = _checked(estimator, X, y, None)
         data = RawDataset.of(X, y, given.sample_weight)
     check_features(data.sources.x, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Give at least 1 row to evaluate.")
-    warn_all(data.warnings(estimator.missing_chunks), stacklevel)
+    _warn_of(data, estimator)
     return data
 
 
@@ -308,21 +315,18 @@ def finite_rows(estimator: CommonParameters, X: Any, threads: Threads) -> np.nda
 
 
 def check_names(estimator: CommonParameters, X: Any) -> None:
-    """Compare the names of the features of X with those of the training. Warnings name the caller."""
-    compare_names(estimator, names_of(open_rows(X, "X"), "X"), "X", 2)
+    """Compare the names of the features of X with those of the training."""
+    compare_names(estimator, names_of(open_rows(X, "X"), "X"), "X")
 
 
-def opened_rows(estimator: CommonParameters, X: Any, stacklevel: int) -> Any:
-    """Return rows for prediction: lazy ones as an array or a source, others as they are. Compare the names of their features.
-
-    The `stacklevel` of warnings is counted from the caller.
-    """
+def opened_rows(estimator: CommonParameters, X: Any) -> Any:
+    """Return rows for prediction: lazy ones as an array or a source, others as they are. Compare the names of their features."""
     with storage_options(estimator.storage_options):
         X = open_rows(X, "X")
-    compare_names(estimator, names_of(X, "X"), "X", stacklevel)
+    compare_names(estimator, names_of(X, "X"), "X")
     if is_lazy(X):
         X = encoded_for(X, "X", estimator.learned_.ensemble.categories)
         if not is_dask(X):
             X = as_features(X, "X")
-            warn_about(X, estimator.missing_chunks, stacklevel + 1)
+            warn_about(X, estimator.missing_chunks)
     return X

@@ -84,7 +84,7 @@ def _check_apart(x: str, out: str) -> None:
 def _rows(model: BoostingClassifier, x: str) -> Source:
     source = as_features(encoded_for(open_rows(x, "X"), "X", model.learned_.ensemble.categories), "X")
     check_features(source, model.n_features_in_)
-    warn_about(source, "warn", 2)
+    warn_about(source, "warn")
     return source
 
 

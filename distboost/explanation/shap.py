@@ -163,7 +163,7 @@ def _counted(model: BoostingClassifier, trees: TreeEnsemble, background: Any) ->
     """Return the number of the background's rows in each leaf, (n_leaves,) int64."""
     arrays = trees.arrays()
     nodes, child = _split_arrays(trees), np.column_stack([arrays["left"], arrays["right"]])
-    background = opened_rows(model, background, 5)
+    background = opened_rows(model, background)
     with Threads(n_threads(model)) as threads:
         X = finite_rows(model, background, threads)
 

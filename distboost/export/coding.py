@@ -39,7 +39,7 @@ def codes(model: BoostingClassifier, X: Any) -> np.ndarray:
     array([ 0.,  1.,  2., nan])
     """
     check_fitted(model)
-    X = opened_rows(model, X, 3)
+    X = opened_rows(model, X)
     with Threads(n_threads(model)) as threads:
         rows = finite_rows(model, X, threads)
     return np.array(trees_of(model, "export.codes").coded(rows), np.float64)

@@ -12,7 +12,6 @@ from distboost.data.checks import naming
 from distboost.data.dataset import RawDataset
 from distboost.data.edges import load_merge
 from distboost.data.encoding import encoded
-from distboost.data.missing import warn_all
 from distboost.data.store.writing import write_store
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError
@@ -22,6 +21,7 @@ from distboost.io.units import megabytes, megabytes_up
 from distboost.io.urls import url_of
 from distboost.runtime.choose import open_runtime
 from distboost.training.memory_plan import parse_limit, while_reading
+from distboost.warn import warn_user
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 _ALLOWED: Mapping[str, Any] = {
@@ -131,7 +131,8 @@ def bin(
         data = RawDataset.of(X, y, sample_weight)
     numbered = resolved(categorical_features, data.n_features, data.names)
     data.sources.x.labels, data.sources.x.categorical = labels, tuple(sorted({*numbered, *labels}))
-    warn_all(data.warnings(missing_chunks), stacklevel=3)
+    for message in data.warnings(missing_chunks):
+        warn_user(message)
     with (
         naming(data.names),
         options.storage_options(storage_options),

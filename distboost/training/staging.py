@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from distboost.runtime.layout import Layout
 from distboost.training.memory_parts import Task
 from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory, while_reading
 from distboost.trees.grower import GrowthLimits
+from distboost.warn import warn_user
 
 log = logging.getLogger("distboost")
 
@@ -116,7 +116,7 @@ class Staging:
         message = None if self.warned else excess_warning(found)
         if message is not None:
             self.warned.append(message)
-            warnings.warn(message, stacklevel=5)
+            warn_user(message)
 
     def plan(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import platform
-import warnings
 from collections.abc import Iterable
 from importlib.metadata import version
 
@@ -12,6 +11,7 @@ import distboost
 from distboost.errors import ClusterError
 from distboost.runtime.cluster.crew import WorkerLostError
 from distboost.runtime.cluster.link import Link
+from distboost.warn import warn_user
 
 REQUIRED = ("python", "distboost")  # other versions may not understand the messages
 LIBRARIES = ("numpy", "scipy", "numba", "dask", "distributed", "zarr")
@@ -39,11 +39,9 @@ def check_versions(link: Link, workers: Iterable[str]) -> None:
     if different := _different(found, REQUIRED):
         raise ClusterError(f"versions differ: {different}. {REMEDY}")
     if different := _different(found, LIBRARIES):
-        warnings.warn(
+        warn_user(
             f"versions differ: {different}. The same model, bit for bit, is promised for one set of "
-            f"versions only. {REMEDY}",
-            UserWarning,
-            stacklevel=3,
+            f"versions only. {REMEDY}"
         )
 
 
