@@ -16,12 +16,11 @@ import distboost
 from distboost import EventLog, GAMBLEClassifier, GDMCBoostClassifier
 from distboost.active import QueryByCommittee
 from distboost.data import ingest
-from distboost.estimators import second_training
 from distboost.estimators.writing import write_predictions
 from distboost.io import progress
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.kernels import _jit
-from distboost.training import event_record
+from distboost.training import event_record, second_training
 from distboost.training import events as events_module
 from tests.test_progress import on_terminal
 

@@ -125,7 +125,7 @@ def test_a_row_of_weight_2_is_the_row_twice_here_too(rows, saved):
 def test_a_model_of_an_earlier_version_has_no_digest(rows, tmp_path, monkeypatch):
     """It is gone on with as before."""
     X, y, _ = rows
-    monkeypatch.setattr("distboost.training.run.data_digest", lambda *arguments, **options: None)
+    monkeypatch.setattr("distboost.training.training.data_digest", lambda *arguments, **options: None)
     model().fit(X, y).save(tmp_path / "model")
     monkeypatch.undo()
     found = load(tmp_path / "model").set_params(n_estimators=5)

@@ -19,13 +19,12 @@ from distboost.data.contents import contents_of, representatives
 from distboost.data.dataset import RawDataset
 from distboost.data.division import JUDGE, LEARN, ByContent, divided
 from distboost.errors import DataError
-from distboost.estimators import fitting, second_training
 from distboost.estimators.parameters import algorithm_of, growth_limits
 from distboost.evaluation.calibrate import fit_calibration
 from distboost.kernels.digest import hashes_of, uniforms_of
 from distboost.runtime.local import LocalRuntime
-from distboost.training import calibration, memory_plan
-from distboost.training.run import run
+from distboost.training import calibration, memory_plan, second_training
+from distboost.training.training import Training
 
 
 def make(**parameters):
@@ -344,27 +343,33 @@ def test_of_few_rows_each_is_left_out_once(seed):
     assert loss < 1.05 * log_loss(y[100:], model.predict_proba(X[100:]))
 
 
-def test_trainings_of_few_rows_share_the_rounds_of_one(noisy, monkeypatch):
-    trained = []
+@pytest.fixture
+def runs(monkeypatch):
+    """The rounds and the rows of each run."""
+    found, run = [], Training.run
 
-    def counted(algorithm, rows, profile, schedule, *more):
-        trained.append((schedule.n_rounds, rows.counts[0].n_rows))
-        return run(algorithm, rows, profile, schedule, *more)
+    def counted(training, rows):
+        found.append((training.schedule.n_rounds, rows.counts[0].n_rows))
+        return run(training, rows)
 
-    monkeypatch.setattr(second_training, "run", counted)
+    monkeypatch.setattr(Training, "run", counted)
+    return found
+
+
+def test_runs_on_few_rows_share_the_rounds_of_one(noisy, runs, monkeypatch):
     make(n_estimators=30).fit(*noisy[:2])
-    rounds, n_rows = zip(*trained, strict=True)
-    assert rounds == (10, 10, 10)
-    assert all(100 < n < 150 for n in n_rows)  # of 160
-    trained.clear()
+    rounds, n_rows = zip(*runs, strict=True)
+    assert rounds == (30, 10, 10, 10)
+    assert all(100 < n < 150 for n in n_rows[1:])  # of 160
+    runs.clear()
     make(n_estimators=50).fit(*noisy[:2])
-    rounds, n_rows = zip(*trained, strict=True)
-    assert rounds == (10,) * 5
+    rounds, n_rows = zip(*runs, strict=True)
+    assert rounds == (50, *(10,) * 5)
     assert sum(160 - n for n in n_rows) == 160  # each is left out once
-    trained.clear()
+    runs.clear()
     monkeypatch.setattr(calibration, "MOST_CONTENTS", 50)  # not all rows are in the sample
     make(n_estimators=30).fit(*noisy[:2])
-    assert [rounds for rounds, _ in trained] == [30]
+    assert [rounds for rounds, _ in runs] == [30, 30]
 
 
 @pytest.mark.parametrize("n_rounds", [2, 20])
@@ -442,19 +447,9 @@ def test_uniform_numbers_follow_from_the_content():
     assert len(np.unique(uniforms_of(bins[:9]))) == len(np.unique(bins[:9], axis=0))
 
 
-def test_the_second_training_is_of_the_kept_rounds(noisy, monkeypatch):
-    rounds = []
-
-    def counted(algorithm, rows, profile, schedule, *more):
-        rounds.append(schedule.n_rounds)
-        return run(algorithm, rows, profile, schedule, *more)
-
-    for module in (fitting, second_training):
-        monkeypatch.setattr(module, "run", counted)
+def test_the_second_training_is_of_the_kept_rounds(noisy, runs):
     X, y, X_test, y_test = noisy
     make(calibration=None).fit(X, y)
-    assert rounds == [10]
     make(callbacks=[lambda progress: progress.round == 7]).fit(X, y)
-    assert rounds == [10, 10, 7]
-    make().fit(X, y, eval_set=(X_test, y_test))
-    assert rounds == [10, 10, 7, 10]  # none is needed
+    make().fit(X, y, eval_set=(X_test, y_test))  # which needs none
+    assert [rounds for rounds, _ in runs] == [10, 10, 7, 10]

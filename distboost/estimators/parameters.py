@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,9 +18,11 @@ from distboost.algorithms.constraints import Interval, Options, RealNotInt, StrO
 from distboost.errors import ArgumentError, DataError
 from distboost.estimators.subclasses import adjusted, constructed, own_parameters
 from distboost.io.options import hidden
-from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR
+from distboost.model.calibration import METHODS
 from distboost.model.files import as_json
 from distboost.training.loop import Callback
+from distboost.training.memory_plan import parse_limit
+from distboost.training.settings import Settings
 from distboost.trees.grower import GrowthLimits
 
 # Where and how training runs. These parameters do not affect the model, and files do not store them.
@@ -300,6 +303,28 @@ def growth_limits(estimator: CommonParameters) -> GrowthLimits:
     )
 
 
+def settings_of(estimator: CommonParameters) -> Settings:
+    """Return what the estimator's parameters say of its training runs."""
+    return Settings(
+        algorithm=partial(algorithm_of, estimator),
+        limits=growth_limits(estimator),
+        n_rounds=estimator.n_estimators,
+        learning_rate=estimator.learning_rate,
+        patience=estimator.early_stopping_rounds,
+        min_delta=float(estimator.min_delta),
+        eval_metric=estimator.eval_metric,
+        stops_when_separated=estimator.on_separation == "stop",
+        class_weight=estimator.class_weight,
+        calibration=estimator.calibration,
+        max_bins=estimator.max_bins,
+        seed=seed_of(estimator),
+        score_dtype=estimator.score_dtype,
+        memory_limit=parse_limit(estimator.memory_limit),
+        scratch=None if estimator.scratch is None else os.fspath(estimator.scratch),
+        n_threads=n_threads(estimator),
+    )
+
+
 def check_compression(estimator: CommonParameters, n_classes: int | None = None) -> None:
     """Raise DataError if the algorithm cannot learn from compressed residuals, or not with so few classes (None: unknown)."""
     algorithm = algorithm_of(estimator, n_classes or 2)
@@ -335,11 +360,6 @@ def seed_of(estimator: CommonParameters) -> int:
 def n_threads(estimator: CommonParameters) -> int | None:
     """Return the number of threads in this process; None: one per core."""
     return None if estimator.n_jobs in (None, -1) else estimator.n_jobs
-
-
-def calibration_method(estimator: CommonParameters) -> str:
-    """Return the method of calibration, if the estimator is calibrated."""
-    return VECTOR if estimator.calibration == VECTOR else TEMPERATURE
 
 
 def left_out(estimator: CommonParameters) -> dict[str, Any]:

@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from distboost.algorithms.constraints import Interval, validate_parameters
 from distboost.estimators.parameters import (
     CommonParameters,
     algorithm_of,
     check_compression,
     check_own,
-    growth_limits,
+    settings_of,
 )
 from distboost.estimators.parameters import n_threads as threads_of
 from distboost.io.storage import local_path
 from distboost.threads import useful_threads
-from distboost.training.memory_parts import Task
-from distboost.training.memory_plan import MemoryPlan, parse_limit, plan_memory
+from distboost.training.memory_plan import MemoryPlan, plan_memory
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _ALLOWED: Mapping[str, Any] = {
@@ -88,19 +85,12 @@ def plan(
     }  # fmt: skip
     validate_parameters(_ALLOWED, given, "plan")
     check_compression(estimator, n_classes)
-    task = Task(
-        algorithm_of(estimator, n_classes),
-        growth_limits(estimator),
-        n_rows,
-        n_features,
-        estimator.max_bins,
-        np.dtype(estimator.score_dtype).itemsize,
-        weighted or estimator.class_weight is not None,
-        n_rounds=estimator.n_estimators,
-        is_remote=local_path(estimator.scratch or "") is None if remote is None else remote,
-    )
+    settings = settings_of(estimator)
+    if remote is None:
+        remote = local_path(settings.scratch or "") is None
+    task = settings.task(algorithm_of(estimator, n_classes), n_rows, n_features, weighted, is_remote=remote)
     on_cluster = n_workers is not None
     alone = 1 if on_cluster else useful_threads(threads_of(estimator), n_rows * n_features)
     threads = n_threads or alone
-    limit = parse_limit(estimator.memory_limit)
+    limit = settings.memory_limit
     return plan_memory(task, limit, n_workers or 1, threads, on_cluster=on_cluster, leader_limit=limit)

@@ -28,14 +28,15 @@ from distboost.data.sources import as_source
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
 from distboost.errors import DataError
-from distboost.estimators.fitting import runtime_of, staging_of
+from distboost.estimators.fitting import runtime_of
 from distboost.estimators.names import columns_named, set_features
-from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of
+from distboost.estimators.parameters import CommonParameters, algorithm_of, check_own, seed_of, settings_of
 from distboost.estimators.subclasses import check_methods
 from distboost.estimators.validation import Given, set_categories, training_data
 from distboost.io.options import storage_options
 from distboost.io.temporary import temporary_folder
 from distboost.runtime.base import Runtime
+from distboost.training.staging import Staging
 
 log = logging.getLogger("distboost")
 
@@ -180,8 +181,7 @@ class Grounds:
 
     def _made(self, model: CommonParameters, keep_values: bool) -> Ground:
         runtime, data = self._runtime, self._data
-        staging = staging_of(model, data, [], runtime)
-        plan = staging.first_plan(lambda n_classes: algorithm_of(model, n_classes))
+        plan = Staging(settings_of(model), runtime, data).first_plan()
         if isinstance(data, RawDataset):
             base = tempfile.gettempdir() if model.scratch is None else os.fspath(model.scratch)
             url = self._stack.enter_context(temporary_folder(base))

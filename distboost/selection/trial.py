@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from distboost.estimators.fitting import callbacks_of, schedule_of, staging_of
+from distboost.estimators.fitting import callbacks_of
 from distboost.estimators.keeping import set_learned, snapshot
-from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression
-from distboost.estimators.second_training import calibrated_by_second_training
+from distboost.estimators.parameters import CommonParameters, algorithm_of, check_compression, settings_of
 from distboost.evaluation.sums import PROBABILITIES, RANKING
+from distboost.io.phases import SILENT
 from distboost.io.progress import bar
 from distboost.model.learned import Learned
 from distboost.selection.ground import Fold, Ground
 from distboost.selection.judging import judged
 from distboost.training.resumption import Resumption
-from distboost.training.run import run
+from distboost.training.second_training import calibrated_by_second_training
+from distboost.training.staging import Staging
+from distboost.training.training import Training
 
 HELD_OUT = "held out"  # the name of the rows to judge by, as evaluation rows
 
@@ -98,21 +100,17 @@ def _learned(
     earlier: Learned | None,
 ) -> Learned:
     """Train, and calibrate if probabilities are wanted."""
-    profile, resumption = fold.profile, None if earlier is None else Resumption(earlier)
-    n_classes = len(profile.classes)
+    resumption = None if earlier is None else Resumption(earlier)
+    n_classes = len(fold.profile.classes)
     check_compression(model, n_classes)
-    staging = staging_of(model, ground.store, [], ground.runtime)
-    algorithm = algorithm_of(model, n_classes)
-    algorithm.check()
+    staging = Staging(settings_of(model), ground.runtime, ground.store)
+    sets, names = ([fold.learn, fold.judge], (HELD_OUT,)) if watched else ([fold.learn], ())
     with ExitStack() as stack:
-        schedule = schedule_of(
-            model, n_classes, (HELD_OUT,) if watched else (), resumption, callbacks_of(model, stack)
-        )
-        sets = [fold.learn, fold.judge] if watched else [fold.learn]
-        with staging.placed(sets, profile, algorithm, fold.class_weight) as rows:
-            learned = run(algorithm, rows, profile, schedule, resumption, None, partial(snapshot, model))
-            counts = rows.counts[0]
-        del rows  # and its histograms: the second training needs the memory
+        callbacks = callbacks_of(model, stack)
+        schedule = staging.settings.schedule(n_classes, names, callbacks, SILENT, resumption)
+        problem = staging.problem(fold.profile)
+        training = Training(staging, problem, sets, schedule, partial(snapshot, model), resumption)
+        learned, counts, *_ = training.rounds()
         if probable and model.calibration is not None and len(learned.ensemble):
-            learned = calibrated_by_second_training(model, staging, fold.learn, profile, learned, counts)
+            learned = calibrated_by_second_training(training, learned, counts[0])
     return learned

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
 from distboost.data.memory import trim_heap
 from distboost.data.profile import Profile
-from distboost.data.row_weights import WeightRule
+from distboost.data.row_weights import WeightRule, class_weights
 from distboost.data.sources import as_features
 from distboost.data.store.store import BinnedStore
 from distboost.data.store.writing import write_store
@@ -28,9 +28,8 @@ from distboost.io.units import megabytes
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.layout import Layout
-from distboost.training.memory_parts import Task
 from distboost.training.memory_plan import MemoryPlan, excess_warning, plan_memory, while_reading
-from distboost.trees.grower import GrowthLimits
+from distboost.training.settings import Settings
 from distboost.warn import warn_user
 
 log = logging.getLogger("distboost")
@@ -38,47 +37,52 @@ log = logging.getLogger("distboost")
 COUNTING_BYTES = 2**26  # less than the kernels of a training take
 
 
-@dataclass(frozen=True)
-class Staging:
-    """The rows of a training, and the limits of their memory.
+class Problem(NamedTuple):
+    """What is to be learned from binned rows.
 
     Attributes
     ----------
+    profile : Profile
+    algorithm : Algorithm
+    class_weight : ndarray of shape (n_classes,), float64
+    """
+
+    profile: Profile
+    algorithm: Algorithm
+    class_weight: np.ndarray
+
+    @property
+    def weights(self) -> WeightRule:
+        """The rule for the weights of rows to learn from."""
+        return WeightRule.of(self.class_weight, self.profile.class_scans)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """The rows of a training run, and the limits of their memory.
+
+    Attributes
+    ----------
+    settings : Settings
     runtime : Runtime
     data : Dataset
     evaluations : sequence of Dataset
         The sets of evaluation rows.
-    limits : GrowthLimits
-    max_bins : int
-        The most bins of a feature.
-    seed : int
-        Seed of the sample of rows whose quantiles become bin edges.
-    score_dtype : str
-        "float32" or "float64".
-    weighted : bool
-        Whether rows may have weights other than 1.
-    memory_limit : int or None
-        Bytes that one process may take.
-    scratch : str or None
-        Directory or URL for what does not fit in memory.
-    n_rounds : int
-        Rounds of the training.
     warned : list of str
-        The warnings given so far.
+        The warnings issued so far.
     """
 
+    settings: Settings
     runtime: Runtime
     data: Dataset
-    evaluations: Sequence[Dataset]
-    limits: GrowthLimits
-    max_bins: int
-    seed: int
-    score_dtype: str
-    weighted: bool
-    memory_limit: int | None
-    scratch: str | None
-    n_rounds: int
+    evaluations: Sequence[Dataset] = ()
     warned: list[str] = field(default_factory=list)
+
+    def problem(self, profile: Profile) -> Problem:
+        """Return what is to be learned; raise an error if the algorithm cannot learn with its parameters."""
+        algorithm = self.settings.algorithm(len(profile.classes))
+        algorithm.check()
+        return Problem(profile, algorithm, class_weights(self.settings.class_weight, profile))
 
     @property
     def _sets(self) -> list[Dataset]:
@@ -88,14 +92,14 @@ class Staging:
     @property
     def _is_remote(self) -> bool:
         """Whether rows that stream are read from a URL: that of a binned store, or of the folder where it is made."""
-        places = {data.url if isinstance(data, BinnedStore) else self.scratch or "" for data in self._sets}
+        places = {
+            data.url if isinstance(data, BinnedStore) else self.settings.scratch or "" for data in self._sets
+        }
         return any(local_path(place) is None for place in places)
 
-    def first_plan(self, algorithm: Callable[[int], Algorithm]) -> MemoryPlan:
-        """Plan the memory for 2 classes, before any row is read.
-
-        `algorithm(n_classes)` makes the algorithm.
-        """
+    def first_plan(self) -> MemoryPlan:
+        """Plan the memory for 2 classes, before any row is read."""
+        algorithm = self.settings.algorithm
         try:
             found = self.plan(algorithm(2))
         except LimitError:
@@ -108,7 +112,7 @@ class Staging:
     def _count_classes(self) -> int | None:
         """Count the classes, in the memory that a training would leave for this, or in that of its kernels."""
         libraries = while_reading(self.runtime.on_cluster)
-        limit = self.runtime.limit(self.memory_limit) or 0
+        limit = self.runtime.limit(self.settings.memory_limit) or 0
         return self.data.count_classes(self.runtime, max(limit - libraries, COUNTING_BYTES))
 
     def _warn(self, found: MemoryPlan) -> None:
@@ -131,68 +135,61 @@ class Staging:
         `at_once`: the blocks that are read together, if that is already decided.
         """
         runtime, keep = self.runtime, algorithm.needs_values
+        max_bins, limit = self.settings.max_bins, self.settings.memory_limit
         raw = [data for data in self._sets if isinstance(data, RawDataset)]
-        task = Task(
+        task = self.settings.task(
             algorithm,
-            self.limits,
             sum(data.n_rows for data in self._sets) if n_rows is None else n_rows,
             self.data.n_features,
-            self.max_bins,
-            np.dtype(self.score_dtype).itemsize,
-            self.weighted,
-            n_bins,
-            max((data.least_ingest(self.max_bins, runtime, keep) for data in raw), default=0),
-            may_have_more_classes,
-            self.n_rounds,
-            self._is_remote,
-            at_once,
+            any(data.weighted for data in self._sets),
+            n_bins=n_bins,
+            ingest=max((data.least_ingest(max_bins, runtime, keep) for data in raw), default=0),
+            may_have_more_classes=may_have_more_classes,
+            is_remote=self._is_remote,
+            at_once=at_once,
         )
         n_threads = max(runtime.n_parallel // runtime.n_processes, 1)
         return plan_memory(
             task,
-            runtime.limit(self.memory_limit),
+            runtime.limit(limit),
             runtime.n_processes,
             n_threads,
             on_cluster=runtime.on_cluster,
             binning=self.data.binning_bytes(n_threads) if isinstance(self.data, RawDataset) else 0,
-            leader_limit=self.memory_limit,
+            leader_limit=limit,
         )
 
     def profile(self, found: MemoryPlan) -> Profile:
         """Find classes, weights and bin edges within the limit of the plan."""
-        return self.data.profile(self.max_bins, self.seed, self.runtime, found.for_ingest)
+        return self.data.profile(self.settings.max_bins, self.settings.seed, self.runtime, found.for_ingest)
 
     @contextmanager
-    def sets(
-        self, profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
-    ) -> Iterator[tuple[list[BinnedSet], MemoryPlan]]:
+    def sets(self, problem: Problem) -> Iterator[tuple[list[BinnedSet], MemoryPlan]]:
         """Make the rows readable, binned, for all passes over them; those that do not fit in memory go to disk."""
-        found = self.plan(algorithm, int((profile.n_bins + 1).sum()))
+        profile = problem.profile
+        found = self.plan(problem.algorithm, int((profile.n_bins + 1).sum()))
         self._warn(found)
         log.info("memory: %s", _summary(found))
         with ExitStack() as stack:
-            rule = WeightRule.of(class_weight, profile.class_scans)
-            sets = [self._binned(stack, self.data, "train", found, profile, algorithm, rule)]
+            sets = [self._binned(stack, self.data, "train", found, problem, problem.weights)]
             for n, data in enumerate(self.evaluations):
                 rule = data.own_weights(len(profile.classes), self.runtime)
-                sets.append(self._binned(stack, data, f"eval-{n}", found, profile, algorithm, rule))
+                sets.append(self._binned(stack, data, f"eval-{n}", found, problem, rule))
             yield sets, found
 
     @contextmanager
-    def placed(
-        self, sets: list[BinnedSet], profile: Profile, algorithm: Algorithm, class_weight: np.ndarray
-    ) -> Iterator[Rows]:
+    def placed(self, sets: Sequence[BinnedSet], problem: Problem) -> Iterator[Rows]:
         """Hold these rows, all or a part of them, where the training runs: in memory as far as the limit allows."""
+        profile, algorithm, rule = problem.profile, problem.algorithm, problem.weights
         n_rows = sum(sum(part.sizes) for part in sets)
         at_once = max(part.at_once for part in sets)
         found = self.plan(algorithm, int((profile.n_bins + 1).sum()), n_rows=n_rows, at_once=at_once)
         n_scores = algorithm.weighting.n_scores(algorithm.n_classes)
-        rule = WeightRule.of(class_weight, profile.class_scans)
         layout = Layout(
             profile.n_bins,
             len(profile.classes),
             n_scores,
-            self.score_dtype,
+            self.settings.score_dtype,
             found.window_bytes,
             rule.scale,
             rule.whole,
@@ -200,7 +197,7 @@ class Staging:
         )
         # The rows of a lost worker may be more than the others have room for.
         may_grow = self.runtime.on_cluster and all(data.is_stored for data in self._sets)
-        rows = self.runtime.place(sets, layout, found.allotment(self._local_scratch(), may_grow))
+        rows = self.runtime.place([*sets], layout, found.allotment(self._local_scratch(), may_grow))
         try:
             for data in self._sets:
                 data.check_unchanged()  # between the passes that have read them
@@ -215,36 +212,34 @@ class Staging:
         data: Dataset,
         name: str,
         found: MemoryPlan,
-        profile: Profile,
-        algorithm: Algorithm,
+        problem: Problem,
         rule: WeightRule,
     ) -> BinnedSet:
         """Return the blocks of one set. Raw rows that stream, or that are expensive to read, go to a binned store first."""
-        keep = algorithm.needs_values
+        settings, profile, keep = self.settings, problem.profile, problem.algorithm.needs_values
         if isinstance(data, RawDataset) and (found.streamed or self._is_costly(data)):
             url = f"{stack.enter_context(self._folder())}/{name}"
             data = write_store(
-                data, url, self.max_bins, self.seed, self.runtime, found.for_ingest, keep, profile
+                data, url, settings.max_bins, settings.seed, self.runtime, found.for_ingest, keep, profile
             )
         return data.binned(profile, rule, self.runtime.n_parallel, keep, found.at_once)
 
     def _is_costly(self, data: RawDataset) -> bool:
         """Whether a binned store pays off although all rows stay in memory. On a cluster it needs a shared directory."""
-        return data.is_tall and not (self.runtime.on_cluster and self.scratch is None)
+        return data.is_tall and not (self.runtime.on_cluster and self.settings.scratch is None)
 
     @contextmanager
     def _folder(self) -> Iterator[str]:
         """Make a folder for binned stores that all workers can access; remove it at the end."""
-        with temporary_folder(self.scratch or tempfile.gettempdir()) as url:
+        with temporary_folder(self.settings.scratch or tempfile.gettempdir()) as url:
             self.runtime.check_shared(url)
             log.info("binning into %s", url)
             yield url
 
     def _local_scratch(self) -> str | None:
         """The directory for the scores of streamed rows; None if `scratch` is a URL: the system's temporary directory."""
-        if self.scratch is not None and "://" not in self.scratch:
-            return os.path.abspath(self.scratch)
-        return None
+        scratch = self.settings.scratch
+        return os.path.abspath(scratch) if scratch is not None and "://" not in scratch else None
 
 
 def sizes(x: Any) -> tuple[int, int, int | None]:
