@@ -58,7 +58,7 @@ def test_an_invalid_value_is_refused(refused, blobs, tmp_path):
 
 
 def test_a_limit_that_is_no_number_of_bytes(blobs, tmp_path):
-    with pytest.raises(LimitError, match=r"memory_limit is 'plenty'\. Give a number of bytes"):
+    with pytest.raises(LimitError, match=r"memory_limit is 'plenty'\. Set a number of bytes"):
         distboost.bin(*blobs, str(tmp_path / "store"), memory_limit="plenty")
 
 
@@ -79,4 +79,4 @@ def test_the_command_takes_the_same_limits(blobs, tmp_path):
     assert done.exit_code == 0, done.output
     done = CliRunner().invoke(main, [*arguments, "--memory-limit", "much"])
     assert done.exit_code == 1
-    assert "is 'much'. Give a number of bytes" in done.stderr
+    assert "is 'much'. Set a number of bytes" in done.stderr

@@ -232,7 +232,7 @@ def test_texts_in_place_of_numbers_and_the_reverse_are_refused(columns):
     model = GDMCBoostClassifier(n_estimators=2, calibration=None).fit(of_pandas(table), y)
     frame = pd.DataFrame({**table, "size": pd.Categorical(np.array(table["size"]).astype(str))})
     with pytest.raises(
-        DataError, match=r"column 'size' of X has texts, but .* are numbers, such as 0\. Give the same"
+        DataError, match=r"column 'size' of X has texts, but .* are numbers, such as 0\. Pass the same"
     ):
         model.predict(frame)
     for codes in (np.arange(N) % 6, pd.Categorical(np.arange(N) % 6), np.arange(N) % 6 / 2):

@@ -235,7 +235,7 @@ def test_train_does_not_replace_a_model(data, tmp_path, model):
     assert distboost.load(path).algorithm_name == "gamble"
     result = CliRunner().invoke(main, [str(a) for a in (*options, "--overwrite", "--resume")])
     assert result.exit_code == 2
-    assert "give the one or the other" in result.stderr
+    assert "pass the one or the other" in result.stderr
 
 
 @pytest.mark.parametrize("place", ["checkpoint", "model"])

@@ -83,22 +83,22 @@ ERRORS = {
     (*TRAIN, "--sample-weight", "{data}/negative"): "--sample-weight (.*) ",
     (*TRAIN, "--eval-x", "{data}/wide", "--eval-y", "{data}/y"): "--eval-x (.*) has 9 features",
     (*TRAIN, "--eval-x", "{data}/x", "--eval-y", "{data}/short"): "--eval-x (.*) has 240 rows but --eval-y (.*) has 7",
-    (*TRAIN, "--eval-x", "{data}/x"): "--eval-x has no labels. Give --eval-x and --eval-y",
+    (*TRAIN, "--eval-x", "{data}/x"): "--eval-x has no labels. Pass --eval-x and --eval-y",
     (*TRAIN, "--eval-x", "{data}/other"): "Bin it with --keep-values",
     (*TRAIN, "--eval", "test={data}/wide,{data}/y"): "--eval 'test' (.*) has 9 features",
     (*TRAIN, "--eval", "test={data}/none,{data}/y"): "--eval 'test': there is no zarr array",
     (*TRAIN, "--set", "max_depth=deep"): "Error: --set max_depth of gd-mcboost must be",
     (*TRAIN, "--set", "memory_limit=plenty"): "--set memory_limit is 'plenty'",
     (*TRAIN, "--set", "memory_limit=1MB"): "--set memory_limit is 1 MB",
-    (*TRAIN, "--set", "early_stopping_rounds=3"): "Give --eval-x and --eval-y, or give --set validation_fraction=0.1",
+    (*TRAIN, "--set", "early_stopping_rounds=3"): "Pass --eval-x and --eval-y, or pass --set validation_fraction=0.1",
     (*TRAIN, "--set", "sampling=weight"): "such as --set subsample=0.2",
-    (*TRAIN, "--set", "leaf=newton"): "Give --set loss='softmax'",
+    (*TRAIN, "--set", "leaf=newton"): "Pass --set loss='softmax'",
     (*TRAIN, "--set", "sketch=40"): "--set sketch=40",
     (*TRAIN, "--set", "class_weight={{7: 2.0}}"): "--set class_weight names",
     (*TRAIN, "--set", "checkpoint_every=often"): "--set checkpoint_every is 'often'",
     ("train", "--resume", "--model", "{tmp}/none", "--x", "{data}/x", "--y", "{data}/y"): "no",
     (*STORE, "--sample-weight", "{data}/y"): "--sample-weight cannot be combined .*: distboost bin --sample-weight",
-    STORE: "was made with --set max_bins=64, not 255. Give --set max_bins=64",
+    STORE: "was made with --set max_bins=64, not 255. Pass --set max_bins=64",
     (*BIN, "--memory-limit", "plenty"): "--memory-limit is 'plenty'",
     (*BIN, "--memory-limit", "1MB"): "--memory-limit is 1 MB",
     (*BIN, "--random-state", -1): "--random-state of bin must be",
@@ -216,7 +216,7 @@ def test_the_option_that_is_wrong_is_named(words, said, stored, tmp_path):
 def test_groups_that_do_not_differ_have_a_remedy(stored, tmp_path):
     _, shown = run("cross-validate", *stored, "--groups", tmp_path / "d.zarr/one", "--folds", "2")
     assert "--groups (" in shown
-    assert "Give groups that differ." in " ".join(shown.split())
+    assert "Pass groups that differ." in " ".join(shown.split())
 
 
 def test_the_arrays_of_a_group_keep_their_names(stored, tmp_path):

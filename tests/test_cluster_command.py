@@ -129,7 +129,7 @@ def test_workers_that_do_not_come_in_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--memory-limit", "plenty"], "'plenty' is no number of bytes. Give one such as 2GB"),
+        (["--memory-limit", "plenty"], "'plenty' is no number of bytes. Pass one such as 2GB"),
         (["--memory-limit", "0"], "'0' is no number of bytes"),
         (["--workers", "0"], "0 is not in the range x>=1"),
         (["--scratch", "/nowhere"], "Directory '/nowhere' does not exist"),

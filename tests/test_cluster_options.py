@@ -115,7 +115,7 @@ def test_without_any_setting_a_command_runs_in_its_process(setting):
         (("--scheduler", NOBODY, "--scheduler-file", "f"), "--scheduler and --scheduler-file exclude each other"),
         (("--scheduler-file", "f", "--workers", 2), "--scheduler-file and --workers exclude each other"),
         (("--workers", 2, "--wait-workers", 2), "leave --wait-workers out"),
-        (("--wait-workers", 2), "--wait-workers 2 is for a cluster: give --scheduler, --scheduler-file or DASK_"),
+        (("--wait-workers", 2), "--wait-workers 2 is for a cluster: pass --scheduler, --scheduler-file or DASK_"),
         (("--workers", 2, "--tls", "."), "such as tls://host:8786; its address is not given: --workers"),
         (("--tls", "."), "such as tls://host:8786; its address is not given"),
         (("--scheduler", ""), "--scheduler is empty"),
@@ -163,7 +163,7 @@ def test_a_file_that_does_not_come(data, tmp_path, monkeypatch):
     path = tmp_path / "none.json"
     error = fail(*options_for("bin", data, tmp_path), "--scheduler-file", path)
     assert f"Waiting for the scheduler file {path}." in error
-    assert f"there is no scheduler file {path} (waited 0 s). Give the file that 'dask scheduler" in error
+    assert f"there is no scheduler file {path} (waited 0 s). Pass the file that 'dask scheduler" in error
 
 
 @pytest.mark.parametrize("content", [b"", b"tcp://127.0.0.1:9", b'{"address": "tcp:', b"\xff\xfe\x00", b"[" * 99999,
@@ -172,7 +172,7 @@ def test_a_file_of_another_kind(content, tmp_path, monkeypatch):
     monkeypatch.setattr(connection, "UNFINISHED_DEADLINE", 0.0)
     path = tmp_path / "scheduler.json"
     path.write_bytes(content)
-    with pytest.raises(ClusterError, match=rf"{path} is no scheduler file: .*Give the file that 'dask sch"):
+    with pytest.raises(ClusterError, match=rf"{path} is no scheduler file: .*Pass the file that 'dask sch"):
         address_in(str(path))
 
 

@@ -15,7 +15,7 @@ from distboost.active import QueryByCommittee
 from distboost.cli import main
 from distboost.errors import DataError, MissingChunkError
 
-BINNED = r"(is a binned store, which has its own labels and weights\. To train on it, give it alone|has bins but no raw values)"
+BINNED = r"(is a binned store, which has its own labels and weights\. To train on it, pass it alone|has bins but no raw values)"
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_a_binned_store_in_commands(data, tmp_path):
 
 
 def test_an_evaluation_without_labels(data):
-    with pytest.raises(DataError, match=r"eval_set has no labels\. Give \(X, y\)"):
+    with pytest.raises(DataError, match=r"eval_set has no labels\. Pass \(X, y\)"):
         model().fit(f"{data}/x", f"{data}/y", eval_set=(f"{data}/x", None))
 
 
@@ -205,4 +205,4 @@ def test_where_nothing_runs(tmp_path):
     options = {"--workers": 2, "--scheduler": "tcp://127.0.0.1:9", "--tls": tmp_path, "--wait-workers": 2,
                "--scheduler-file": tmp_path / "file"}  # fmt: skip
     for where in options.items():
-        assert "Give --eval-x and --eval-y, too, or none of them" in refused(*told, *where)
+        assert "Pass --eval-x and --eval-y, too, or none of them" in refused(*told, *where)

@@ -319,7 +319,7 @@ def test_a_worker_that_does_not_see_the_folder(data, tmp_path, one):
     one.blind(one.alive()[0], out)
     error = fail("predict", *options(data, out, "--scheduler", one.client.scheduler.address))
     assert f"does not see {out}" in error
-    assert "Give a path or URL that all workers share" in error
+    assert "Pass a path or URL that all workers share" in error
     assert_unreadable(out)
 
 

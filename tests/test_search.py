@@ -262,8 +262,8 @@ def test_bad_input(data, trials):  # noqa: F811
     [
         ({"n_iter": 0}, "n_iter is 0, expected a whole number of at least 1"),
         ({"random_state": None}, "random_state is None, expected a whole number"),
-        ({"space": {"learning_rate": uniform(0.1, 0.9)}}, "a distribution of learning_rate.*Give n_iter"),
-        ({"space": [{"learning_rate": uniform(0.1, 0.9)}]}, "a distribution of learning_rate.*Give n_iter"),
+        ({"space": {"learning_rate": uniform(0.1, 0.9)}}, "a distribution of learning_rate.*Pass n_iter"),
+        ({"space": [{"learning_rate": uniform(0.1, 0.9)}]}, "a distribution of learning_rate.*Pass n_iter"),
     ],
 )
 def test_what_a_search_cannot_draw_is_refused(given, message, data):  # noqa: F811

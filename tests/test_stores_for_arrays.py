@@ -39,10 +39,10 @@ def fitted(blobs):
 def test_a_store_has_its_own_labels(stores, blobs):
     for store in ("bins", "values"):
         for given in (f"{stores}/{store}", stores / store):
-            with pytest.raises(DataError, match=r"X: '.*' is a binned store, .*give it alone, without y"):
+            with pytest.raises(DataError, match=r"X: '.*' is a binned store, .*pass it alone, without y"):
                 model().fit(given, blobs[1])
         with pytest.raises(
-            DataError, match=r"eval_set X: '.*' is a binned store, .*give it alone, without y"
+            DataError, match=r"eval_set X: '.*' is a binned store, .*pass it alone, without y"
         ):
             model().fit(*blobs, eval_set=(f"{stores}/{store}", blobs[1]))
 
@@ -99,7 +99,7 @@ def test_values_that_were_removed_are_no_fill_values(stores, blobs, fitted, tmp_
 
 
 def test_labels_are_needed_to_judge(stores, fitted):
-    with pytest.raises(DataError, match="y is None: give one label per row"):
+    with pytest.raises(DataError, match="y is None: pass one label per row"):
         fitted.score(f"{stores}/values", None)
 
 

@@ -85,7 +85,7 @@ def resume(
     header, notes = ledger.header, ledger.notes
     pool = notes.get("pool") if pool is None else pool
     if pool is None:
-        raise DataError(f"the log {log} does not say where its pool is. Give the pool, too.")
+        raise DataError(f"the log {log} does not say where its pool is. Pass the pool, too.")
     try:
         estimator = described(header, f"the log {log}")
     except ModelFormatError as error:

@@ -107,7 +107,7 @@ class StoppingCriteria(NamedTuple):
         for callback in self.callbacks:
             if not callable(callback):
                 raise DataError(
-                    f"callbacks has {callback!r:.100}, which cannot be called. Give functions of a LearningCurve."
+                    f"callbacks has {callback!r:.100}, which cannot be called. Pass functions of a LearningCurve."
                 )
 
 
@@ -237,7 +237,7 @@ def _as_function(oracle: Any, learner: Learner) -> Callable[[np.ndarray], Any]:
     warn_about(source, learner.estimator.missing_chunks)
     if source.shape != (n_rows,):
         raise DataError(
-            f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: give one for each, or a "
+            f"{source.place} has labels of shape {source.shape}, but the pool has {n_rows} rows: pass one for each, or a "
             "function of rows."
         )
     if isinstance(source, ArraySource):

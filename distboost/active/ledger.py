@@ -79,7 +79,7 @@ class Ledger:
         header = read_header(log)
         if header is None:
             raise DataError(
-                f"there is no log of labels at {os.fspath(log)!r}. Give the path of one that was begun."
+                f"there is no log of labels at {os.fspath(log)!r}. Pass the path of one that was begun."
             )
         return cls(header["pool"][0], header, log)
 
@@ -107,7 +107,7 @@ class Ledger:
         """Return rows and labels (n,) if they can be taught now; raise DataError if not."""
         checked, known, classes = self._checked_rows(rows), checked_labels(labels), self.classes
         if len(checked) != len(known):
-            raise DataError(f"{len(known)} labels for {len(checked)} rows: give one for each.")
+            raise DataError(f"{len(known)} labels for {len(checked)} rows: pass one for each.")
         if self.labels and len(known):
             check_kind(known[0].item(), self.labels[0])
         if classes is not None and not np.isin(known, classes).all():
@@ -174,7 +174,7 @@ class Ledger:
         found = np.asarray(rows)
         if found.size and (found.ndim != 1 or found.dtype.kind not in "iu"):
             raise DataError(
-                f"rows are an array of type {found.dtype} and shape {found.shape}: give a list of row numbers."
+                f"rows are an array of type {found.dtype} and shape {found.shape}: pass a list of row numbers."
             )
         listed: list[int] = found.tolist()
         for row in listed:
@@ -282,7 +282,7 @@ def _content(path: Path) -> tuple[bytes, int]:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(f"the log {path} cannot be read: {quoted(error)}. Give a file.") from error
+        raise StoreError(f"the log {path} cannot be read: {quoted(error)}. Pass a file.") from error
     return content, content.rfind(b"\n") + 1
 
 

@@ -44,7 +44,7 @@ class Pool:
     def __init__(self, X: Any, categorical_features: Any = "from_dtype"):
         if is_lazy(X) and BinnedStore.is_at(X):
             raise DataError(
-                f"the pool {X!r} is a binned store, which has labels but no values. Give the array that was binned."
+                f"the pool {X!r} is a binned store, which has labels but no values. Pass the array that was binned."
             )
         X = opened(X, "pool")
         self.names = names_of(X, "pool")
@@ -53,7 +53,7 @@ class Pool:
         if self.labels and self._frame is None:
             raise DataError(
                 f"the column {X.columns[min(self.labels)]!r} of the pool has labels, and the pool is a data frame of Dask, whose "
-                "rows are taken without labels. Give pool.compute(), or codes in place of labels."
+                "rows are taken without labels. Pass pool.compute(), or codes in place of labels."
             )
         self.source = as_features(X, "pool")
         if len(self.source.shape) != 2 or 0 in self.source.shape:

@@ -165,7 +165,7 @@ class QueryByCommittee:
         self.pool_fraction = float(pool_fraction)
         self.classes = None if classes is None else np.unique(checked_labels(classes))
         if self.classes is not None and len(self.classes) < 2:
-            raise DataError(f"classes are {self.classes.tolist()}. Give at least 2.")
+            raise DataError(f"classes are {self.classes.tolist()}. Pass at least 2.")
         if self.batch_size > self.pool.n_rows:
             raise DataError(
                 f"batch_size is {batch_size}, but {self.pool.place} has {self.pool.n_rows} rows. Ask for fewer at once."

@@ -116,17 +116,17 @@ class AdaBoostMM(Algorithm):
             value = getattr(self, name)
             if np.ndim(value) and self.strategy != "fixed":
                 raise DataError(
-                    f"{name} has {len(value)} numbers, but strategy={self.strategy!r} takes one. Give one number, or use "
+                    f"{name} has {len(value)} numbers, but strategy={self.strategy!r} takes one. Pass one number, or use "
                     "strategy='fixed'."
                 )
             if np.ndim(value) and len(value) < self.n_estimators:
                 raise DataError(
-                    f"{name} has {len(value)} numbers for n_estimators={self.n_estimators} rounds. Give one per round."
+                    f"{name} has {len(value)} numbers for n_estimators={self.n_estimators} rounds. Pass one per round."
                 )
         if not _lie_between(self.edge, 1.0):
-            raise DataError(f"edge is {self.edge!r}. Give numbers above 0 and below 1.")
+            raise DataError(f"edge is {self.edge!r}. Set numbers above 0 and below 1.")
         if self.alphas is not None and not _lie_between(self.alphas, np.inf):
-            raise DataError(f"alphas is {self.alphas!r}. Give finite numbers above 0.")
+            raise DataError(f"alphas is {self.alphas!r}. Set finite numbers above 0.")
         if self.strategy == "os-zero-one":
             check_computable(self.n_classes, self.n_estimators, self.edge)
 

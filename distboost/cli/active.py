@@ -112,7 +112,7 @@ def ask(
 def _check_place(path: str, log: str) -> None:
     check_folder(path)
     if os.path.realpath(path) == os.path.realpath(log):
-        raise click.ClickException(f"{path} is the log, and would be overwritten. Give another path.")
+        raise click.ClickException(f"{path} is the log, and would be overwritten. Choose another path.")
 
 
 def _values(learner: Any, rows: Any) -> tuple[Any, list[str]]:
@@ -136,7 +136,7 @@ def _check_untold(out: str, log: str) -> None:
         return
     except DataError as error:
         raise DataError(
-            f"the file at --out is not one that 'ask' wrote: {error} Give another path, or add --overwrite."
+            f"the file at --out is not one that 'ask' wrote: {error} Choose another path, or add --overwrite."
         ) from error
     known: dict[int, Any] = {}
     if filled and read_header(log) is not None:
@@ -151,7 +151,7 @@ def _check_untold(out: str, log: str) -> None:
     if filled:
         raise DataError(
             f"{out} has {len(filled)} labels that were not told, such as {_first(filled)}. Tell them first: distboost active "
-            f"tell --log {log} --labels {out}; or give another --out, or add --overwrite."
+            f"tell --log {log} --labels {out}; or pass another --out, or add --overwrite."
         )
 
 
@@ -187,7 +187,7 @@ def _learner(
     header = read_header(log)
     if header is None:
         if x is None:
-            raise DataError(f"there is no log at {log} yet: give the pool with --x to create it.")
+            raise DataError(f"there is no log at {log} yet: pass the pool with --x to create it.")
         estimator = new_estimator(algorithm or ALGORITHM, parameters)
         estimator.client = client
         return begin(estimator, x, log, **given)
@@ -225,7 +225,7 @@ def tell(
         raise click.UsageError("--eval-x and --eval-y go together.")
     if eval_x is None and cluster.given():
         raise click.UsageError(
-            f"{' and '.join(cluster.given())}: only to measure the error. Give --eval-x and --eval-y, too, or none of them."
+            f"{' and '.join(cluster.given())}: only to measure the error. Pass --eval-x and --eval-y, too, or none of them."
         )
     ledger = Ledger.from_log(log)
     known = parse_labels(_filled(read_labels_csv(labels)), _earlier(ledger), labels)

@@ -109,7 +109,7 @@ def _bytes(text: str | None) -> int | None:
     with suppress(ValueError):
         if (found := parse_bytes(text)) > 0:
             return int(found)
-    raise click.BadParameter(f"{text!r} is no number of bytes. Give one such as 2GB or 512MiB.")
+    raise click.BadParameter(f"{text!r} is no number of bytes. Pass one such as 2GB or 512MiB.")
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def certificates(folder: Path, names: tuple[str, ...], days: int, force: bool) -
     there = [str(file) for file in files if file.exists()]
     if there and not force:
         raise click.ClickException(
-            f"{', '.join(there)}: there already, perhaps in use by a cluster. Give another folder, or replace with --force."
+            f"{', '.join(there)}: there already, perhaps in use by a cluster. Choose another folder, or replace with --force."
         )
     Authority().issue(folder, (*NAMES, *names), days)
     until = datetime.now(UTC) + timedelta(days=days)

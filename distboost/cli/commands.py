@@ -137,7 +137,7 @@ def evaluate(
     if report is not None:
         check_writable(report, overwrite)
     elif events is not None:
-        raise click.UsageError("--events is for the page of --report: give --report, too.")
+        raise click.UsageError("--events is for the page of --report: pass --report, too.")
     estimator = load(model)
     with connect(cluster) as client, on_stderr():
         estimator.client, verbose = client, 1
@@ -166,7 +166,7 @@ distboost train --x binned.zarr --model model.dboost
 @path_option("--x", "Features, (rows, features).")
 @path_option("--y", "Labels, (rows,).")
 @path_option("--sample-weight", "Weights of the rows, (rows,).", required=False)
-@path_option("--out", "Binned store to write; give it as --x to 'distboost train'.")
+@path_option("--out", "Binned store to write; pass it as --x to 'distboost train'.")
 @click.option(
     "--max-bins",
     type=click.IntRange(2, 255),
@@ -272,7 +272,7 @@ def plan(
             )
         classes = classes or known
     if rows is None or features is None:
-        raise click.UsageError("Give an array with --x, or its sizes with --rows and --features.")
+        raise click.UsageError("Pass an array with --x, or its sizes with --rows and --features.")
     if classes is None:
         raise click.UsageError(
             "Missing option '--classes': without labels, the number of classes is unknown."

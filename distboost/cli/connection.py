@@ -70,9 +70,9 @@ def _check_places(options: ClusterOptions) -> None:
     """Raise ValueError if several options say where to run."""
     places = [name for name in options.given() if name in ("--scheduler", "--scheduler-file", "--workers")]
     if len(places) > 1:
-        raise ValueError(f"{' and '.join(places)} exclude each other: give one of them.")
+        raise ValueError(f"{' and '.join(places)} exclude each other: pass one of them.")
     if options.scheduler == "":
-        raise ValueError("--scheduler is empty. Give an address such as tcp://host:8786, or leave it out.")
+        raise ValueError("--scheduler is empty. Pass an address such as tcp://host:8786, or leave it out.")
     if options.workers and options.tls:
         raise _no_use_for_tls(options.tls, "not given: --workers starts one without TLS")
     if options.workers and options.wait_workers:
@@ -93,7 +93,7 @@ def _scheduler(options: ClusterOptions) -> Scheduler | None:
         raise _no_use_for_tls(options.tls, found or "not given")
     if options.wait_workers and found is None:
         raise ValueError(
-            f"--wait-workers {options.wait_workers} is for a cluster: give --scheduler, --scheduler-file or {VARIABLE}, or leave "
+            f"--wait-workers {options.wait_workers} is for a cluster: pass --scheduler, --scheduler-file or {VARIABLE}, or leave "
             "it out to run in this process."
         )
     return found
@@ -137,7 +137,7 @@ def address_in(path: str) -> str:
             deadline = min(deadline, time.monotonic() + UNFINISHED_DEADLINE)
         if time.monotonic() > deadline:
             raise ClusterError(
-                f"{problem}. Give the file that 'dask scheduler --scheduler-file FILE' writes, or its address with --scheduler."
+                f"{problem}. Pass the file that 'dask scheduler --scheduler-file FILE' writes, or its address with --scheduler."
             )
         if not told:
             click.echo(f"Waiting for the scheduler file {path}.", err=True)

@@ -62,7 +62,7 @@ def read_labels_csv(url: str) -> dict[int, str]:
         text = read(url, kind=DataError).decode("utf-8-sig")
         lines = list(_records(text, _delimiter(text)))
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"there is no file of labels at {url}. Give the path of one.") from error
+        raise FileNotFoundError(f"there is no file of labels at {url}. Pass the path of one.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{url} is not a CSV file in UTF-8: {error}. Save it as one.") from error
     header = _columns(lines[0]) if lines else []

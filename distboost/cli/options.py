@@ -115,7 +115,7 @@ def _storage_option() -> click.Option:
         expose_value=False,
         callback=_use_storage_options,
         help="An option of the file systems of all URLs, such as anon=true, or a JSON object of several. May be repeated. Others "
-        f"may see the arguments of a command: give secrets as a JSON object in the variable {STORAGE_VARIABLE}.",
+        f"may see the arguments of a command: pass secrets as a JSON object in the variable {STORAGE_VARIABLE}.",
     )
 
 
@@ -358,7 +358,7 @@ def check_writable(path: str, overwrite: bool, or_else: str = "") -> None:
 
     if not overwrite and exists(path):
         raise click.ClickException(
-            f"there is a file at {path} already: give another place, or add --overwrite to replace it{or_else}."
+            f"there is a file at {path} already: choose another place, or add --overwrite to replace it{or_else}."
         )
 
 

@@ -245,7 +245,7 @@ def _space(texts: tuple[str, ...]) -> list[dict[str, list[Any]]]:
     if texts[0].lstrip().startswith(("{", "[")):
         if len(texts) > 1:
             raise click.UsageError(
-                "--space is given as JSON and again: give one JSON list of objects, or NAME=A,B,... for each parameter."
+                "--space is given as JSON and again: pass one JSON list of objects, or NAME=A,B,... for each parameter."
             )
         return _json_space(texts[0])
     found: dict[str, list[Any]] = {}

@@ -39,7 +39,7 @@ def _facts(ledger: Ledger, log: str) -> list[tuple[str, str]]:
     parameters = {**header["parameters"], **notes.get("parameters", {})}
     return [
         ("log", log),
-        ("pool", notes.get("pool", "not known: give it with --x to 'distboost active ask'")),
+        ("pool", notes.get("pool", "not known: pass it with --x to 'distboost active ask'")),
         ("rows", f"{rows:,} of {features:,} features"),
         ("asked", f"{n_told + n_open:,} in {ledger.n_queries} batches"),
         ("told", f"{n_told:,}"),

@@ -34,7 +34,7 @@ def _strategies(ctx: click.Context, option: click.Parameter, value: str) -> list
     for name in names:
         if name not in STRATEGIES or names.count(name) > 1:
             raise click.BadParameter(
-                f"{name!r} in {value!r}: give some of {', '.join(STRATEGIES)}, each once, separated by commas."
+                f"{name!r} in {value!r}: pass some of {', '.join(STRATEGIES)}, each once, separated by commas."
             )
     return names
 

@@ -92,7 +92,7 @@ def train(
     eval_set = _eval_set(eval_x, eval_y, evaluations)
     if resume and overwrite:
         raise click.UsageError(
-            "--resume continues from an earlier training, --overwrite replaces it: give the one or the other."
+            "--resume continues from an earlier training, --overwrite replaces it: pass the one or the other."
         )
     check_writable(model, overwrite or resume, ", or --resume to continue its training")
     named = {} if categorical is None else {"categorical_features": categorical}
@@ -133,7 +133,7 @@ def _eval_set(eval_x: str | None, eval_y: str | None, evaluations: tuple[str, ..
     if not evaluations:
         return eval_x if eval_y is None else (eval_x, eval_y)
     if eval_x is not None:
-        raise click.UsageError("give either --eval-x and --eval-y, or --eval NAME=X,Y for each set.")
+        raise click.UsageError("pass either --eval-x and --eval-y, or --eval NAME=X,Y for each set.")
     found = {}
     for text in evaluations:
         name, _, places = text.partition("=")

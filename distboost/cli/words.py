@@ -41,7 +41,7 @@ OPTIONS = {
 
 # Calls and phrases, before single parameters are translated.
 _PHRASES: dict[str, str | Callable[[re.Match[str]], str]] = {
-    r"Call fit\(\.\.\., eval_set=\(X, y\)\)": "Give --eval-x and --eval-y",
+    r"Call fit\(\.\.\., eval_set=\(X, y\)\)": "Pass --eval-x and --eval-y",
     r"an eval_set to measure: eval_set=\(X, y\)": "--eval-x and --eval-y, to measure it",
     r"\(X, y\) or \(X, y, sample_weight\)": "--eval-x and --eval-y, or --eval NAME=X,Y[,WEIGHTS]",
     r"eval_set ('[^']*') (?:X|y|sample_weight)": r"--eval \1",
@@ -53,7 +53,6 @@ _PHRASES: dict[str, str | Callable[[re.Match[str]], str]] = {
     r"fit\(\.\.\., resume=True\)|(?<!-)\bresume=True|(?<=without )resume\b": "--resume",
     r"\bCall fit\b": "Train",
     r"\bfit (?=with --resume)": "train ",
-    r"\bgive fit\b": "give",
     r"the process that calls fit\b": "the process of this command",
     r"distboost\.bin\([^)]*\), or (?=distboost bin)": "",
     r"Connect a new one: Client\([^)]*\)": "Repeat the command",
@@ -86,7 +85,7 @@ def in_options(text: str) -> str:
     for name, algorithm in estimator_names(ALGORITHMS).items():
         if name in text:
             text = re.sub(rf"\b{name}\b(\(\))?", algorithm, text)
-    return re.sub(r"\b([Ss])et (?=--)", lambda found: "Give " if found[1] == "S" else "give ", text)
+    return re.sub(r"\b([Ss])et (?=--)", lambda found: "Pass " if found[1] == "S" else "pass ", text)
 
 
 def _option(name: str, options: set[str]) -> str:

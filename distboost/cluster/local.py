@@ -162,7 +162,7 @@ def _wait_for_workers(address: str, n_workers: int, processes: list[Process], tl
             processes,
             START_DEADLINE,
             lambda: (
-                f"{n_workers} workers did not start within {START_DEADLINE:.0f} s. Start fewer, or give them more memory. "
+                f"{n_workers} workers did not start within {START_DEADLINE:.0f} s. Start fewer, or start them with more memory. "
                 f"{processes[-1].last_words()}"
             ),
         )

@@ -95,7 +95,7 @@ class Categories:
         if self.labels is None or labels is None:
             raise DataError(
                 f"feature {feature} of {place} has {'numbers' if labels is None else 'labels'} as categories, but those of the "
-                f"training rows are {'numbers' if self.labels is None else 'labels'}. Give the same in both."
+                f"training rows are {'numbers' if self.labels is None else 'labels'}. Pass the same in both."
             )
         bins = dict(zip(self.labels, self.bins.tolist(), strict=True))
         known = [place for place, label in enumerate(labels) if label in bins]

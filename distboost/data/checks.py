@@ -92,7 +92,7 @@ class InfiniteValue(NamedTuple):
         """Return the error for it, with the name of its column if that is known. `naming` adds a name later."""
         column = self.column if name is None else f"{self.column} ({str(name)!r:.100})"
         error = DataError(
-            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}. Give finite "
+            f"{self.place} contains an infinite value (inf) in row {self.row}, column {column}: {self.value}. Pass finite "
             "values, or NaN for missing ones."
         )
         error.infinite = self  # type: ignore[attr-defined]
@@ -186,7 +186,7 @@ def load_weights(part: Any, n_rows: int, place: str, first: int) -> np.ndarray:
     bad = ~(np.isfinite(w) & (w >= 0))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise DataError(f"{place} is {w[row]} in row {first + row}. Give finite weights of at least 0.")
+        raise DataError(f"{place} is {w[row]} in row {first + row}. Pass finite weights of at least 0.")
     return w
 
 
@@ -197,7 +197,7 @@ def _as_numbers(w: np.ndarray, place: str, first: int) -> np.ndarray:
         raise
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + len(w) - 1}. Give finite weights "
+            f"{place} has values that are no numbers ({error}) in the rows {first} to {first + len(w) - 1}. Pass finite weights "
             "of at least 0."
         ) from error
 

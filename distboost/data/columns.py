@@ -28,7 +28,7 @@ def dtype_of(column: nw.Series[Any], place: str) -> np.dtype:
     if kind in (nw.Categorical, nw.Enum):
         raise DataError(
             f"the column {column.name!r} of {place} has categories ({kind}), which the model or the pool does not split as such. "
-            "Give their codes, such as those of sklearn.preprocessing.OrdinalEncoder, or drop the column."
+            "Pass their codes, such as those of sklearn.preprocessing.OrdinalEncoder, or drop the column."
         )
     if kind in (nw.Float32, nw.Float64):
         return np.dtype(np.float32 if kind == nw.Float32 else np.float64)

@@ -48,7 +48,7 @@ class Declared(NamedTuple):
         values = dense(chunk, self.block)
         if values.shape != self.shape:
             raise DataError(
-                f"{self.block} was computed to the shape {values.shape}, but the dask array says {self.shape}. Give the function "
+                f"{self.block} was computed to the shape {values.shape}, but the dask array says {self.shape}. Pass the function "
                 "that makes it the chunks that it returns, as in map_blocks(function, chunks=...)."
             )
         if not self._allows(values.dtype):

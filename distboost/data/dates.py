@@ -21,7 +21,7 @@ def has_dates(values: np.ndarray) -> bool:
 def date_error(place: str, what: str) -> DataError:
     """Return the error for features that are dates."""
     return DataError(
-        f"{place} has dates or durations ({what}), which are no features. Give numbers, and NaN for missing ones: for instance "
+        f"{place} has dates or durations ({what}), which are no features. Pass numbers, and NaN for missing ones: for instance "
         "days, (dates - np.datetime64('2000-01-01')) / np.timedelta64(1, 'D'). "
         "pandas dates with a time zone need dates.dt.tz_convert(None) first."
     )

@@ -128,11 +128,11 @@ def encoded_for(X: Any, place: str, categories: Mapping[int, Categories]) -> Any
     if labels and not is_table(X):
         raise DataError(
             f"feature {min(labels)} has labels in the model, such as {labels[min(labels)][0]!r:.100}, but {place} is not a data "
-            "frame. Give a data frame with the columns of the training rows."
+            "frame. Pass a data frame with the columns of the training rows."
         )
     if labels and (n_columns := len(as_frame(_meta(X), place).columns)) <= max(labels):
         raise DataError(
-            f"{place} has {n_columns} columns, but feature {max(labels)} has labels in the model. Give the columns of the "
+            f"{place} has {n_columns} columns, but feature {max(labels)} has labels in the model. Pass the columns of the "
             "training rows."
         )
     return encoded_as(X, place, labels)
@@ -195,7 +195,7 @@ def _check_kind(column: nw.Series[Any], labels: tuple[Any, ...], name: Any, plac
     found, known = ("texts", "numbers") if has_texts else ("numbers", "texts")
     raise DataError(
         f"the column {name!r} of {place} has {found}, but its categories in the training are {known}, such as "
-        f"{labels[0]!r:.100}. Give the same values as in the training."
+        f"{labels[0]!r:.100}. Pass the same values as in the training."
     )
 
 

@@ -100,7 +100,7 @@ def folds_by_group(
     n_rows = sum(part.sizes)
     if groups.n_rows != n_rows:
         raise DataError(
-            f"{groups.place} has {groups.n_rows} rows, but X has {n_rows}. Give one group for each row."
+            f"{groups.place} has {groups.n_rows} rows, but X has {n_rows}. Pass one group for each row."
         )
     groups = near(groups, max(part.sizes))
     ends = np.cumsum(part.sizes)
@@ -111,7 +111,7 @@ def folds_by_group(
     values = np.unique(np.concatenate(work.map(_distinct, calls)))
     if len(values) < n_folds:
         raise DataError(
-            f"{groups.place} has {len(values)} different values, but each of the {n_folds} folds needs a group of its own. Give "
+            f"{groups.place} has {len(values)} different values, but each of the {n_folds} folds needs a group of its own. Pass "
             + ("groups that differ." if len(values) < 2 else f"at most {len(values)} folds.")
         )
     order = sorted(range(len(values)), key=lambda n: _hash(seed, values[n]))

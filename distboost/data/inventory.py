@@ -96,7 +96,7 @@ class Probe(NamedTuple):
             there = False
         if not there:
             raise StoreError(
-                f"chunk {self.key} of {self.place} is not visible to {here()}. Give a path or URL at which all workers find the "
+                f"chunk {self.key} of {self.place} is not visible to {here()}. Pass a path or URL at which all workers find the "
                 "same data."
             )
 

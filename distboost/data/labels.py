@@ -28,7 +28,7 @@ _WIDEST = 64  # characters of text that is stored at fixed length
 # Each label of fixed length takes as many bytes as the longest. Together they may take _FREE_BYTES, plus _PADDING per letter.
 _PADDING, _FREE_BYTES = 64, 2**24
 
-_REMEDY = "Give integers, booleans, text, bytes, or NumPy dates or durations; or convert to text with y.astype(str)."
+_REMEDY = "Pass integers, booleans, text, bytes, or NumPy dates or durations; or convert to text with y.astype(str)."
 
 
 def plain(labels: np.ndarray) -> list[Any]:

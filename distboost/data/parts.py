@@ -110,7 +110,7 @@ class ZarrPart:
             return retried(lambda: _values(array, chunk), what, reread=True)
         except UnlikeListingError as error:
             raise StoreError(
-                f"{what}, {error}. If that is a worker on another machine, give a path or URL at which all workers find the "
+                f"{what}, {error}. If that is a worker on another machine, pass a path or URL at which all workers find the "
                 "same data. Otherwise the data were changed meanwhile: start again when they no longer change."
             ) from error
         except Exception as error:

@@ -108,7 +108,7 @@ class Result:
             return
         raise StoreError(
             f"process {os.getpid()} on {platform.node()} does not see {folder} as it was prepared: {UNFINISHED} is missing "
-            "there, or belongs to another prediction. Give a path or URL that all workers share."
+            "there, or belongs to another prediction. Pass a path or URL that all workers share."
         )
 
     def write(self, start: int, values: np.ndarray) -> None:
@@ -131,14 +131,14 @@ class Result:
             other = _difference(self.url, found, self.state)
             if not overwrite:
                 raise DataError(
-                    f"there is an unfinished prediction at {self.url!r}, {other}. Add --overwrite to replace it, or give another "
+                    f"there is an unfinished prediction at {self.url!r}, {other}. Add --overwrite to replace it, or pass another "
                     "path with --out."
                 )
         elif present:
             _check_is_array(self.url)
             if not overwrite:
                 raise DataError(
-                    f"there is a zarr array at {self.url!r} already. Give another path with --out, or add --overwrite."
+                    f"there is a zarr array at {self.url!r} already. Choose another path with --out, or add --overwrite."
                 )
         if remove:
             _put(self.store, UNFINISHED, _state({}))  # the next call may then remove the rest
@@ -152,12 +152,12 @@ class Result:
         if missing:
             raise StoreError(
                 f"{len(missing)} of {len(self._keys())} chunks were written but are not in {self.url!r}, the first is "
-                f"{missing[0]}: a worker wrote them to a folder of its own. Give a path or URL that all workers share. The "
+                f"{missing[0]}: a worker wrote them to a folder of its own. Pass a path or URL that all workers share. The "
                 "chunks that exist are kept."
             )
         if _content(self.store) != self.state:
             raise StoreError(
-                f"another process has begun to write to {self.url!r}. Wait for it, or give another path."
+                f"another process has begun to write to {self.url!r}. Wait for it, or choose another path."
             )
         _put(self.store, _METADATA, _encoded(self.array))
         sync(self.store.delete(UNFINISHED))
@@ -192,7 +192,7 @@ def _difference(url: str, found: bytes | None, ours: bytes) -> str:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
             f"{UNFINISHED} at {url!r} is damaged, or of another version: {type(error).__name__}: {error}. Remove the folder "
-            "yourself, or give another path."
+            "yourself, or choose another path."
         ) from error
     own = json.loads(ours)["made_from"]
     if not theirs:

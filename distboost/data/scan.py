@@ -212,7 +212,7 @@ def sample_fraction(n_rows: int, n_features: int) -> float:
 def check_rows(n_rows: int, place: str) -> None:
     """Raise an error if there are no rows, or more than the integer sums can hold."""
     if n_rows == 0:
-        raise DataError(f"{place} has 0 rows. Give at least 1 row of each of 2 classes.")
+        raise DataError(f"{place} has 0 rows. Pass at least 1 row of each of 2 classes.")
     if n_rows > MAX_ROWS:
         raise LimitError(
             f"{place} has {n_rows} rows, but integer sums hold at most {MAX_ROWS}. Train on fewer rows."
@@ -222,7 +222,9 @@ def check_rows(n_rows: int, place: str) -> None:
 def sorted_classes(scan: LabelScan, n_rows: int, options: ScanOptions) -> np.ndarray:
     """Return the classes in ascending order, (n_classes,); raise an error if no classifier can be trained on them."""
     if not scan.classes:
-        raise DataError(f"every row of {options.weight_place} has weight 0. Give some rows a weight above 0.")
+        raise DataError(
+            f"every row of {options.weight_place} has weight 0. Set a weight above 0 for some rows."
+        )
     labels = sorted(scan.classes)
     check(labels, scan.dtype, options.y_place)
     classes = made(labels, scan.dtype)
@@ -234,12 +236,12 @@ def sorted_classes(scan: LabelScan, n_rows: int, options: ScanOptions) -> np.nda
     if len(fractions):
         raise DataError(
             f"Unknown label type: continuous. {options.y_place} has the label {shown(fractions[0])}, which is no integer, of "
-            f"{len(classes)} labels. Give class labels; to predict ranges of a number, divide it into classes first."
+            f"{len(classes)} labels. Pass class labels; to predict ranges of a number, divide it into classes first."
         )
     if len(classes) < 2:
         raise DataError(
             f"{options.y_place} has only one class ({shown(labels[0])}) in {n_rows} rows: a classifier can't train "
-            "on 1 class. Give at least 2 classes."
+            "on 1 class. Pass at least 2 classes."
         )
     if len(classes) > MAX_CLASSES:
         raise LimitError(

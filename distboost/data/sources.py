@@ -189,11 +189,11 @@ def opened(data: Any, name: str) -> Any:
         raise DataError(f"{name}: {described_group(data)}")
     if is_instance(data, "xarray", "Dataset"):
         raise DataError(
-            f"{name} is a Dataset of xarray, with the variables {', '.join(map(str, data.data_vars))}. Give one of them, such as "
+            f"{name} is a Dataset of xarray, with the variables {', '.join(map(str, data.data_vars))}. Pass one of them, such as "
             f"dataset[{next(iter(data.data_vars), 'x')!r}], or join them: dataset.to_dataarray('feature').transpose()."
         )
     if is_instance(data, "polars", "LazyFrame"):
-        raise DataError(f"{name} is a LazyFrame of polars, which has no rows yet. Give {name}.collect().")
+        raise DataError(f"{name} is a LazyFrame of polars, which has no rows yet. Pass {name}.collect().")
     return unmasked(data)
 
 
@@ -207,14 +207,14 @@ def described_group(group: zarr.Group) -> str:
             raise
         arrays, are_all = [], False
     if not arrays and not are_all:
-        return f"{place!r} is a zarr group whose arrays cannot be listed. Give the path or URL of an array."
+        return f"{place!r} is a zarr group whose arrays cannot be listed. Pass the path or URL of an array."
     if not arrays:
-        return f"{place!r} is a zarr group without arrays. Give the path or URL of an array."
+        return f"{place!r} is a zarr group without arrays. Pass the path or URL of an array."
     listed = ", ".join(f"{name!r} {array.shape} {array.dtype}" for name, array in arrays[:20])
     more = ", ..." if len(arrays) > 20 else ""
     first = arrays[0][0]
     return (
-        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Give one of them: '{place}/{first}', or "
+        f"{place!r} is a zarr group, not an array. Its arrays are: {listed}{more}. Pass one of them: '{place}/{first}', or "
         f"group[{first!r}]."
     )
 
@@ -235,15 +235,15 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         refusal = getattr(store, "refusal", None)
         if is_binned(store):
             raise BinnedStoreGivenError(
-                f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, give it alone, "
-                "without y and sample_weight. For anything else, give the array that it was made from."
+                f"{name}: {place} is a binned store, which has its own labels and weights. To train on it, pass it alone, "
+                "without y and sample_weight. For anything else, pass the array that it was made from."
             ) from error
         group = found_group(store)
         if group is not None:
             raise DataError(f"{name}: {described_group(group)}") from error
         if refusal is not None:
             raise StoreError(
-                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}. Give this process the "
+                f"{name}: the metadata of a zarr array at {place} cannot be read: {quoted(refusal)}. Grant this process the "
                 "right to read it, or correct the URL."
             ) from refusal
         reason, more = quoted(error), ""
@@ -253,7 +253,7 @@ def open_zarr(url: str | os.PathLike[str], name: str) -> zarr.Array[Any]:
         elif path is not None and path.is_file():
             reason, more = "a file; an array is a folder", " A table is given as a data frame, in Python."
         raise DataError(
-            f"{name}: there is no zarr array at {place} ({reason}). Give the path or URL of an array, such as data.zarr/x.{more}"
+            f"{name}: there is no zarr array at {place} ({reason}). Pass the path or URL of an array, such as data.zarr/x.{more}"
         ) from error
     except Exception as error:
         if not is_damage(error):
@@ -293,7 +293,7 @@ def as_sources(named: Mapping[str, Any], features: str | None = None) -> list[So
         if not source.shape and name == features:
             raise no_rows(name, named[name])
         if not source.shape:
-            raise DataError(f"{name} is a single value. Give one value per row.")
+            raise DataError(f"{name} is a single value. Pass one value per row.")
     if features is not None:
         refuse_date_types(found[features].dtype, found[features].place)
     return list(found.values())
@@ -302,7 +302,7 @@ def as_sources(named: Mapping[str, Any], features: str | None = None) -> list[So
 def no_rows(name: str, data: Any) -> DataError:
     """Return the error for features that are no array."""
     return DataError(
-        f"{name} is of type {type(data).__name__}. Give an array of numbers, a data frame, a zarr or Dask array, or the path or "
+        f"{name} is of type {type(data).__name__}. Pass an array of numbers, a data frame, a zarr or Dask array, or the path or "
         "URL of a zarr array."
     )
 

@@ -72,7 +72,7 @@ class Calibrated(CommonParameters):
         if method not in METHODS:
             raise ValueError(f"method is {method!r:.100}, expected {TEMPERATURE!r} or {VECTOR!r}.")
         if y is None:
-            raise DataError("calibrate got no labels: y is None. Give one label per row.")
+            raise DataError("calibrate got no labels: y is None. Pass one label per row.")
         data = judged_data(self, Given(X, y, sample_weight))
 
         def sums(wanted: ScoreSums) -> np.ndarray:

@@ -148,7 +148,7 @@ def confusion(
     sums = judged(model, data, {DECISIONS}, False, client or model.client, verbose)
     found = Confusion.of(model.classes_, sums, data.weighted)
     if not found.counts.sum():
-        raise DataError("every row has weight 0. Give some rows a weight above 0.")
+        raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
     if not found.counts[:-1].sum():
         raise DataError(
             f"no label in {data.sources.y.place} is among the {len(model.classes_)} classes of the model "

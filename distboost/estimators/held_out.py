@@ -32,7 +32,7 @@ def held_out(training: BinnedSet, fraction: float, n_classes: int, work: TaskRun
     if not parts.n_judge.any():
         raise DataError(
             f"validation_fraction={fraction} leaves out none of {parts.n_rows} rows: there are too few, or too few that differ, "
-            f"and some rows of each class are kept. Set a {'smaller' if fraction > 0.5 else 'larger'} fraction, or give an "
+            f"and some rows of each class are kept. Set a {'smaller' if fraction > 0.5 else 'larger'} fraction, or pass an "
             "eval_set."
         )
     return [parts.learn, parts.judge]

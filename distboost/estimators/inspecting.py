@@ -59,7 +59,7 @@ def checked_tree(estimator: CommonParameters, tree: int, what: str) -> TreeEnsem
         raise DataError(f"the model has no trees, so that {what} has nothing to show. `outcome_` says why.")
     if isinstance(tree, bool) or not (isinstance(tree, Integral) and 0 <= tree < n_trees):
         raise DataError(
-            f"there is no tree {tree!r:.100}: the model has {n_trees} trees. Give a number from 0 to {n_trees - 1}."
+            f"there is no tree {tree!r:.100}: the model has {n_trees} trees. Pass a number from 0 to {n_trees - 1}."
         )
     return trees
 

@@ -264,7 +264,7 @@ class CommonParameters(BaseEstimator):
         check_parameters(constraints, more | own_parameters(self), type(self).__name__)
         if self.sampling == "weight" and self.subsample == 1:
             raise DataError(
-                "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Give the fraction of "
+                "sampling='weight' needs a subsample below 1, but subsample is 1, which draws all rows. Set the fraction of "
                 "rows to draw, such as subsample=0.2, or leave out sampling."
             )
         return self
@@ -343,7 +343,7 @@ def check_compression(estimator: CommonParameters, n_classes: int | None = None)
     if n_classes is not None and estimator.sketch is not None and estimator.sketch >= n_classes:
         raise DataError(
             f"sketch={estimator.sketch}, but the data have {n_classes} classes: residuals are projected to fewer numbers than "
-            f"classes. Give a sketch of at most {n_classes - 1}, or None."
+            f"classes. Set a sketch of at most {n_classes - 1}, or None."
         )
 
 

@@ -72,7 +72,7 @@ def _same_algorithm(estimator: CommonParameters, algorithm: str) -> type[CommonP
     if algorithm != estimator.algorithm_name:
         raise ModelFormatError(
             f"it is a model of the algorithm {algorithm!r}, not of {estimator.algorithm_name!r}, the algorithm of "
-            f"{type(estimator).__name__}. Continue it with the estimator that began it, or give another checkpoint."
+            f"{type(estimator).__name__}. Continue it with the estimator that began it, or pass another checkpoint."
         )
     return library_class(estimator)
 
@@ -94,5 +94,5 @@ def warn_of_rounds(checkpoint: str) -> None:
     if rounds:
         warn_user(
             f"the checkpoint {checkpoint} has {rounds} rounds of an earlier training, which this training will replace. To "
-            "continue from them, fit with resume=True; to keep them, give another folder: checkpoint=..."
+            "continue from them, fit with resume=True; to keep them, set another folder: checkpoint=..."
         )

@@ -64,7 +64,7 @@ def training_data(estimator: CommonParameters, given: Given, resumed: bool = Fal
         opened(X, "X")  # whose own error is the better one
         raise DataError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None. "
-            "Give one label per row. Only a binned store as X contains labels."
+            "Pass one label per row. Only a binned store as X contains labels."
         )
     else:
         X, labels = encoded(X, "X", estimator.categorical_features)
@@ -158,7 +158,7 @@ def _in_memory(estimator: CommonParameters, X: Any, place: str) -> Any:
             raise DataError(f"{place}: {error}") from error
         raise DataError(
             f"column {text.column} of {place} has the text {text.value!r:.100} in row {text.row}, which is no number. Encode it, "
-            "or give a data frame, of which categorical_features may name columns of text."
+            "or pass a data frame, of which categorical_features may name columns of text."
         ) from error
     return values if names is None else Named(values, names)
 
@@ -171,7 +171,7 @@ def _as_array(values: Any, place: str) -> Any:
         found = np.asarray(values)
     except ValueError as error:
         raise DataError(
-            f"the rows of {place} have different lengths. Give each row one number per feature."
+            f"the rows of {place} have different lengths. Pass one number per feature for each row."
         ) from error
     if found.ndim == 0:
         raise no_rows(place, values)
@@ -203,11 +203,11 @@ def evaluation_data(estimator: CommonParameters, eval_set: Any) -> list[Evaluati
         data = _evaluation_rows(estimator, entry, place)
         if data.n_features != estimator.n_features_in_:
             raise DataError(
-                f"{_place_of(data)} has {data.n_features} features, but the training rows have {estimator.n_features_in_}. Give "
+                f"{_place_of(data)} has {data.n_features} features, but the training rows have {estimator.n_features_in_}. Pass "
                 "the same features."
             )
         if data.n_rows == 0:
-            raise DataError(f"{_place_of(data)} has 0 rows. Omit it, or give it at least 1 row.")
+            raise DataError(f"{_place_of(data)} has 0 rows. Omit it, or pass at least 1 row.")
         compare_names(estimator, data.names, _place_of(data))
         _warn_of(data, estimator)
         found.append(EvaluationSet(name, data))
@@ -221,16 +221,14 @@ def _named_sets(eval_set: Any) -> dict[str, Any]:
     if isinstance(eval_set, Mapping):
         for name in eval_set:
             if not (isinstance(name, str) and name and is_unicode(name)):
-                raise DataError(
-                    f"eval_set has a set of the name {name!r:.100}. Give each set a text as its name."
-                )
+                raise DataError(f"eval_set has a set of the name {name!r:.100}. Name each set by a text.")
         named = dict(eval_set)
     elif isinstance(eval_set, list) and len(eval_set) != 1:
         named = {f"{UNNAMED}_{n}": entry for n, entry in enumerate(eval_set)}
     else:
         named = {UNNAMED: eval_set[0] if isinstance(eval_set, list) else eval_set}
     if not named:
-        raise DataError("eval_set is empty. Omit it, or give at least one set: {'name': (X, y)}.")
+        raise DataError("eval_set is empty. Omit it, or pass at least one set: {'name': (X, y)}.")
     return named
 
 
@@ -245,16 +243,16 @@ def _evaluation_rows(estimator: CommonParameters, entry: Any, place: str) -> Raw
         items = (
             f"{len(given)} items" if isinstance(given, (tuple, list)) else f"the type {type(given).__name__}"
         )
-        raise DataError(f"{place} has {items}. Give (X, y) or (X, y, sample_weight).")
+        raise DataError(f"{place} has {items}. Pass (X, y) or (X, y, sample_weight).")
     X, y, weights = (*given, None)[:3]
     if y is None and is_lazy(X) and BinnedStore.is_at(X):
         return _opened_store(X, weights)
     if y is None:
         opened(X, place)  # raises if there is nothing at a path
-        raise DataError(f"{place} has no labels. Give (X, y) or (X, y, sample_weight).")
+        raise DataError(f"{place} has no labels. Pass (X, y) or (X, y, sample_weight).")
     if isinstance(X, tuple) and any(hasattr(part, "shape") and len(part.shape) > 1 for part in X):
         raise DataError(
-            f"{place} is a tuple of sets. Give a list, [(X, y), (X2, y2)], or a dict of sets by name."
+            f"{place} is a tuple of sets. Pass a list, [(X, y), (X2, y2)], or a dict of sets by name."
         )
     X, labels = encoded(X, f"{place} X", estimator.categorical_features)
     X, y, weights = _checked(estimator, X, y, weights, f"{place} ")
@@ -267,7 +265,7 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     """Return labelled rows to compare predictions with."""
     X, y = given.X, given.y
     if y is None:
-        raise DataError("y is None: give one label per row, to compare the predictions with.")
+        raise DataError("y is None: pass one label per row, to compare the predictions with.")
     with storage_options(estimator.storage_options):
         X = open_rows(X, "X")
         compare_names(estimator, names_of(X, "X"), "X")
@@ -276,7 +274,7 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
         data = RawDataset.of(X, y, given.sample_weight)
     check_features(data.sources.x, estimator.n_features_in_)
     if data.n_rows == 0:
-        raise DataError(f"{data.place} has 0 rows. Give at least 1 row to evaluate.")
+        raise DataError(f"{data.place} has 0 rows. Pass at least 1 row to evaluate.")
     _warn_of(data, estimator)
     return data
 

@@ -77,7 +77,7 @@ def _check_apart(x: str, out: str) -> None:
     x, out = (str(path.resolve()) if (path := local_path(url)) else url.rstrip("/") for url in (x, out))
     if f"{out}/".startswith(f"{x}/") or f"{x}/".startswith(f"{out}/"):
         raise DataError(
-            f"--out {out!r} and --x {x!r} are the same place, or one is within the other. Give another place with --out."
+            f"--out {out!r} and --x {x!r} are the same place, or one is within the other. Choose another place with --out."
         )
 
 

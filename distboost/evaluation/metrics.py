@@ -49,7 +49,7 @@ class Totals:
         self.found = Confusion.of(classes, sums, weighted)
         self.weight = float(self.found.counts.sum())
         if not self.weight:
-            raise DataError("every row has weight 0. Give some rows a weight above 0.")
+            raise DataError("every row has weight 0. Set a weight above 0 for some rows.")
 
     def real(self, name: str) -> np.ndarray:
         """Return the sums of this name, (n_cells,) float64."""

@@ -66,7 +66,7 @@ def onnx(model: BoostingClassifier, *, dtype: str = "float32") -> Any:
     True
     """
     if dtype not in ("float32", "float64"):
-        raise DataError(f"dtype is {dtype!r}. Give 'float32' or 'float64'.")
+        raise DataError(f"dtype is {dtype!r}. Pass 'float32' or 'float64'.")
     forest = Forest.of(model, "export.onnx")
     graph = Graph(np.dtype(dtype))
     in_one = dtype == "float32" and not forest.left_codes

@@ -132,4 +132,4 @@ def _check_regular(mode: int, path: str | os.PathLike[str], kind: type[Exception
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
-        raise kind(f"{os.fspath(path)} is {file_kind(mode)}, not a regular file. Give the path of a file.")
+        raise kind(f"{os.fspath(path)} is {file_kind(mode)}, not a regular file. Pass the path of a file.")

@@ -51,7 +51,7 @@ def protocol_needed(url: str | os.PathLike[str]) -> Iterator[None]:
         if not options_for(url):
             raise
         raise DataError(
-            f"{os.fspath(url)!r} cannot be opened with the storage_options {options_for(url)}: {error}. Give options that its "
+            f"{os.fspath(url)!r} cannot be opened with the storage_options {options_for(url)}: {error}. Pass options that its "
             "file system accepts."
         ) from error
     except (ImportError, ValueError) as error:
@@ -71,7 +71,7 @@ def _check_protocol(protocol: str, url: str) -> None:
         ) from error
     except ValueError as error:
         raise DataError(
-            f"{url!r} cannot be opened: the protocol {protocol}:// is not known. Give a path, or a URL of a protocol that fsspec "
+            f"{url!r} cannot be opened: the protocol {protocol}:// is not known. Pass a path, or a URL of a protocol that fsspec "
             "knows, such as s3://bucket/data.zarr/x."
         ) from error
 

@@ -85,7 +85,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
         return
     if not stat.S_ISREG(mode):
         raise StoreError(
-            f"cannot write {os.fspath(path)}: it is {file_kind(mode)}, which is not replaced. Give the path of a file."
+            f"cannot write {os.fspath(path)}: it is {file_kind(mode)}, which is not replaced. Pass the path of a file."
         )
 
 

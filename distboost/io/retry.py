@@ -179,7 +179,7 @@ def _inaccessible(what: What, doing: str, error: Exception) -> StoreError:
     if _is_passing(error):
         remedy = f"distboost tried up to {ATTEMPTS} times. Check the disk or the network, and start again."
     elif isinstance(error, PermissionError):
-        remedy = "Give this process the right to do that."
+        remedy = "Grant this process the right to do that."
     else:
         remedy = "Correct the cause, and start again."
     return StoreError(f"{text_of(what)} cannot be {doing}: {quoted(error)}. {remedy}")

@@ -72,7 +72,7 @@ class DurableStore(LocalStore):
         """Raise StoreError if the folder must exist and does not."""
         if self._must_exist and not self.read_only and not self.root.is_dir():
             raise StoreError(
-                f"{self.root} is not visible to {here()}. If that is a worker on another machine, give a path or URL that all "
+                f"{self.root} is not visible to {here()}. If that is a worker on another machine, pass a path or URL that all "
                 "workers share."
             )
 
@@ -201,7 +201,7 @@ def read_array(url: str) -> np.ndarray:
             raise FileNotFoundError(f"it has no chunk {key}")
     except FileNotFoundError as error:
         raise StoreError(
-            f"{url}, which was written before, is not visible to {here()}: {quoted(error)}. Give a place that all workers share: "
+            f"{url}, which was written before, is not visible to {here()}: {quoted(error)}. Set a place that all workers share: "
             "scratch=..."
         ) from error
     return retried(lambda: np.asarray(array[:]), url)
@@ -240,7 +240,7 @@ def only_writer(url: str) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
         raise DataError(
-            f"cannot make the folder {url!r} ({error.strerror}). Give another place, or remove the file that is in the way."
+            f"cannot make the folder {url!r} ({error.strerror}). Choose another place, or remove the file that is in the way."
         ) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -250,7 +250,7 @@ def only_writer(url: str) -> Iterator[None]:
             yield
             return
         raise DataError(
-            f"another process is writing to {url!r} now. Wait for it, or give another place."
+            f"another process is writing to {url!r} now. Wait for it, or choose another place."
         ) from error
     try:
         yield
@@ -272,7 +272,7 @@ def create_group(store: Store, url: str, attributes: dict[str, Any]) -> None:
         sync(store.set("zarr.json", content))
     except FileExistsError as error:
         raise DataError(
-            f"another process has begun to write to {url!r}. Wait for it, or give another place."
+            f"another process has begun to write to {url!r}. Wait for it, or choose another place."
         ) from error
 
 
@@ -325,7 +325,7 @@ def writing(url: str, needed: int) -> Iterator[None]:
             raise
         raise StoreError(
             f"the store {url!r} cannot be written: {quoted(error)}. Correct the cause and repeat the command, which continues "
-            "with what has been written; or give another place."
+            "with what has been written; or choose another place."
         ) from error
 
 
@@ -334,7 +334,7 @@ def _no_room(url: str, needed: int) -> StoreError:
     free = "" if path is None else f", and {_free(path)} are free there"
     return StoreError(
         f"no room for the store {url!r}: it takes about {needed} bytes in total{free}. Free some space and repeat the command, "
-        "which continues with what has been written; or give another place."
+        "which continues with what has been written; or choose another place."
     )
 
 

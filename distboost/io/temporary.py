@@ -81,7 +81,7 @@ def own(folder: Path) -> None:
             release(folder)
         raise StoreError(
             f"cannot make a folder in {folder.parent}, for data that do not fit in memory ({error.strerror}). "
-            "Give another directory: scratch=..."
+            "Set another directory: scratch=..."
         ) from error
 
 

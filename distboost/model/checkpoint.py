@@ -223,7 +223,7 @@ class Interval(NamedTuple):
             return cls(None, float(parse_timedelta(every, default=False)))
         except (ValueError, KeyError, IndexError, OverflowError) as error:
             raise DataError(
-                f"checkpoint_every is {every!r}. Give a number of rounds such as 10, or a time as a text such as '30s'."
+                f"checkpoint_every is {every!r}. Set a number of rounds such as 10, or a time as a text such as '30s'."
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:
@@ -284,7 +284,7 @@ class Checkpoint:
         else:
             raise CheckpointError(
                 f"the checkpoint {self.url} is incomplete: in {_WRITINGS} attempts, another program removed its files as soon "
-                "as they were written. Stop that program, or give another folder."
+                "as they were written. Stop that program, or choose another folder."
             )
         self._segments, self._rounds, self._time = kept, learned.n_rounds, time.monotonic()
         with self._errors_explained("removing old segments"):

@@ -73,7 +73,7 @@ def read_model(url: str) -> Stored:
                 raise ModelFormatError(f"{url} is a folder without a complete checkpoint.{what}") from error
             if isinstance(error, FileNotFoundError):
                 raise FileNotFoundError(
-                    f"there is no model file and no checkpoint at {url!r}. Give the path or URL of one that was saved."
+                    f"there is no model file and no checkpoint at {url!r}. Pass the path or URL of one that was saved."
                 ) from error
             raise error from None
         return Stored(header, [*segments])

@@ -27,7 +27,7 @@ MOST_FEATURES = 20
 MOST_MISSED = 26  # classes with the largest errors
 
 NOT_KEPT = (
-    "a model file does not hold them: write the report after fit, or give the log of the training (events)"
+    "a model file does not hold them: write the report after fit, or pass the log of the training (events)"
 )
 
 

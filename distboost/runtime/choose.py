@@ -125,7 +125,7 @@ def _connected(address: Any) -> Iterator[Client]:
         Exception
     ) as error:  # an address that is none, or a server that is no scheduler, may cause any error
         raise ClusterError(
-            f"client is {address!r}, but no Dask scheduler answers there ({quoted(error)}). Give the address of one, such as "
+            f"client is {address!r}, but no Dask scheduler answers there ({quoted(error)}). Pass the address of one, such as "
             "'tcp://host:8786', or a connected client: distributed.Client(...)."
         ) from error
     with client:

@@ -122,7 +122,7 @@ class Ground:
         if not n_judge.any() or np.count_nonzero(n_learn) < 2:
             raise DataError(
                 f"fold {number} of {self.n_folds} has {n_judge.sum()} rows, and the others have rows of "
-                f"{np.count_nonzero(n_learn)} classes. A fold needs a row, and the others need two classes: give fewer folds"
+                f"{np.count_nonzero(n_learn)} classes. A fold needs a row, and the others need two classes: use fewer folds"
                 " or other groups."
             )
 

@@ -69,11 +69,11 @@ def numbers_of(names: Any) -> dict[str, str]:
     """Return the group of each metric; raise ValueError unless all are numbers."""
     groups = chosen(names, NUMBERS)
     if not groups:
-        raise ValueError("metrics is empty. Give the names of some metrics, or None for the default.")
+        raise ValueError("metrics is empty. Pass the names of some metrics, or None for the default.")
     for name in groups:
         if name not in NUMBERS:
             raise ValueError(
-                f"metrics has {name!r}, which is not a number. Give some of {', '.join(NUMBERS)}."
+                f"metrics has {name!r}, which is not a number. Pass some of {', '.join(NUMBERS)}."
             )
     return groups
 

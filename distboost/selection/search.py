@@ -276,7 +276,7 @@ def _settings(space: Any, n_iter: int | None, seed: int) -> list[Setting]:
         _check_lists(space)
         settings = list(ParameterGrid(space))
         if not settings:
-            raise ValueError("space has no settings. Give each parameter at least one value.")
+            raise ValueError("space has no settings. List at least one value of each parameter.")
         return settings
     if not (isinstance(n_iter, Integral) and n_iter >= 1):
         raise ValueError(
@@ -303,7 +303,7 @@ def _check_lists(space: Any) -> None:
         for name, values in part.items():
             if hasattr(values, "rvs"):
                 raise ValueError(
-                    f"space has a distribution of {name}, from which n_iter settings must be drawn. Give n_iter, or a list of "
+                    f"space has a distribution of {name}, from which n_iter settings must be drawn. Pass n_iter, or a list of "
                     "values."
                 )
 

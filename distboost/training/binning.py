@@ -119,13 +119,13 @@ def bin(
     limit, place = parse_limit(memory_limit), url_of(out, "out")
     if y is None:
         raise DataError(
-            "y is None: give one label per row. A binned store has the labels that its rows are trained on."
+            "y is None: pass one label per row. A binned store has the labels that its rows are trained on."
         )
     with options.storage_options(storage_options):
         X, labels = encoded(X, "X", categorical_features)
         if labels and keep_values:
             raise DataError(
-                f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or give codes instead "
+                f"feature {min(labels)} has labels, and keep_values stores numbers. Leave out keep_values, or pass codes instead "
                 "of labels."
             )
         data = RawDataset.of(X, y, sample_weight)

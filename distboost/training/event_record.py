@@ -56,12 +56,12 @@ def logged(url: str, digest: str) -> Logged:
         return found
     if not others:
         raise DataError(
-            f"{url} has no line of a model that was fitted: the training has not ended, or an error ended it. Give the log of "
+            f"{url} has no line of a model that was fitted: the training has not ended, or an error ended it. Pass the log of "
             "one that has a model."
         )
     raise DataError(
         f"{url} is the log of another model, with SHA-256 {' or '.join(visible(one) for one in others[-3:])}; this one has "
-        f"{digest}. Give the log of its own training. To calibrate or to resume makes another model."
+        f"{digest}. Pass the log of its own training. To calibrate or to resume makes another model."
     )
 
 
@@ -91,7 +91,7 @@ def _trainings(url: str) -> Iterator[tuple[str, Logged]]:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
                 f"line {number + 1} of {url} is no event of a training ({type(error).__name__}: {error}). Remove the line, or "
-                "give the log of a training."
+                "pass the log of a training."
             ) from error
 
 
@@ -104,7 +104,7 @@ def _content(url: str) -> bytes:
         return read(url)
     except FileNotFoundError:
         raise DataError(
-            f"there is no log of events at {url}. Give the file that EventLog, or 'distboost train --events', has written."
+            f"there is no log of events at {url}. Pass the file that EventLog, or 'distboost train --events', has written."
         ) from None
 
 

@@ -112,7 +112,7 @@ def parse_limit(given: int | str | None) -> int | None:
             raise ValueError("a process needs memory")
     except ValueError as error:
         raise LimitError(
-            f"memory_limit is {given!r}. Give a number of bytes, or a text such as '2GB'."
+            f"memory_limit is {given!r}. Set a number of bytes, or a text such as '2GB'."
         ) from error
     return limit
 
@@ -350,7 +350,7 @@ def excess_warning(found: MemoryPlan) -> str | None:
     remedy = (
         "Use smaller trees (max_depth, max_leaf_nodes) or fewer bins (max_bins)"
         if found.leader
-        else "Give a memory_limit, so that rows stream from disk, or use smaller trees (max_depth, max_leaf_nodes) or fewer bins "
+        else "Set a memory_limit, so that rows stream from disk, or use smaller trees (max_depth, max_leaf_nodes) or fewer bins "
         "(max_bins)"
     )
     return (

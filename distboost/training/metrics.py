@@ -76,6 +76,6 @@ def metric_name(wanted: str | MetricFunction) -> str:
     if name in (LOSS, ERROR, LOG_LOSS):
         raise DataError(
             f"eval_metric is a function named {name!r}, which is also the name of a metric of distboost. Rename the function, or "
-            f"give the text {name!r}."
+            f"pass the text {name!r}."
         )
     return name

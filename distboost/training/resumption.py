@@ -49,7 +49,7 @@ class Resumption(NamedTuple):
             raise DataError(
                 f"the model was trained on {n_features} features and the classes {classes.tolist()}, but the data have "
                 f"{profile.n_features} features and the classes {profile.classes.tolist()}. "
-                "With resume=True, give the data that the model was trained on."
+                "With resume=True, pass the data that the model was trained on."
             )
 
     def adopted(self, profile: Profile) -> Profile:
@@ -61,7 +61,7 @@ class Resumption(NamedTuple):
         known = self.earlier.ensemble.categories
         if known.keys() != profile.categories.keys():
             raise DataError(
-                f"the features {sorted(known)} have categories in the model, but {sorted(profile.categories)} in the data. Give "
+                f"the features {sorted(known)} have categories in the model, but {sorted(profile.categories)} in the data. Pass "
                 "the same categorical_features, or train without resume=True."
             )
         if self.scores is None or not known:
@@ -78,7 +78,7 @@ class Resumption(NamedTuple):
         before = self.earlier.history.watch
         if before.sets and watch.sets and before.metric != watch.metric:
             raise DataError(
-                f"the earlier training had the eval_metric {before.metric!r}, not {watch.metric!r}. Give the same one, or train "
+                f"the earlier training had the eval_metric {before.metric!r}, not {watch.metric!r}. Pass the same one, or train "
                 "without resume=True."
             )
 
@@ -93,7 +93,7 @@ class Resumption(NamedTuple):
         if known not in (None, data):
             raise DataError(
                 f"the rows are not those that the model was trained on (their digest is {data:.12}, not {known:.12}): values, "
-                "labels, weights or the order of rows differ. Give the same data, or train without resume=True."
+                "labels, weights or the order of rows differ. Pass the same data, or train without resume=True."
             )
         return data
 

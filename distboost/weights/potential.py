@@ -31,7 +31,7 @@ def check_computable(K: int, n_rounds: int, gamma: float) -> None:
     """
     if not 0.0 <= gamma < 1.0:
         raise LimitError(
-            f"edge is {gamma!r}: the potentials of strategy='os-zero-one' need 0 <= edge < 1. Give an edge over random "
+            f"edge is {gamma!r}: the potentials of strategy='os-zero-one' need 0 <= edge < 1. Set an edge over random "
             "that the weak learner can keep up, such as 0.1."
         )
     if K * n_rounds**3 > MAX_WORK:

@@ -24,7 +24,7 @@ TEACHINGS = {
     "rows no integers": (
         [20.0],
         [1],
-        r"rows are an array of type float64 and shape \(1,\): give a list of row n",
+        r"rows are an array of type float64 and shape \(1,\): pass a list of row n",
     ),
     "rows a mask": (np.arange(300) == 20, [1], r"rows are an array of type bool and shape \(300,\)"),
     "rows text": (["20"], [1], r"rows are an array of type <U2"),
@@ -42,14 +42,14 @@ TEACHINGS = {
         [np.datetime64("NaT")],
         r"a label is .*NaT.*Teach only the rows whose label is known",
     ),
-    "label infinite": ([20], [-np.inf], r"a label is -inf. Give integers or text"),
-    "label not whole": ([20, 21], [1.0, 0.25], r"a label is 0.25. Give integers or text"),
+    "label infinite": ([20], [-np.inf], r"a label is -inf. Pass integers or text"),
+    "label not whole": ([20, 21], [1.0, 0.25], r"a label is 0.25. Pass integers or text"),
     "label a date": (
         [20],
         [datetime.date(2020, 1, 1)],
-        r"a label is datetime.date\(2020, 1, 1\)\. Give numbers or t",
+        r"a label is datetime.date\(2020, 1, 1\)\. Pass numbers or t",
     ),
-    "label bytes": ([20], [b"a"], r"cannot store labels of type \|S1, such as b'a'\. Give numbers or text"),
+    "label bytes": ([20], [b"a"], r"cannot store labels of type \|S1, such as b'a'\. Pass numbers or text"),
     "label too large": (
         [20],
         [2**70],
@@ -62,16 +62,16 @@ TEACHINGS = {
     ),
     "labels mixed": ([20, 21], [1, "a"], r"the label 1 is a number, but the label 'a' is text"),
     "labels of another kind": ([20], ["a"], r"the label \d is a number, but the label 'a' is text"),
-    "too few labels": ([20, 21], [1], r"1 labels for 2 rows: give one for each"),
-    "too many labels": ([20], [1, 2], r"2 labels for 1 rows: give one for each"),
+    "too few labels": ([20, 21], [1], r"1 labels for 2 rows: pass one for each"),
+    "too many labels": ([20], [1, 2], r"2 labels for 1 rows: pass one for each"),
     "labels a table": (
         [20, 21],
         [[1, 2], [1, 2]],
-        r"labels of shape \(2, 2\): give a list, one for each row",
+        r"labels of shape \(2, 2\): pass a list, one for each row",
     ),
-    "labels ragged": ([20, 21], [[1], [1, 2]], r"a label is \[1\]. Give numbers or text"),
-    "label a number": ([20], 1, r"labels of shape \(\): give a list, one for each row"),
-    "labels a set": ([20], {1}, r"labels of shape \(\): give a list, one for each row"),
+    "labels ragged": ([20, 21], [[1], [1, 2]], r"a label is \[1\]. Pass numbers or text"),
+    "label a number": ([20], 1, r"labels of shape \(\): pass a list, one for each row"),
+    "labels a set": ([20], {1}, r"labels of shape \(\): pass a list, one for each row"),
     "undeclared class": (
         [20, 21],
         [1, 4],
@@ -141,10 +141,10 @@ PARAMETERS = {
     ),
     "n_initial": ({"n_initial": -3}, r"n_initial is -3, expected a whole number of at least 1"),
     "diversity": ({"diversity": 0}, r"diversity is 0, expected a whole number of at least 1"),
-    "one class": ({"classes": [1, 1]}, r"classes are \[1\]. Give at least 2"),
+    "one class": ({"classes": [1, 1]}, r"classes are \[1\]. Pass at least 2"),
     "mixed classes": ({"classes": [1, "a"]}, r"the label 1 is a number, but the label 'a' is text"),
     "unknown class": ({"classes": [1, None]}, r"a label is None"),
-    "classes a text": ({"classes": "ab"}, r"labels of shape \(\): give a list"),
+    "classes a text": ({"classes": "ab"}, r"labels of shape \(\): pass a list"),
     "random_state": ({"random_state": None}, r"random_state is None, expected a whole number of at least 0"),
     "part of a seed": ({"random_state": 1.5}, r"random_state is 1.5, expected a whole number of at least 0"),
     "log elsewhere": (
@@ -185,7 +185,7 @@ def test_a_binned_store_is_no_pool(problem, tmp_path):
     store = distboost.bin(problem[0], problem[1], str(tmp_path / "store"))
     for pool in (store, str(store)):
         with pytest.raises(
-            DataError, match=r"is a binned store, which has labels but no values. Give the array"
+            DataError, match=r"is a binned store, which has labels but no values. Pass the array"
         ):
             learner(pool)
 

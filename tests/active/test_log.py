@@ -279,7 +279,7 @@ def test_a_file_that_may_not_be_written(problem, log):
 
 
 def test_a_folder_is_no_log(problem, tmp_path):
-    with pytest.raises(StoreError, match=r"the log .* cannot be read: IsADirectoryError.*Give a file"):
+    with pytest.raises(StoreError, match=r"the log .* cannot be read: IsADirectoryError.*Pass a file"):
         learner(problem[0], log=tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(

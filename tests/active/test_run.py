@@ -183,7 +183,7 @@ BAD_ANSWERS = {
     "a column": (lambda y: y[:, None], r"asked for 20 rows and answered with labels of shape \(20, 1\)"),
     "nothing": (lambda y: None, r"asked for 20 rows and answered with labels of shape \(\)"),
     "unknown": (lambda y: [None, *y[1:]], r"a label is None. Teach only the rows whose label is known"),
-    "infinite": (lambda y: [np.inf, *y[1:]], r"a label is inf. Give integers or text"),
+    "infinite": (lambda y: [np.inf, *y[1:]], r"a label is inf. Pass integers or text"),
 }
 
 
@@ -266,7 +266,7 @@ def test_evaluation_labels_of_another_kind(problem):
 def test_an_oracle_of_another_length(shape, problem):
     found = learner(problem[0])
     with pytest.raises(
-        DataError, match=r"oracle has labels of shape .*the pool has 300 rows: give one for each, or"
+        DataError, match=r"oracle has labels of shape .*the pool has 300 rows: pass one for each, or"
     ):
         found.run(np.zeros(shape))
     assert found.n_queries_ == 0

@@ -55,7 +55,7 @@ def test_a_path_of_another_type(name, use, odd, given, tmp_path, monkeypatch):
     if odd is None and (name, use) in OPTIONAL_PATHS.values():
         odd = 3.5
     kind = type(odd).__name__
-    refused(lambda odd: use(given, odd), odd, rf"^{name} is .*, of type {kind}\. Give a path or URL")
+    refused(lambda odd: use(given, odd), odd, rf"^{name} is .*, of type {kind}\. Pass a path or URL")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,5 +148,5 @@ def test_features_and_labels_that_are_no_arrays(odd, given, tmp_path):
         lambda odd: active.QueryByCommittee(given.new, odd),
         given.model.predict,
     ):
-        refused(use, odd, rf"(X|pool) is of type {type(odd).__name__}\. Give an array", DataError)
+        refused(use, odd, rf"(X|pool) is of type {type(odd).__name__}\. Pass an array", DataError)
     refused(lambda odd: given.model.score(given.X, odd), odd, "^y (is None|should be a 1d array)", DataError)

@@ -56,7 +56,7 @@ def test_eval_set_without_rows(model, data, form, tmp_path):
 
 
 def test_features_and_labels_as_two_eval_sets(model, data):
-    with pytest.raises(DataError, match=r"eval_set 'eval_0' has the type ndarray\. Give \(X, y\)"):
+    with pytest.raises(DataError, match=r"eval_set 'eval_0' has the type ndarray\. Pass \(X, y\)"):
         model.fit(*data, eval_set=list(data))
 
 
@@ -74,6 +74,6 @@ def test_an_eval_set_and_a_validation_fraction(model, data):
 
 def test_a_tuple_of_sets_is_told_from_a_set(model, data):
     with pytest.raises(
-        DataError, match=r"eval_set is a tuple of sets\. Give a list, \[\(X, y\), \(X2, y2\)\], or a dict"
+        DataError, match=r"eval_set is a tuple of sets\. Pass a list, \[\(X, y\), \(X2, y2\)\], or a dict"
     ):
         model.fit(*data, eval_set=(data, data))

@@ -71,7 +71,7 @@ def test_labels_of_types_that_do_not_compare(model, data):
 
 def test_one_class_only(model, data, stored):
     X, y = data
-    with pytest.raises(DataError, match=r"y.* has only one class \(7\) in 240 rows.*Give at least 2 classes"):
+    with pytest.raises(DataError, match=r"y.* has only one class \(7\) in 240 rows.*Pass at least 2 classes"):
         model.fit(stored(X, "x"), stored(np.full_like(y, 7), "y"))
 
 

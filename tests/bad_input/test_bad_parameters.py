@@ -85,7 +85,7 @@ def test_memory_limit_is_checked_before_a_row_is_read(model, data):
 
 @pytest.mark.parametrize("limit", ["0", "-1", "-2GB"])
 def test_memory_limit_below_one_byte(model, data, limit):
-    with pytest.raises(LimitError, match=rf"memory_limit is '{limit}'\. Give a number of bytes"):
+    with pytest.raises(LimitError, match=rf"memory_limit is '{limit}'\. Set a number of bytes"):
         model.set_params(memory_limit=limit).fit(*data)
 
 
@@ -104,11 +104,11 @@ def test_no_labels(model, data):
 @pytest.mark.parametrize("name", ["edge", "alphas"])
 def test_a_sequence_with_a_number_that_is_no_step(name, values, data):
     model = AdaBoostMMClassifier(strategy="fixed", n_estimators=2, calibration=None, **{name: values})
-    with pytest.raises(DistboostError, match=rf"{name} is \[.* Give .*numbers above 0"):
+    with pytest.raises(DistboostError, match=rf"{name} is \[.* Set .*numbers above 0"):
         model.fit(*data)
 
 
 @pytest.mark.parametrize("weight", ["heavy", None, [1, 2]])
 def test_a_class_weight_that_is_no_number(model, data, weight):
-    with pytest.raises(DistboostError, match=r"class_weight is \{.*Give finite weights"):
+    with pytest.raises(DistboostError, match=r"class_weight is \{.*Pass finite weights"):
         model.set_params(class_weight={0: weight}).fit(*data)

@@ -37,7 +37,7 @@ def test_a_single_value_in_place_of_one_per_row(model, data, name, form):
     X, y = data
     model.set_params(calibration=None).fit(X, y)
     scalar = np.asarray(1) if form is to_numpy else da.asarray(1)
-    with pytest.raises(DataError, match=rf"^{name}.*(is a single value\. Give one value per row|1d array)"):
+    with pytest.raises(DataError, match=rf"^{name}.*(is a single value\. Pass one value per row|1d array)"):
         distboost.evaluate(model, X, **{"y": y, name: scalar})
 
 
@@ -57,7 +57,7 @@ def test_x_of_one_dimension(model, data, stored):
 def test_x_of_a_type_that_is_no_array(X, model, data):
     model.fit(*data)
     for use in (lambda: model.predict(X), lambda: model.fit(X, data[1])):
-        with pytest.raises(DataError, match=rf"X is of type {type(X).__name__}\. Give an array of numbers, "):
+        with pytest.raises(DataError, match=rf"X is of type {type(X).__name__}\. Pass an array of numbers, "):
             use()
 
 
@@ -78,7 +78,7 @@ def test_zero_features(model, data, form, tmp_path):
 def test_zero_rows(model, data, form, tmp_path):
     with pytest.raises(
         ValueError,
-        match=r"X has 0 rows\. Give at least 1 row of each of 2 classes|0 sample\(s\).*minimum of 1",
+        match=r"X has 0 rows\. Pass at least 1 row of each of 2 classes|0 sample\(s\).*minimum of 1",
     ):
         model.fit(form(data[0][:0], tmp_path / "x"), form(data[1][:0], tmp_path / "y"))
 
@@ -86,7 +86,7 @@ def test_zero_rows(model, data, form, tmp_path):
 def test_zero_rows_in_zarr(model, tmp_path):
     x = zarr.create_array(str(tmp_path / "x"), shape=(0, 4), chunks=(10, 4), dtype="f8")
     y = zarr.create_array(str(tmp_path / "y"), shape=(0,), chunks=(10,), dtype="i8")
-    with pytest.raises(DataError, match=r"X .* has 0 rows\. Give at least 1 row of each of 2 classes"):
+    with pytest.raises(DataError, match=r"X .* has 0 rows\. Pass at least 1 row of each of 2 classes"):
         model.fit(x, y)
 
 
@@ -121,5 +121,5 @@ def test_what_scikit_learn_refuses_is_a_data_error_with_a_place(model, data, cha
 def test_no_labels(model, data, tmp_path):
     with pytest.raises(DataError, match="the target y is None"):
         model.fit(data[0])
-    with pytest.raises(DataError, match="y is None: give one label per row"):
+    with pytest.raises(DataError, match="y is None: pass one label per row"):
         distboost.bin(data[0], None, str(tmp_path / "store"))

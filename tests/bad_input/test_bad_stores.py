@@ -125,7 +125,7 @@ def test_unreadable_chunk_of_labels(model, data, tmp_path):
 
 def test_a_path_where_nothing_is(model, data, tmp_path):
     with pytest.raises(
-        DataError, match=r"X: there is no zarr array at '.*nowhere'.*Give the path or URL of an array"
+        DataError, match=r"X: there is no zarr array at '.*nowhere'.*Pass the path or URL of an array"
     ):
         model.fit(str(tmp_path / "nowhere"), data[1])
     with pytest.raises(DataError, match=r"y: there is no zarr array at"):
@@ -137,7 +137,7 @@ def test_a_path_of_something_else(model, data, tmp_path):
     (tmp_path / "folder").mkdir()
     for name, said in (
         ("table.csv", r"\(a file; an array is a folder\)\. .* A table is given as a data frame"),
-        ("folder", r"\(a folder without an array's zarr\.json\)\. Give the path"),
+        ("folder", r"\(a folder without an array's zarr\.json\)\. Pass the path"),
     ):
         with pytest.raises(DataError, match=rf"X: there is no zarr array at '.*{name}' {said}"):
             model.fit(str(tmp_path / name), data[1])

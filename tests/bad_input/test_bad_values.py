@@ -65,7 +65,7 @@ def test_an_infinite_value_of_a_named_column(model, data, kind, tmp_path):
         lambda: QueryByCommittee(model, named).teach(range(40), y[:40]).query(),
     ):
         with pytest.raises(
-            DataError, match=r"infinite value \(inf\) in row \d+, column 2 \('depth'\): inf\. Give"
+            DataError, match=r"infinite value \(inf\) in row \d+, column 2 \('depth'\): inf\. Pass"
         ):
             use()
 
@@ -127,7 +127,7 @@ def test_bad_weight(model, data, stored, value):
     w[137] = value
     with pytest.raises(
         ValueError,
-        match=rf"sample_weight.* is {value} in row 137\. Give finite weights of at least 0|[Ss]ample.?weight.*(NaN|infinity)",
+        match=rf"sample_weight.* is {value} in row 137\. Pass finite weights of at least 0|[Ss]ample.?weight.*(NaN|infinity)",
     ):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(w, "w"))
 
@@ -136,7 +136,7 @@ def test_weights_that_are_texts(model, data):
     weights = np.full(N, "heavy")
     message = (
         r"sample_weight has values that are no numbers \(could not convert string to float: .*heavy.*\) in the rows \d+ to \d+\. "
-        "Give finite weights of at least 0"
+        "Pass finite weights of at least 0"
     )
     model.set_params(calibration=None)
     with pytest.raises(DataError, match=message):
@@ -179,7 +179,7 @@ def test_all_weights_zero(model, data, stored):
     X, y = data
     with pytest.raises(
         ValueError,
-        match=r"every row of sample_weight.* has weight 0\. Give some rows|[Ss]ample.?weight.*zero",
+        match=r"every row of sample_weight.* has weight 0\. Set a weight above 0|[Ss]ample.?weight.*zero",
     ):
         model.fit(stored(X, "x"), stored(y, "y"), sample_weight=stored(np.zeros(N), "w"))
 
@@ -187,7 +187,7 @@ def test_all_weights_zero(model, data, stored):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (-np.ones(N), r"sample_weight.* is -1\.0 in row 0\. Give finite weights of at least 0"),
+        (-np.ones(N), r"sample_weight.* is -1\.0 in row 0\. Pass finite weights of at least 0"),
         (np.full(N, "heavy"), "sample_weight.* has values that are no numbers"),
         (np.zeros(N), "every row has weight 0"),
         (np.ones(7), r"240 rows but sample_weight.* has 7"),
@@ -206,9 +206,7 @@ def test_bad_weights_of_a_score(model, data, stored, weights, message):
 def test_class_weights_that_leave_one_class(model, data):
     X, y = data
     model.set_params(class_weight={0: 0, 1: 0}, calibration=None)
-    message = (
-        r"class_weight is \{0: 0, 1: 0\}, which leaves only one class \(2\) of 3.*Give at least 2 classes"
-    )
+    message = r"class_weight is \{0: 0, 1: 0\}, which leaves only one class \(2\) of 3.*at least 2 classes"
     with pytest.raises(DataError, match=message):
         model.fit(X, y)
     with pytest.raises(DataError, match=message):
@@ -225,13 +223,13 @@ def test_class_weight_of_an_unknown_class(model, data):
 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
 def test_bad_class_weight(model, data, weight):
-    with pytest.raises(DataError, match=rf"class_weight is .*{weight}.*Give finite weights of at least 0"):
+    with pytest.raises(DataError, match=rf"class_weight is .*{weight}.*Pass finite weights of at least 0"):
         model.set_params(class_weight={1: weight}).fit(*data)
 
 
 def test_class_weights_all_zero(model, data):
     with pytest.raises(
-        DataError, match=r"every row has weight 0 after class_weight.*Give some class a weight above 0"
+        DataError, match=r"every row has weight 0 after class_weight.*Set a weight above 0 for some class"
     ):
         model.set_params(class_weight={0: 0, 1: 0, 2: 0}).fit(*data)
 

@@ -72,7 +72,7 @@ def edited(**changes):
 
 
 METADATA = {
-    "missing": (Path.unlink, DataError, "X: there is no zarr array at .*Give the path"),
+    "missing": (Path.unlink, DataError, "X: there is no zarr array at .*Pass the path"),
     "empty": (lambda path: path.write_text(""), StoreError, "cannot be used .*Write its zarr.json again"),
     "truncated": (
         lambda path: path.write_text(path.read_text()[:-20]), StoreError, "cannot be used .*Write its zarr.json again"

@@ -170,7 +170,7 @@ WITH_DATES = {
 def test_dates_in_a_frame_are_an_error_with_their_column(frame):
     fitted = model().fit(pd.DataFrame({"a": np.arange(20.0), "when": 0.0}), np.arange(20) % 2)
     for use in (lambda: model().fit(frame, np.arange(20) % 2), lambda: fitted.predict(frame)):
-        with pytest.raises(DataError, match=r"the column 'when' of X has dates or durations .*Give numbers"):
+        with pytest.raises(DataError, match=r"the column 'when' of X has dates or durations .*Pass numbers"):
             use()
 
 
@@ -196,7 +196,7 @@ def test_dates_in_an_array_are_the_same_error(values, kind, tmp_path):
         lambda: model().fit(np.eye(20)[:, :2], y, eval_set=(X, y)),
         lambda: distboost.bin(np.asarray(X) if kind == "list" else X, y, f"{tmp_path}/bins"),
     ):
-        with pytest.raises(DataError, match=r"X.* has dates or durations .*Give numbers"):
+        with pytest.raises(DataError, match=r"X.* has dates or durations .*Pass numbers"):
             use()
 
 
@@ -231,7 +231,7 @@ def test_text_in_a_dask_frame_is_an_error_with_its_column():
     ("given", "said"),
     [
         (lambda: xr.Dataset({"a": ("row", np.ones(20))}), "X is a Dataset of xarray, with the variables a"),
-        (lambda: pl.LazyFrame({"a": np.ones(20)}), r"X is a LazyFrame of polars.*Give X.collect\(\)"),
+        (lambda: pl.LazyFrame({"a": np.ones(20)}), r"X is a LazyFrame of polars.*Pass X.collect\(\)"),
     ],
 )
 def test_what_is_not_yet_a_table_is_an_error_that_says_how_to_make_one(given, said):
@@ -254,7 +254,7 @@ def test_a_group_is_an_error_that_lists_its_arrays(policy, kind, tmp_path):
         "fit alone": lambda: model().fit(X),
     }[policy]
     arrays = r"'x' \(20, 20\) float64, 'y' \(20,\) int64"
-    said = rf"d.zarr' is a zarr group, not an array. Its arrays are: {arrays}. Give one of them: '.*/x'"
+    said = rf"d.zarr' is a zarr group, not an array. Its arrays are: {arrays}. Pass one of them: '.*/x'"
     with pytest.raises(DataError, match=said):
         use()
 

@@ -266,6 +266,6 @@ def test_blocks_that_are_read_together(store):
 def test_nothing_is_overwritten(blobs, tmp_path):
     path = tmp_path / "store"
     zarr.create_array(str(path), data=np.arange(3))
-    with pytest.raises(DataError, match=r"there is something at .*store.* already\. Give another place"):
+    with pytest.raises(DataError, match=r"there is something at .*store.* already\. Choose another place"):
         distboost.bin(*blobs, str(path))
     np.testing.assert_array_equal(zarr.open_array(str(path))[:], np.arange(3))

@@ -170,7 +170,7 @@ def test_probabilities_of_a_method(problem, monkeypatch):
 
 def test_an_unknown_dtype(problem):
     model = GDMCBoostClassifier(n_estimators=2, calibration=None).fit(*problem)
-    with pytest.raises(DataError, match=r"dtype is .int8.\. Give .float32. or .float64."):
+    with pytest.raises(DataError, match=r"dtype is .int8.\. Pass .float32. or .float64."):
         export.onnx(model, dtype="int8")
 
 

@@ -87,7 +87,7 @@ def test_models_of_early_files_need_a_background():
     model = distboost.load(FOLDER / "2-gd-mcboost.model")
     with np.load(FOLDER / "2.npz") as known:
         X = known["X"]
-    with pytest.raises(DataError, match=r"did not store them\. Train it again, or give .* background=X"):
+    with pytest.raises(DataError, match=r"did not store them\. Train it again, or explain .* background=X"):
         shap_values(model, X)
     with pytest.raises(DataError, match=r"^expected_scores needs the number of training rows"):
         expected_scores(model)

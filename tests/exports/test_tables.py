@@ -108,7 +108,7 @@ def test_without_pandas(model, monkeypatch):
 @pytest.mark.parametrize("number", [-1, 3])
 def test_no_such_tree(draw, number, model):
     with pytest.raises(
-        DataError, match=rf"there is no tree {number}: the model has 3 trees\. Give .* from 0 to 2"
+        DataError, match=rf"there is no tree {number}: the model has 3 trees\. Pass .* from 0 to 2"
     ):
         draw(model, number)
 
@@ -185,9 +185,9 @@ def test_names_with_dollar_signs_are_no_formulas(blobs):
 
 @pytest.mark.parametrize("number", ["a", 1.5, -1])
 def test_numbers_of_pictures_are_checked(number, model, ax):
-    with pytest.raises(DataError, match=rf"most is {number!r}\. Give the number of features"):
+    with pytest.raises(DataError, match=rf"most is {number!r}\. Pass the number of features"):
         plot.importance(model, most=number, ax=ax)
-    with pytest.raises(DataError, match=rf"max_depth is {number!r}\. Give a depth of 0 or more"):
+    with pytest.raises(DataError, match=rf"max_depth is {number!r}\. Pass a depth of 0 or more"):
         plot.tree(model, 0, max_depth=number, ax=ax)
 
 

@@ -111,7 +111,7 @@ KERNELS = {
         (
             MemoryError("too much"),
             WorkerError,
-            "MemoryError: too much .*give it more memory, or a memory_limit",
+            "MemoryError: too much .*start it with more memory, or set a memory_limit",
         ),
         (
             StoreError("rows 0 to 9 are gone. Bin again."),

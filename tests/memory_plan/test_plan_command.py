@@ -59,13 +59,13 @@ def test_plan_of_a_store_knows_the_classes(blobs, tmp_path):
     [
         (("--rows", 10, "--features", 2), "Missing option '--classes'"),
         *(
-            ((*sizes, "--classes", 2), "Give an array with --x, or its sizes with --rows and --features")
+            ((*sizes, "--classes", 2), "Pass an array with --x, or its sizes with --rows and --features")
             for sizes in ((), ("--rows", 10), ("--features", 2))
         ),
         (("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "1MB"), "Raise the limit"),
         (
             ("--rows", 10, "--features", 2, "--classes", 2, "--memory-limit", "much"),
-            "is 'much'. Give a number of bytes",
+            "is 'much'. Set a number of bytes",
         ),
     ],
 )

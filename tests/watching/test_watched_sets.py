@@ -60,15 +60,15 @@ def test_a_set_without_a_name_leaves_the_file_as_it_was(parts, saved, tmp_path):
     [
         ({}, r"eval_set is empty"),
         ([], r"eval_set is empty"),
-        ({3: "a"}, r"a set of the name 3\. Give each set a text"),
+        ({3: "a"}, r"a set of the name 3\. Name each set by a text"),
         ({"": "a"}, r"a set of the name ''"),
-        ({"a": "three"}, r"eval_set 'a' has 4 items\. Give \(X, y\) or \(X, y, sample_weight\)"),
+        ({"a": "three"}, r"eval_set 'a' has 4 items\. Pass \(X, y\) or \(X, y, sample_weight\)"),
         ({"a": "one"}, r"eval_set 'a' has 1 items"),
         ({"a": "array"}, r"eval_set 'a' has the type ndarray"),
         ("short weights", r"sample_weight\.shape == \(3,\)|has 200 rows but .*sample_weight has 3"),
         (
             "weights of 0",
-            r"every row has weight 0 in eval_set 'a' sample_weight.*Give some row a weight above 0",
+            r"every row has weight 0 in eval_set 'a' sample_weight.*Set a weight above 0 for some rows",
         ),
         ("negative", r"[Nn]egative values|is -1\.0 in row 0"),
     ],

@@ -123,7 +123,7 @@ def test_resumed_with_other_sets(parts, saved):
         *train, eval_set={"a": a}
     )
     corrective.set_params(n_estimators=4)
-    with pytest.raises(DataError, match=r"evaluated on 'a', this one on 'b'.*Give the same eval_set"):
+    with pytest.raises(DataError, match=r"evaluated on 'a', this one on 'b'.*Pass the same eval_set"):
         corrective.fit(*train, eval_set={"b": b}, resume=True)
     corrective.fit(*train, eval_set={"a": b}, resume=True)
 

@@ -108,6 +108,6 @@ def _category_table(feature: int, own: Categories, other: Categories, url: str) 
     if (table[bins] != found).any():
         raise DataError(
             f"the binned store {url!r} has rare categories of feature {feature} in one bin, which the "
-            "training rows have in different bins. Bin it with keep_values=True, or give the raw arrays."
+            "training rows have in different bins. Bin it with keep_values=True, or pass the raw arrays."
         )
     return table

@@ -166,7 +166,7 @@ class BinnedStore:
         """Return the array of raw values, (n, D) float64; raise DataError if there is none. `name` is for messages."""
         if not self._manifest["keep_values"]:
             raise DataError(
-                f"{name}: the binned store {self.url!r} has bins but no raw values, which predictions need. Give the array that "
+                f"{name}: the binned store {self.url!r} has bins but no raw values, which predictions need. Pass the array that "
                 "it was made from, or bin that again with keep_values=True."
             )
         values = self._array("values")
@@ -219,7 +219,7 @@ class BinnedStore:
         if keep_values and not m["keep_values"]:
             raise DataError(
                 f"the binned store {self.url!r} has bins but no raw values, and similarities measure distances between values. "
-                "Bin with keep_values=True, give fit the raw arrays, or learn from bins (REBEL: weak_learner='tree')."
+                "Bin with keep_values=True, pass the raw arrays, or learn from bins (REBEL: weak_learner='tree')."
             )
         own = stored_profile(self._group, m, self.url)
         recoding = None

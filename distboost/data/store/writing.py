@@ -198,7 +198,7 @@ def _begun(url: str, made_from: dict[str, Any]) -> zarr.Group:
 
 
 def _occupied(url: str, what: str) -> DataError:
-    return DataError(f"there is {what} at {url!r} already. Give another place, or remove it first.")
+    return DataError(f"there is {what} at {url!r} already. Choose another place, or remove it first.")
 
 
 def _blocks(group: zarr.Group, url: str, made_from: dict[str, Any], needed: int) -> StoredBlocks:
@@ -262,5 +262,5 @@ def _check_written(blocks: StoredBlocks) -> None:
     if lacking:
         raise StoreError(
             f"{lacking} of the {blocks.n_blocks} blocks of the store {blocks.url!r} were written, but are not visible to "
-            f"{here()}: some worker has another file system at that path. Give a path or URL that all workers share."
+            f"{here()}: some worker has another file system at that path. Pass a path or URL that all workers share."
         )

@@ -175,7 +175,7 @@ class WorkerMonitor:
             if found is not None:
                 raise ClusterError(
                     f"rows of a dask array are lost with their worker: no worker in the cluster may run {found.key}. Persist "
-                    "with allow_other_workers=True, or give fit zarr arrays, which any worker can read again."
+                    "with allow_other_workers=True, or pass zarr arrays, which any worker can read again."
                 )
 
     def _begin_generation(self) -> None:

@@ -208,7 +208,11 @@ def located_error(error: BaseException, stage: str, worker: str) -> DistboostErr
     else:
         located = WorkerError(
             f"{type(error).__name__}: {error} ({place}). See the worker's log"
-            + ("; give it more memory, or a memory_limit." if isinstance(error, MemoryError) else ".")
+            + (
+                "; start it with more memory, or set a memory_limit."
+                if isinstance(error, MemoryError)
+                else "."
+            )
         )
     located.block, located.stage, located.worker = block, stage, worker  # type: ignore[attr-defined]
     return located
