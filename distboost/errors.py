@@ -9,7 +9,7 @@ class DistboostError(Exception):
 
 
 class TrainingEndedWarning(UserWarning):
-    """A training ended before its rounds: `outcome_` and the message say why."""
+    """A training run ended before its rounds: `outcome_` and the message say why."""
 
 
 class ArgumentError(DistboostError, TypeError):

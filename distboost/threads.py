@@ -36,7 +36,7 @@ def useful_threads(n: int | None, n_entries: int) -> int:
 class _SingleBlas:
     """Limits BLAS to one thread while any context is open.
 
-    The limit applies to the whole process. Contexts are counted: otherwise the first of two concurrent trainings to end would
+    The limit applies to the whole process. Contexts are counted: otherwise the first of two concurrent runs to end would
     lift the limit for both.
     """
 

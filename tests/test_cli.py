@@ -202,7 +202,7 @@ def test_train_does_not_replace_a_checkpoint(data, tmp_path, interrupted):
     before = kept(interrupted)
     for more in ((), ("--set", f"checkpoint={tmp_path}/c"), ("--set", "checkpoint=null")):
         error = fail(*options, *more)
-        assert f"{interrupted}.checkpoint has 3 rounds of an earlier training" in error
+        assert f"{interrupted}.checkpoint has 3 rounds of an earlier run" in error
         assert "--resume" in error
         assert "--overwrite" in error
         assert kept(interrupted) == before

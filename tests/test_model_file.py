@@ -184,7 +184,7 @@ def test_an_ensemble_begins_with_its_own_first_rounds(make, blobs):
     for n in range(4):
         assert ensemble.begins_with(ensemble.copy(n))
         assert ensemble.copy(n).begins_with(ensemble) == (n == 3)
-    assert not ensemble.begins_with(make().fit(*blobs).learned_.ensemble)  # of another training
+    assert not ensemble.begins_with(make().fit(*blobs).learned_.ensemble)  # of another run
     assert not ensemble.begins_with(ensemble.part(1, 3))
     assert len(ensemble.part(1, 3)) == 2
 

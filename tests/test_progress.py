@@ -1,4 +1,4 @@
-"""The progress of a training: lines where the output is no terminal, numbers on any terminal, the best round at the end."""
+"""The progress of a training run: lines where the output is no terminal, numbers on any terminal, the best round at the end."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def installed(request, built, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def home(installed, tmp_path_factory) -> Path:
-    """An empty folder of a user, beside the data of a training."""
+    """An empty folder of a user, beside the data of a training run."""
     folder = tmp_path_factory.mktemp("home")
     run([installed / "python", "-c", WRITE], folder)
     return folder

@@ -1,4 +1,4 @@
-"""A training is gone on with on the rows that it began with, wherever they lie by now, and on no others."""
+"""A training run is gone on with on the rows that it began with, wherever they lie by now, and on no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sampling="weight": which rows are drawn, what they add, and that nothing else about a training changes."""
+"""sampling="weight": which rows are drawn, what they add, and that nothing else about a training run changes."""
 
 from __future__ import annotations
 

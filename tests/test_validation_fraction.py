@@ -1,4 +1,4 @@
-"""`validation_fraction`: rows that a training leaves out are its evaluation rows."""
+"""`validation_fraction`: rows that a training run leaves out are its evaluation rows."""
 
 from __future__ import annotations
 

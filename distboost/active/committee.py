@@ -52,7 +52,7 @@ class CommitteeTrainer:
         The committee is a clone of this estimator, which itself is never fitted.
     pool : Pool
     ledger : Ledger
-        The record of the rows taught. It also records each training of a committee that grows.
+        The record of the rows taught. It also records each run of a committee that grows.
     warm_start : bool
         Whether the committee keeps its rounds and learns more of them.
     """
@@ -83,7 +83,7 @@ class CommitteeTrainer:
                 f"{len(set(self._ledger.labels))}. Teach it more."
             )
         if self._warm_start:
-            # Another process may have trained the committee and ended: this one repeats its trainings, as the log has them.
+            # Another process may have trained the committee and ended: this one repeats its runs, as the log has them.
             for earlier in self._ledger.trained:
                 self._train(earlier, quiet)
         if self._n_trained < n:

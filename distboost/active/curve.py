@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Point(NamedTuple):
-    """A point of a learning curve: the committee after one training.
+    """A point of a learning curve: the committee after one run.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class LearningCurve:
     ----------
     strategy : str
     points : list of Point
-        One point per training.
+        One point per run.
     outcome : str
         Why the loop stopped; empty while it runs.
     """
@@ -56,7 +56,7 @@ class LearningCurve:
 
     @property
     def seconds(self) -> np.ndarray:
-        """Duration of each training in seconds, (n_points,), float64."""
+        """Duration of each run in seconds, (n_points,), float64."""
         return np.array([point.seconds for point in self.points])
 
     def labels_to(self, error: float) -> int | None:

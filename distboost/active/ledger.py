@@ -50,7 +50,7 @@ class Ledger:
         Rows that were asked for and not taught yet, in the order asked.
     n_queries : int
     trained : list of int
-        For each training of a committee that grows: how many of the rows it learned from.
+        For each run of a committee that grows: how many of the rows it learned from.
     notes : dict
         What else is needed to resume, as JSON values; the latest of each name.
     """

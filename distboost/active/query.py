@@ -73,7 +73,7 @@ class QueryByCommittee:
         committee scores as differently as possible. This avoids near-duplicates in a batch. "random" scores no rows, and ignores
         this.
     warm_start : bool, default=False
-        False: each training starts from scratch, as in algorithm 4. True: the committee keeps its rounds and learns
+        False: each run starts from scratch, as in algorithm 4. True: the committee keeps its rounds and learns
         `n_estimators` more from all rows taught so far; a new class among them starts a new committee. The scores of the whole
         pool are then cached on disk (in the estimator's `scratch`, which the workers of a cluster must share), and a query
         computes only those of the new rounds, unless `pool_fraction` is below 1 or the strategy is "votes".
@@ -344,7 +344,7 @@ class QueryByCommittee:
         oracle : array-like of shape (n_rows,), zarr.Array, or callable
             The labels of all rows of the pool, or a function oracle(rows) -> labels that is called once per query.
         eval_set : (X, y) or None, default=None
-            Rows outside the pool that the error is measured on after each training.
+            Rows outside the pool that the error is measured on after each run.
         target_error : float or None, default=None
             Stop when the error on the `eval_set` is at most this fraction.
         max_labels : int or None, default=None
@@ -354,7 +354,7 @@ class QueryByCommittee:
             committee with the one before, averaged over the last 3, is at least this. 0.99 is usual (Bloodgood & Vijay-Shanker,
             2009).
         callbacks : sequence of callables, default=()
-            Each is called with the learning curve so far after each training. If one returns True, the loop stops.
+            Each is called with the learning curve so far after each run. If one returns True, the loop stops.
 
         Returns
         -------

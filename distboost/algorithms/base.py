@@ -30,7 +30,7 @@ SMOOTHING = 0.01
 # Shrinkage. Above 10, weights would only diverge.
 LEARNING_RATE = Interval(Real, 0, 10, closed="right")
 
-# Why a training may end before its last round.
+# Why a training run may end before its last round.
 # The weak learner makes no error: unless votes are `bounded`, no finite step is the best one, and the step was cut off at
 # LARGEST_RATIO. The training ends only with on_separation="stop": see `training.separation`.
 SEPARATED = "separated"
@@ -185,7 +185,7 @@ class Algorithm(ABC):
         return vector_bytes(self.n_classes, wide=True) if found is None else found.row_bytes(self.n_classes)
 
     def reduction_size(self, n_leaves: int, n_rounds: int) -> int:
-        """The most numbers that one reduction returns, in trees of at most `n_leaves` leaves and trainings of `n_rounds` rounds.
+        """The most numbers that one reduction returns, in trees of at most `n_leaves` leaves and runs of `n_rounds` rounds.
 
         The memory plan counts them. 0: the steps follow from the sums of the histograms.
         """
@@ -221,7 +221,7 @@ class Algorithm(ABC):
         """
 
     def restore_notes(self, notes: Mapping[str, Sequence[float]]) -> None:  # noqa: B027 (most have no notes)
-        """Receive the notes of all earlier rounds, before the first round; they are empty in a new training."""
+        """Receive the notes of all earlier rounds, before the first round; they are empty in a new run."""
 
     @abstractmethod
     def loss_of(self, losses: Losses) -> float:

@@ -254,7 +254,7 @@ def plan(
     weighted: bool,
     parameters: tuple[str, ...],
 ) -> None:
-    """Show how much memory a training would use, and what would stream from disk."""
+    """Show how much memory a training run would use, and what would stream from disk."""
     from distboost.cli.show import print_plan
     from distboost.data.store.store import BinnedStore
     from distboost.estimators.factory import estimator

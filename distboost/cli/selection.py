@@ -44,7 +44,7 @@ def _data_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--folds",
             type=click.IntRange(2, 255),
             default=5,
-            help="Each is left out of a training, and judges it.",
+            help="Each is left out of a training run, and judges it.",
         ),
         path_option("--groups", "Groups of the rows, (rows,): each is in one fold.", required=False),
         path_option("--sample-weight", "Weights of the rows, (rows,).", required=False),
@@ -111,7 +111,7 @@ def cross_validate(
 ) -> None:
     """Judge an algorithm by rows that it has not learned from.
 
-    All rows are binned once. Each fold is left out of one training, and judges it.
+    All rows are binned once. Each fold is left out of one run, and judges it.
     """
     from distboost.cli.connection import connect
     from distboost.cli.show_selection import print_cross_validation
@@ -170,7 +170,7 @@ distboost search --x data.zarr/x --y data.zarr/y --set n_estimators=27 \\
 )
 @path_option(
     "--checkpoint",
-    "Folder for results of finished trainings: the same command continues after these.",
+    "Folder for results of finished runs: the same command continues after these.",
     required=False,
 )
 @path_option("--model", "Model file to write: the best setting, trained on all rows.", required=False)

@@ -92,7 +92,7 @@ def train(
     eval_set = _eval_set(eval_x, eval_y, evaluations)
     if resume and overwrite:
         raise click.UsageError(
-            "--resume continues from an earlier training, --overwrite replaces it: pass the one or the other."
+            "--resume continues from an earlier run, --overwrite replaces it: pass the one or the other."
         )
     check_writable(model, overwrite or resume, ", or --resume to continue its training")
     named = {} if categorical is None else {"categorical_features": categorical}
@@ -176,7 +176,7 @@ def _earlier(algorithm: str | None, model: str, checkpoint: str | None, paramete
         estimator = load(place)
     except FileNotFoundError as error:
         raise click.ClickException(
-            f"there is nothing to resume from: no model at {model}, and no complete checkpoint at {checkpoint}. A training that "
+            f"there is nothing to resume from: no model at {model}, and no complete checkpoint at {checkpoint}. A run that "
             "was interrupted before its first checkpoint starts again without --resume."
         ) from error
     if algorithm not in (None, estimator.algorithm_name):
@@ -198,7 +198,7 @@ def _check_no_rounds(checkpoint: str) -> None:
     rounds = rounds_at(checkpoint)
     if rounds:
         raise click.ClickException(
-            f"{checkpoint} has {rounds} rounds of an earlier training. Add --resume to continue from them, or --overwrite to "
+            f"{checkpoint} has {rounds} rounds of an earlier run. Add --resume to continue from them, or --overwrite to "
             "train from scratch and replace them."
         )
 

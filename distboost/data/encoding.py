@@ -1,6 +1,6 @@
 """Columns of labels in data frames: they become codes, the places of the labels in a list.
 
-The labels of a training are those that its rows have, sorted. Later rows get the codes of the same labels, whatever the order of
+The labels of a run are those that its rows have, sorted. Later rows get the codes of the same labels, whatever the order of
 the categories in their own frame; other labels become missing values.
 """
 

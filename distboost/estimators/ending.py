@@ -1,4 +1,4 @@
-"""Warn of a training that ended before its rounds."""
+"""Warn of a training run that ended before its rounds."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def fit_to(
     resumption: Resumption | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> None:
-    """Train the estimator, from the beginning or from the end of an earlier training."""
+    """Train the estimator, from the beginning or from the end of an earlier run."""
     began = time.perf_counter()
     check_judged(estimator, given.eval_set is not None)
     check_compression(estimator)
@@ -98,7 +98,7 @@ def fit_to(
 
 
 def _adopted(profile: Profile, resumption: Resumption | None) -> Profile:
-    """Return the profile of the rows, with the bins of the earlier training if one is resumed."""
+    """Return the profile of the rows, with the bins of the earlier run if one is resumed."""
     if resumption is None:
         return profile
     resumption.check_task(profile)
@@ -141,7 +141,7 @@ def learn_more(estimator: CommonParameters, X: Any, y: Any) -> None:
 
 
 def _loads(estimator: CommonParameters, data: Dataset) -> list[Callable[[], None]]:
-    """Functions that load the kernels which the coordinator of a training needs first."""
+    """Functions that load the kernels which the coordinator of a training run needs first."""
 
     def load_gain() -> None:
         gain = algorithm_of(estimator, 2).gain
@@ -173,7 +173,7 @@ def runtime_of(
 
 
 def callbacks_of(estimator: CommonParameters, stack: ExitStack) -> list[Callback]:
-    """Return the callbacks of a training, its display included, which closes with the `stack`."""
+    """Return the callbacks of a training run, its display included, which closes with the `stack`."""
     callbacks = list(estimator.callbacks or ())
     for callback in callbacks:
         if not callable(callback):

@@ -1,4 +1,4 @@
-"""`validation_fraction`: rows that a training leaves out, to judge each round by."""
+"""`validation_fraction`: rows that a training run leaves out, to judge each round by."""
 
 from __future__ import annotations
 

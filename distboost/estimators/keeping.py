@@ -47,7 +47,7 @@ def check_keepable(estimator: CommonParameters) -> None:
 def header_of(estimator: CommonParameters, learned: Learned) -> dict[str, Any]:
     """Return the header of a model: the parameters that it was trained with, but nothing about where or how.
 
-    `n_estimators` is that of the estimator, unless it decides more than when a training ends.
+    `n_estimators` is that of the estimator, unless it decides more than when a training run ends.
     """
     parameters = {**(learned.parameters or deciding_parameters(estimator))}
     if "n_estimators" not in algorithm_of(estimator, len(learned.classes)).fixed_parameters:
@@ -109,14 +109,14 @@ def snapshot(estimator: CommonParameters, learned: Learned) -> CommonParameters:
     It has neither callbacks nor a checkpoint: those are the training's own.
     """
     made: CommonParameters = adjusted(copy(estimator), callbacks=None, checkpoint=None)
-    made.__dict__.pop("training_record_", None)  # of an earlier training
+    made.__dict__.pop("training_record_", None)  # of an earlier run
     set_features(made, estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
     set_learned(made, learned)
     return made
 
 
 def _set_evaluations(estimator: CommonParameters, history: History) -> None:
-    """Set the attributes with the histories of evaluation sets; remove those of an earlier training."""
+    """Set the attributes with the histories of evaluation sets; remove those of an earlier run."""
     for name in ("eval_loss_", "eval_error_", "eval_history_"):
         if hasattr(estimator, name):
             delattr(estimator, name)

@@ -15,7 +15,7 @@ _MOST = 5  # names that a message lists
 
 
 def set_features(estimator: CommonParameters, n_features: int, names: np.ndarray | None) -> None:
-    """Set `n_features_in_` and `feature_names_in_`, or remove the names of an earlier training."""
+    """Set `n_features_in_` and `feature_names_in_`, or remove the names of an earlier run."""
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = names

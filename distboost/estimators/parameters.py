@@ -1,4 +1,4 @@
-"""The parameters that all boosting classifiers share, and what they mean for a training."""
+"""The parameters that all boosting classifiers share, and what they mean for a training run."""
 
 from __future__ import annotations
 

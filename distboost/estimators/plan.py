@@ -1,4 +1,4 @@
-"""Plan the memory of a training, before there are data."""
+"""Plan the memory of a training run, before there are data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plan(
     weighted: bool = False,
     remote: bool | None = None,
 ) -> MemoryPlan:
-    """Plan how much memory each part of a training needs, and how many rows stay in memory within the `memory_limit`.
+    """Plan how much memory each part of a training run needs, and how many rows stay in memory within the `memory_limit`.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def plan(
     ValueError
         If a number is invalid. The message names the valid ones.
     distboost.errors.LimitError
-        If `memory_limit` is too small for any training. The message names a sufficient limit.
+        If `memory_limit` is too small for any run. The message names a sufficient limit.
 
     Examples
     --------

@@ -93,6 +93,6 @@ def warn_of_rounds(checkpoint: str) -> None:
     rounds = rounds_at(checkpoint)
     if rounds:
         warn_user(
-            f"the checkpoint {checkpoint} has {rounds} rounds of an earlier training, which this training will replace. To "
+            f"the checkpoint {checkpoint} has {rounds} rounds of an earlier run, which this run will replace. To "
             "continue from them, fit with resume=True; to keep them, set another folder: checkpoint=..."
         )

@@ -1,6 +1,6 @@
 """Estimators of a user's own class, which derives from one of the library's.
 
-What is stored and what a training reads are the parameters of the library's class, whatever constructor the subclass has.
+What is stored and what a training run reads are the parameters of the library's class, whatever constructor the subclass has.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Phase(NamedTuple):
     ----------
     name : str
         "scan" (of the raw rows, for classes and bin edges), "bin" (into a store), "load" (the rows are brought into memory),
-        "replay" (the rounds of an earlier training, on these rows), "compile" (kernels that are not in the cache),
+        "replay" (the rounds of an earlier run, on these rows), "compile" (kernels that are not in the cache),
         "compile on workers" (the same on a cluster), "calibrate" (the second training, for probabilities); of other calls,
         "predict", "evaluate" and "query".
     done : int

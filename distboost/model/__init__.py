@@ -1,1 +1,1 @@
-"""What a training has learned, in memory and in files."""
+"""What a training run has learned, in memory and in files."""

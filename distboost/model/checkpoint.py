@@ -1,4 +1,4 @@
-"""Checkpoints: what a training has learned so far, in a folder or under a URL.
+"""Checkpoints: what a training run has learned so far, in a folder or under a URL.
 
 A folder holds segments, each with the rounds since the previous one, and a manifest with the model's header and the names,
 sizes and digests of all segments. The writer publishes the manifest last: wherever it is interrupted, readers see the last
@@ -135,7 +135,7 @@ def is_checkpoint(url: str) -> bool:
 
 
 def rounds_at(url: str) -> int | None:
-    """Return the number of rounds of the checkpoint at the URL; None if there is none that a training can resume from."""
+    """Return the number of rounds of the checkpoint at the URL; None if there is none that a training run can resume from."""
     with suppress(FileNotFoundError, NotADirectoryError, ModelFormatError):
         rounds: int = Manifest.decoded(read(manifest_url(url)), manifest_url(url)).header["rounds"]
         return rounds
@@ -232,7 +232,7 @@ class Interval(NamedTuple):
 
 
 class Checkpoint:
-    """The checkpoint that a training writes.
+    """The checkpoint that a training run writes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The losses, errors and notes of each round of a training."""
+"""The losses, errors and notes of each round of a training run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NO_WATCH = Watch()
 
 
 def _no_model() -> Any:
-    raise RuntimeError("this Progress does not belong to a training that has a model.")
+    raise RuntimeError("this Progress does not belong to a training run that has a model.")
 
 
 class Progress(NamedTuple):
@@ -139,7 +139,7 @@ class History:
         sets, known = self.watch[:2], earlier.watch[:2]
         if self.watch.sets and sets != known:
             raise DataError(
-                f"the earlier training was evaluated on {_described(*known)}, this one on {_described(*sets)}. Later rounds have "
+                f"the earlier run was evaluated on {_described(*known)}, this one on {_described(*sets)}. Later rounds have "
                 "changed the earlier ones, so their losses on other sets are not known. Pass the same eval_set and "
                 "eval_metric, or train without resume=True."
             )

@@ -1,4 +1,4 @@
-"""What a training has learned, and the arrays that files store of it."""
+"""What a training run has learned, and the arrays that files store of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEST = "best values"
 
 
 class Learned(NamedTuple):
-    """What a training has learned so far.
+    """What a training run has learned so far.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class Figure(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A line of the description of a training; of parameters, whether the value is not the default."""
+    """A line of the description of a training run; of parameters, whether the value is not the default."""
 
     name: str
     value: str

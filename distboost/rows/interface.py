@@ -16,7 +16,7 @@ from distboost.rows.scales import Scale
 
 
 class Rows(ABC):
-    """The training rows (and evaluation rows) of one training, wherever they are.
+    """The training rows (and evaluation rows) of one run, wherever they are.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Rows(ABC):
     histogram_scale: Scale
     totals: np.ndarray
 
-    # A training.
+    # A training run.
 
     @abstractmethod
     def begin(self, weighting: Weighting, metrics: Sequence[RowMetric] = ()) -> None:

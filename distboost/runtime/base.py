@@ -11,7 +11,7 @@ from distboost.runtime.layout import Allotment, Layout
 
 
 class Runtime(TaskRunner, Protocol):
-    """Runs the functions of a scan or a prediction, and holds the rows of a training."""
+    """Runs the functions of a scan or a prediction, and holds the rows of a training run."""
 
     def limit(self, memory_limit: int | None) -> int | None:
         """Return the bytes that one process may use, or None if no limit is known; never more than `memory_limit`."""

@@ -1,4 +1,4 @@
-"""Choose the runtime of a training."""
+"""Choose the runtime of a training run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def open_runtime(
     holder: str | None = None,
     phases: Phases = SILENT,
 ) -> Iterator[Runtime]:
-    """Open the runtime of a training, and close it at the end.
+    """Open the runtime of a training run, and close it at the end.
 
     It is the cluster of the given client, or of the scheduler at the given address, as soon as `wait_for_workers` of its workers
     can take work (None: one). Without a client, it is the cluster of the current Dask task or of the current client; if there is
@@ -44,7 +44,7 @@ def open_runtime(
     `loads` load kernels that this process will need. On a cluster, they run in the background: while workers start, read rows
     and load kernels of their own, this process would only wait.
 
-    `holder` is the name of a training that holds the workers of a cluster until its end (`Markers`). `phases` are told how far
+    `holder` is the name of a run that holds the workers of a cluster until its end (`Markers`). `phases` are told how far
     the work is.
     """
     with (
@@ -111,7 +111,7 @@ def _resolved(client: Any) -> Iterator[Any]:
     except ValueError:
         yield _current_client()
         return
-    # Inside a task: leave the worker's thread pool while waiting; otherwise the tasks of this training might not run.
+    # Inside a task: leave the worker's thread pool while waiting; otherwise the tasks of this run might not run.
     with worker_client() as inner:
         yield inner
 

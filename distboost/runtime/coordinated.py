@@ -107,10 +107,10 @@ class CoordinatedRows(Rows):
         Return the losses of all shards, the totals of the root's statistic, (n_totals,) int64, and the answer to `expansion`.
         """
 
-    # A training.
+    # A training run.
 
     def begin(self, weighting: Weighting, metrics: Sequence[RowMetric] = ()) -> None:
-        """Begin a training with all scores 0."""
+        """Begin a training run with all scores 0."""
         self.weighting, self._metrics = weighting, tuple(metrics)
         self.round = 1
         self._initial = np.array(weighting.initial_shifts(self.n_classes), np.float64)
@@ -312,7 +312,7 @@ class CoordinatedRows(Rows):
             self._round_shifts_up()
         return losses
 
-    # Between trainings.
+    # Between runs.
 
     def replay(self, steps: Sequence[Step], corrected: bool = False) -> list[Losses]:
         """Replay an earlier round from its steps, which later rounds may have `corrected`."""

@@ -1,4 +1,4 @@
-"""How a process reads the rows of a training, and how many of them stay in memory."""
+"""How a process reads the rows of a training run, and how many of them stay in memory."""
 
 from __future__ import annotations
 

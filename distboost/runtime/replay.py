@@ -1,4 +1,4 @@
-"""The log of a training that is replayed on rows which are read again."""
+"""The log of a training run that is replayed on rows which are read again."""
 
 from __future__ import annotations
 

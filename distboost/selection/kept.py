@@ -1,4 +1,4 @@
-"""The results of a search on disk: a line of JSON for each training.
+"""The results of a search on disk: a line of JSON for each run.
 
 A line is found by a digest of all that decides its result: the rows, their folds, the fold that was left out, the parameters, the
 metric, and the version of distboost. So a search that was killed goes on, and another search over the same rows uses its results.
@@ -27,7 +27,7 @@ NAME = "trials.jsonl"
 
 
 class Result(NamedTuple):
-    """The result of one training.
+    """The result of one run.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Result(NamedTuple):
 
 
 def key_of(model: CommonParameters, ground: Ground, fold: int, metric: str) -> str:
-    """Return the digest of all that decides the result of a training."""
+    """Return the digest of all that decides the result of a training run."""
     decides = [
         __version__,
         ground.identity,

@@ -42,7 +42,7 @@ def rungs_of(n_settings: int, halving: int | None) -> list[Rung]:
 
 
 def check_halving(models: Sequence[CommonParameters]) -> None:
-    """Raise DataError if a training of one of them cannot go on with more rounds."""
+    """Raise DataError if a training run of one of them cannot go on with more rounds."""
     for model in models:
         if "n_estimators" in algorithm_of(model, 2).fixed_parameters:
             raise DataError(

@@ -68,7 +68,7 @@ def search(
         As for `cross_validate`.
     scoring : str, default="accuracy"
         The metric to maximise: one of those of `cross_validate`, with `neg_` before losses, as "neg_log_loss". For those of
-        probabilities, each training is calibrated as the setting's `calibration` says, else none is.
+        probabilities, each run is calibrated as the setting's `calibration` says, else none is.
     n_iter : int or None, default=None
         The number of settings to draw from the space; all of them, if it has fewer. None: all combinations.
     halving : int or None, default=None
@@ -79,10 +79,10 @@ def search(
     refit : bool, default=True
         Whether to fit the best setting to all rows.
     checkpoint : str, path or None, default=None
-        Folder or URL for the results of finished trainings. A search that was interrupted, and called again with the same
+        Folder or URL for the results of finished runs. A search that was interrupted, and called again with the same
         arguments, goes on after these. A search of other settings over the same rows and folds uses those that it has in common.
     verbose : int, default=0
-        1: show a progress bar of the trainings.
+        1: show a progress bar of the runs.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One training of a cross-validation: learn from all folds but one, and judge by that one."""
+"""One run of a cross-validation: learn from all folds but one, and judge by that one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HELD_OUT = "held out"  # the name of the rows to judge by, as evaluation rows
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one training.
+    """What came of one run.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Trial:
 
 @contextmanager
 def trials_shown(title: str, total: int, verbose: int) -> Iterator[Callable[[str], None]]:
-    """Show how many of the trainings are done, if `verbose` is not 0. Yield a function to call after each, with its results."""
+    """Show how many of the runs are done, if `verbose` is not 0. Yield a function to call after each, with its results."""
     if not verbose:
         yield lambda _: None
         return
@@ -79,7 +79,7 @@ def tried(
     watched : bool
         Whether the held-out rows are evaluated after each round.
     earlier : Learned or None
-        Earlier rounds of the same training, which goes on.
+        Earlier rounds of the same run, which goes on.
     """
     start = time.perf_counter()
     keep_values = algorithm_of(model, len(ground.profile.classes)).needs_values

@@ -32,9 +32,9 @@ def cross_validate(
     return_estimator: bool = False,
     verbose: int = 0,
 ) -> CrossValidation:
-    """Judge an estimator by rows that it has not learned from: each fold is left out of one training.
+    """Judge an estimator by rows that it has not learned from: each fold is left out of one run.
 
-    All rows are binned once, and the trainings read the same bins. So the bin edges follow from all rows, but nothing else does.
+    All rows are binned once, and the runs read the same bins. So the bin edges follow from all rows, but nothing else does.
     The rows of a fold are selected while they are read, without a copy on disk. This runs where `fit` would run, within the
     estimator's `memory_limit`, and the result does not depend on where, except for the times.
 
@@ -78,7 +78,7 @@ def cross_validate(
         ``score_time``
         ``n_iter``                rounds done, (folds,)
         ``curve_error``, ..       with `return_curves`: the error, the loss and the `eval_metric` of the held-out rows after each
-                                  round, (folds, rounds); NaN after the end of a training
+                                  round, (folds, rounds); NaN after the end of a training run
         ``estimator``             with `return_estimator`: the fitted estimators, a list
         ========================= ===========================================================================================
 

@@ -1,4 +1,4 @@
-"""The calibration of a training: by its evaluation rows, by rows that a second training leaves out, or by its own.
+"""The calibration of a training run: by its evaluation rows, by rows that a second training leaves out, or by its own.
 
 The second training learns from some of the rows, chosen by a hash of their content, and the temperature is fitted on others. With
 fewer rows, scores grow faster. But the *relative* temperature hardly depends on the number of rows: T divided by the spread, the
@@ -40,7 +40,7 @@ from distboost.threads import Threads
 # From so many rows on, a second training has fewer rows and rounds.
 MANY_ROWS = 100_000
 FEW_ROWS = 10_000
-CROSS_FITTED = 1_000  # rows: below, several trainings leave out different rows
+CROSS_FITTED = 1_000  # rows: below, several runs leave out different rows
 FOLDS = 5
 FEWEST_ROUNDS = 10
 MOST_JUDGED = 4_000  # contents, of many rows
@@ -63,7 +63,7 @@ DECAY = 0.75
 class Extent(NamedTuple):
     """The extent of a second training: shares of the rows to learn from and to leave out, and the number of rounds.
 
-    Of few rows, there are several trainings that leave out different rows (`cross_fitting`).
+    Of few rows, there are several runs that leave out different rows (`cross_fitting`).
     """
 
     learn: float
@@ -75,7 +75,7 @@ class Extent(NamedTuple):
     def of(cls, weight: float, n_rounds: int, multiplicity: float = 1.0, divisible: bool = True) -> Extent:
         """Return the extent for rows of this total weight, and an ensemble of so many rounds.
 
-        `divisible` says whether there may be several trainings.
+        `divisible` says whether there may be several runs.
 
         >>> Extent.of(1000, 100), Extent.of(20_000, 100)
         (Extent(learn=0.8, judge=0.2, n_rounds=100, n_trainings=1), Extent(learn=0.9, judge=0.1, n_rounds=100, n_trainings=1))

@@ -1,7 +1,7 @@
-"""The calibration of a training on few rows, by trainings of fewer rounds, each of which leaves out another share of the rows.
+"""The calibration of a training run on few rows, by runs of fewer rounds, each of which leaves out another share of the rows.
 
 A fifth of a few hundred rows has too few to find a temperature. So each row is left out once, and all of them tell one
-temperature. The trainings share the rounds of one more training. The scores that each gives to the rows that it has left out are
+temperature. The runs share the rounds of one more run. The scores that each gives to the rows that it has left out are
 divided by their spread in the rows that it has learned from: one *relative* temperature (`calibration`) belongs to all.
 """
 
@@ -31,12 +31,12 @@ PIECE_ROWS = 128  # whose values are in memory at a time
 
 
 class LeftOut(NamedTuple):
-    """Rows that a training has left out, with their scores (n, n_classes).
+    """Rows that a training run has left out, with their scores (n, n_classes).
 
     Attributes
     ----------
     now, earlier : ndarray
-        By the ensemble of this training, and by the first half of its rounds, relative to the spread of each in the rows that
+        By the ensemble of this run, and by the first half of its rounds, relative to the spread of each in the rows that
         it has learned from.
     later : ndarray
         By the ensemble that has learned from all rows.
@@ -84,7 +84,7 @@ class Scorer(NamedTuple):
 
 
 def cross_fitted(method: str, found: Sequence[LeftOut], n_rounds: int, all_rounds: int) -> Calibration:
-    """Return the calibration, by a method, of an ensemble of `all_rounds`, from rows left out of trainings of `n_rounds`."""
+    """Return the calibration, by a method, of an ensemble of `all_rounds`, from rows left out of runs of `n_rounds`."""
     now = _sums_of(found, [one.now for one in found])
     earlier = _sums_of(found, [one.earlier for one in found])
     spread = moments(_sums_of(found, [one.later for one in found])).spread

@@ -23,7 +23,7 @@ _MEMORY: dict[str, tuple[type, ...]] = {
 
 
 class Logged(NamedTuple):
-    """What a log tells about a training.
+    """What a log tells about a training run.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ def logged(url: str, digest: str) -> Logged:
         )
     raise DataError(
         f"{url} is the log of another model, with SHA-256 {' or '.join(visible(one) for one in others[-3:])}; this one has "
-        f"{digest}. Pass the log of its own training. To calibrate or to resume makes another model."
+        f"{digest}. Pass the log of its own run. To calibrate or to resume makes another model."
     )
 
 
 def _trainings(url: str) -> Iterator[tuple[str, Logged]]:
     """Yield the digest of each model that was fitted, and what is told about its training."""
-    underway: dict[str | None, dict[str, float]] = {}  # the phases of each training, killed ones among them
+    underway: dict[str | None, dict[str, float]] = {}  # the phases of each run, killed ones among them
     latest = 0.0
     for number, line in enumerate(_content(url).splitlines()):
         try:
@@ -90,8 +90,8 @@ def _trainings(url: str) -> Iterator[tuple[str, Logged]]:
                 del underway[training]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(
-                f"line {number + 1} of {url} is no event of a training ({type(error).__name__}: {error}). Remove the line, or "
-                "pass the log of a training."
+                f"line {number + 1} of {url} is no event of a run ({type(error).__name__}: {error}). Remove the line, or "
+                "pass the log of a training run."
             ) from error
 
 

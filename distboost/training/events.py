@@ -33,7 +33,7 @@ class Beginning(NamedTuple):
     ----------
     algorithm : str
     rounds_done : int
-        Rounds of an earlier training that this one resumes.
+        Rounds of an earlier run that this one resumes.
     n_rounds : int
         Rounds requested, earlier ones included.
     n_features, n_classes : int
@@ -132,12 +132,12 @@ def phases_of(callbacks: Iterable[Any]) -> Phases:
 
 
 class EventLog:
-    r"""A callback that writes what happens in a training to a file of JSON lines.
+    r"""A callback that writes what happens in a training run to a file of JSON lines.
 
     There are lines about each phase before and after the rounds (when it begins, every 5 seconds and when it ends), one when the
     rounds begin, one for each round, one at their end, also if an error ends them, and one about what `fit` took, with the
-    digest of the model: `distboost.report(..., events=...)` shows it. All lines of a training have the same identifier,
-    `training`. The file has only complete lines at any time. If it exists, lines are added to it: those of a training that
+    digest of the model: `distboost.report(..., events=...)` shows it. All lines of a training run have the same identifier,
+    `training`. The file has only complete lines at any time. If it exists, lines are added to it: those of a training run that
     resumes follow the earlier ones, and its first rounds are those after its checkpoint. In an object store, which cannot
     append, the file is written again every 5 seconds and at the end. Numbers that are not finite are null.
 
@@ -179,7 +179,7 @@ class EventLog:
         self._phases: dict[str, float] = {}  # by name: when a line was written
 
     def start(self) -> None:
-        """Prepare the file for the lines of a training."""
+        """Prepare the file for the lines of a training run."""
         self._new_training()
         if self._path is None:
             with suppress(FileNotFoundError):

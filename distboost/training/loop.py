@@ -27,7 +27,7 @@ Callback = Callable[[Progress], object]
 
 @dataclass(frozen=True)
 class Schedule:
-    """The length of a training, and the size of its steps and trees.
+    """The length of a training run, and the size of its steps and trees.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Start(NamedTuple):
     best : Ensemble or None
         The earlier ensemble as it was after its best round, if later rounds have changed that one.
     outcome : str or None
-        How the earlier training ended, if it cannot continue.
+        How the earlier run ended, if it cannot continue.
     scores : ndarray of shape (n_rows, n_scores), float64, or None
         The ensemble's scores of the training rows, if it was trained on other rows. None: the loop replays its rounds.
     """
@@ -118,7 +118,7 @@ def train(
         history = _continued(start.history, algorithm, schedule.watch)
     grow = TreeGrower(rows, limits)
     learn = (AsPublished if schedule.stops_when_separated else Continued)(algorithm)
-    # An earlier training may have been interrupted after its last round, before it recorded that this was the last.
+    # An earlier run may have been interrupted after its last round, before it recorded that this was the last.
     history.outcome = start.outcome or ("early stopping" if history.has_stalled(patience) else "rounds")
     best = ensemble.copy(history.best_round()) if start.best is None else start.best
     while len(ensemble) < schedule.n_rounds and history.outcome == "rounds":
@@ -163,7 +163,7 @@ def _call_back(
 
     def current() -> Any:
         if model is None:
-            raise RuntimeError("this training has no estimator.")
+            raise RuntimeError("this run has no estimator.")
         return model(now.copy(), history.until(n_rounds))
 
     return one_stops(schedule.callbacks, history.progress(schedule.n_rounds, current))
@@ -198,7 +198,7 @@ def _add_round(ensemble: Ensemble, found: Round, learning_rate: float, edges: li
 
 
 def _continued(earlier: History | None, algorithm: Algorithm, watch: Watch) -> History:
-    """Return the history of a training on other rows, with the losses that the earlier rows had."""
+    """Return the history of a training run on other rows, with the losses that the earlier rows had."""
     history = History.of(algorithm.notes, watch)
     if earlier is not None:
         history.train_loss, history.train_error = [*earlier.train_loss], [*earlier.train_error]

@@ -1,4 +1,4 @@
-"""What a training keeps in memory, and how much that takes."""
+"""What a training run keeps in memory, and how much that takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """The properties of a training that determine its memory.
+    """The properties of a training run that determine its memory.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
 
 
 def leader_parts(task: Task, libraries: Part, n_processes: int, window_bytes: int | None) -> tuple[Part, ...]:
-    """The memory of the process that leads a training on a cluster."""
+    """The memory of the process that leads a training run on a cluster."""
     nodes = task.most_nodes
     built = max(nodes // 2, 1)
     n_answers = min(n_processes, FAN_OUT)  # others are added up on the way

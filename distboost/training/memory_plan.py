@@ -1,4 +1,4 @@
-"""The memory plan: how much memory a training needs, before any row is read, and how many rows stay in memory within a limit."""
+"""The memory plan: how much memory a run needs, before any row is read, and how many rows stay in memory within a limit."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ WORKER_BYTES = 260 * 10**6
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The memory that a training needs, as `distboost.plan` returns it and as `memory_plan_` keeps it.
+    """The memory that a training run needs, as `distboost.plan` returns it and as `memory_plan_` keeps it.
 
-    It is that of one process that holds rows, and of the process that leads a training on a cluster.
+    It is that of one process that holds rows, and of the process that leads a training run on a cluster.
 
     Attributes
     ----------
     parts : tuple of (name, n_bytes, what)
         The memory of the process with the most rows: for each use, its name, its size in bytes, and what it is.
     leader : tuple of (name, n_bytes, what)
-        The memory of the process that leads a training on a cluster; empty for a training in one process.
+        The memory of the process that leads a training run on a cluster; empty for a training run in one process.
     limit : int or None
         Bytes that a process with rows may take.
     resident, streamed : int
@@ -86,7 +86,7 @@ class MemoryPlan:
 
     @property
     def leader_bytes(self) -> int:
-        """An upper bound of the memory of the process that leads a training on a cluster: the sum of its parts."""
+        """An upper bound of the memory of the process that leads a training run on a cluster: the sum of its parts."""
         return sum(part.n_bytes for part in self.leader)
 
     @property
@@ -143,12 +143,12 @@ def plan_memory(
     binning : int
         Bytes that binning takes while the rows that stay in memory are already there.
     leader_limit : int or None
-        Bytes that the process that leads a training on a cluster may take in total.
+        Bytes that the process that leads a training run on a cluster may take in total.
 
     Raises
     ------
     LimitError
-        If the limit is too small for any training. The message names a sufficient limit.
+        If the limit is too small for any run. The message names a sufficient limit.
     """
     planner = _Planner(task, n_processes, n_threads, on_cluster, binning)
     _check_limits(planner, limit, leader_limit)
@@ -249,7 +249,7 @@ class _Planner(NamedTuple):
         return leader_parts(self.task, _libraries(PROCESS_BYTES), self.n_processes, fixed.window_bytes)
 
     def needs(self, limit: int) -> _Needs:
-        """Return what a training takes that is planned within this limit. It suffices if it is no less."""
+        """Return what a training run takes that is planned within this limit. It suffices if it is no less."""
         fixed = self.fixed(limit)
         streaming = fixed.n_bytes + LEAST_WINDOW * self.task.streamed_block_bytes
         resident = self.with_all_rows(fixed)
@@ -264,7 +264,7 @@ def while_reading(on_cluster: bool) -> int:
 
 
 def _before_kernels(libraries: int) -> int:
-    """Return the bytes of the libraries before the kernels of a training are loaded."""
+    """Return the bytes of the libraries before the kernels of a training run are loaded."""
     return min(libraries, READING_BYTES)
 
 

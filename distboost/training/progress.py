@@ -1,4 +1,4 @@
-"""The progress of a training, on a terminal or in a file."""
+"""The progress of a training run, on a terminal or in a file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Shown:
         self._show(progress)
 
     def end(self, ending: Ending) -> None:
-        """Say why a training ended early, and which round is the best."""
+        """Say why a training run ended early, and which round is the best."""
         last, best = self._last, ending.best_round
         if last is not None and ending.outcome == "early stopping":
             self._show(last, f"stopped early after round {ending.rounds_done}: round {best} is the best")

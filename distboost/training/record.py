@@ -1,4 +1,4 @@
-"""What a training took. It depends on the machine, so model files do not hold it."""
+"""What a training run took. It depends on the machine, so model files do not hold it."""
 
 from __future__ import annotations
 

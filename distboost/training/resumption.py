@@ -1,4 +1,4 @@
-"""The state from which a training resumes."""
+"""The state from which a training run resumes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Resumption(NamedTuple):
 
     @property
     def on_other_rows(self) -> bool:
-        """Whether the earlier training had other rows."""
+        """Whether the earlier run had other rows."""
         return self.scores is not None
 
     def check_task(self, profile: Profile) -> None:
@@ -78,7 +78,7 @@ class Resumption(NamedTuple):
         before = self.earlier.history.watch
         if before.sets and watch.sets and before.metric != watch.metric:
             raise DataError(
-                f"the earlier training had the eval_metric {before.metric!r}, not {watch.metric!r}. Pass the same one, or train "
+                f"the earlier run had the eval_metric {before.metric!r}, not {watch.metric!r}. Pass the same one, or train "
                 "without resume=True."
             )
 

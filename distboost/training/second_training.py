@@ -106,12 +106,12 @@ class _SecondTraining(NamedTuple):
                 )
 
     def cross_fitted(self, contents: Contents) -> Calibration | None:
-        """Leave out each row of one of several trainings, and return the calibration that follows from all.
+        """Leave out each row of one of several runs, and return the calibration that follows from all.
 
         `contents` are those of all rows. None: no rows can be left out.
         """
         extent, problem = self.extent, self.training.problem
-        log.info("calibration: %d trainings of %d rounds", extent.n_trainings, extent.n_rounds)
+        log.info("calibration: %d runs of %d rounds", extent.n_trainings, extent.n_rounds)
         found = []
         with self._phase() as advance:
             for number in range(extent.n_trainings):

@@ -22,7 +22,7 @@ from distboost.trees.grower import TreeGrower
 
 @dataclass(frozen=True)
 class Continued:
-    """`Algorithm.learn`, for trainings that continue after a weak learner without an error."""
+    """`Algorithm.learn`, for runs that continue after a weak learner without an error."""
 
     algorithm: Algorithm
 
@@ -44,7 +44,7 @@ class Continued:
 
 @dataclass(frozen=True)
 class AsPublished:
-    """`Algorithm.learn`, for trainings that take the papers at their word."""
+    """`Algorithm.learn`, for runs that take the papers at their word."""
 
     algorithm: Algorithm
 

@@ -1,4 +1,4 @@
-"""Staging: bring the rows of a training to the place where it runs, within its memory limit."""
+"""Staging: bring the rows of a training run to the place where it runs, within its memory limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from distboost.warn import warn_user
 
 log = logging.getLogger("distboost")
 
-COUNTING_BYTES = 2**26  # less than the kernels of a training take
+COUNTING_BYTES = 2**26  # less than the kernels of a training run take
 
 
 class Problem(NamedTuple):
@@ -110,7 +110,7 @@ class Staging:
         return found
 
     def _count_classes(self) -> int | None:
-        """Count the classes, in the memory that a training would leave for this, or in that of its kernels."""
+        """Count the classes, in the memory that a training run would leave for this, or in that of its kernels."""
         libraries = while_reading(self.runtime.on_cluster)
         limit = self.runtime.limit(self.settings.memory_limit) or 0
         return self.data.count_classes(self.runtime, max(limit - libraries, COUNTING_BYTES))

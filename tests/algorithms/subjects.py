@@ -81,7 +81,7 @@ class Subject:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of each training. Calibration is the same for all variants: the first one of each algorithm is calibrated."""
+        """Those of each run. Calibration is the same for all variants: the first one of each algorithm is calibrated."""
         is_first = self.variant == next(iter(VARIANTS[self.algorithm]))
         return {"n_estimators": ROUNDS, **({} if is_first else {"calibration": None}), **self.settings}
 

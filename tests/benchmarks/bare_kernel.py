@@ -13,7 +13,7 @@ from distboost.runtime.tiles import feature_groups, tiles_of
 from distboost.threads import Threads
 
 N_BINS = 256
-BLOCK_BYTES = 2**23  # of bins: about what a training has in one block
+BLOCK_BYTES = 2**23  # of bins: about what a training run has in one block
 
 
 def time_histogram(job: dict, mark: Any) -> None:

@@ -132,7 +132,7 @@ def curve(way: str, rows: Rows, train: np.ndarray, test: np.ndarray) -> np.ndarr
         fitted = ours(rows, ROUNDS, way == "categories").fit(X[train], rows.y[train])
         found = list(fitted.staged_predict(X[test]))
     accuracies = [np.mean(labels == rows.y[test]) for labels in found]
-    return np.pad(accuracies, (0, ROUNDS - len(accuracies)), "edge")  # a training may end early
+    return np.pad(accuracies, (0, ROUNDS - len(accuracies)), "edge")  # a training run may end early
 
 
 def curves(rows: Rows, n_repeats: int) -> dict[str, np.ndarray]:

@@ -35,7 +35,7 @@ class Cap(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What a training marked, the memory it took, and how it ended."""
+    """What a training run marked, the memory it took, and how it ended."""
 
     marks: list[dict]
     memory: MemoryWatch

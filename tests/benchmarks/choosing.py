@@ -48,7 +48,7 @@ def curve(name: str, dataset: str, n_rounds: int = N_ROUNDS, repeats: int = 3) -
         )
         began = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a training that ends early
+            warnings.simplefilter("ignore")  # a training run that ends early
             model.fit(split.X, split.y)
         seconds.append([when - began for when in times])
     found = np.min([each for each in seconds if len(each) == model.n_iter_][-repeats:], axis=0)

@@ -1,9 +1,9 @@
-"""What happens to a training if one of three workers is killed or stopped: ``python -m tests.benchmarks.kill_a_worker measure``.
+"""What happens to a run if one of three workers is killed or stopped: ``python -m tests.benchmarks.kill_a_worker measure``.
 
 distboost, xgboost.dask and lightgbm.dask train on the same rows and receive the same signal after a third of the rounds,
 without any settings for such cases. Every training is a process with its own Dask cluster. Its nannies restart workers that die;
 with ``--no-nannies``, workers stay dead.
-The benchmark records what the caller of the fit sees and when; a training without an outcome before the deadline "hangs".
+The benchmark records what the caller of the fit sees and when; a training run without an outcome before the deadline "hangs".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VICTIM = 1  # not the first, which in both rivals is the one that returns the mo
 DEPTH = 6
 
 BEGIN_DEADLINE = 120.0  # seconds until the round at which the signal is sent
-END_DEADLINE = 300.0  # of a training that nobody disturbs
+END_DEADLINE = 300.0  # of a training run that nobody disturbs
 POLL = 0.02
 
 
@@ -116,7 +116,7 @@ LIBRARIES = {
 
 @click.group()
 def main() -> None:
-    """Kill a worker in the middle of a training."""
+    """Kill a worker in the middle of a training run."""
 
 
 @main.command(hidden=True)
@@ -125,7 +125,7 @@ def main() -> None:
 @click.argument("n_rounds", type=int)
 @click.argument("nannies", type=bool)
 def train(name: str, folder: Path, n_rounds: int, nannies: bool) -> None:
-    """A training: writes the workers' processes, the rounds and the outcome into the folder."""
+    """A training run: writes the workers' processes, the rounds and the outcome into the folder."""
     library, split = LIBRARIES[name], official("letter")
     with _cluster(folder, nannies) as cluster, Client(cluster) as client:
         client.wait_for_workers(N_WORKERS)
@@ -205,7 +205,7 @@ def _publish(path: Path, value: Any) -> None:
     type=float,
     default=120.0,
     show_default=True,
-    help="Seconds until a training is said to hang.",
+    help="Seconds until a training run is said to hang.",
 )
 @click.option("--rounds", "n_rounds", type=click.IntRange(min=3), default=300, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="Of each signal.")
@@ -263,7 +263,7 @@ def _cell(found: Outcome, whole: Outcome) -> str:
 def run(
     name: str, n_rounds: int, disturbance: signal.Signals | None, patience: float, nannies: bool = True
 ) -> Outcome:
-    """One training, and what its caller sees within so many seconds of the signal."""
+    """One run, and what its caller sees within so many seconds of the signal."""
     with (
         tempfile.TemporaryDirectory() as place,
         _process("train", name, place, str(n_rounds), str(nannies)) as process,

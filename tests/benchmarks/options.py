@@ -36,7 +36,7 @@ SIZES = {"spheres-64": Size(50_000, 20_000), "mixture": Size(10_000, 5_000)}
 
 
 class Measured(NamedTuple):
-    """A training: seconds since its beginning, and accuracy on the test rows, after each round."""
+    """A training run: seconds since its beginning, and accuracy on the test rows, after each round."""
 
     seconds: np.ndarray
     accuracy: np.ndarray

@@ -134,7 +134,7 @@ def workers(setting: Setting, n_workers: int) -> tuple[dict, Outcomes]:
 @click.option("--rivals", is_flag=True, help="Also xgboost.dask and lightgbm.dask.")
 @click.option("--repeats", default=3, show_default=True)
 def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcomes]:
-    """Two Dask workers with all rows in memory, compared with the same training in one process."""
+    """Two Dask workers with all rows in memory, compared with the same run in one process."""
     jobs = {"in process": setting.job(), "on Dask": setting.job(workers=2)}
     if rivals:
         jobs |= {name: setting.job(name, workers=2, threads=1) for name in ("xgboost-dask", "lightgbm-dask")}
@@ -167,7 +167,7 @@ def resident(setting: Setting, rivals: bool, repeats: int) -> tuple[dict, Outcom
 @benchmark(1_000_000, 256, 5, 4, "662MB")
 @click.option("--repeats", default=3, show_default=True)
 def throughput(setting: Setting, repeats: int) -> tuple[dict, Outcomes]:
-    """Streaming from local disk with a warm page cache, compared with the same training with all rows in memory.
+    """Streaming from local disk with a warm page cache, compared with the same run with all rows in memory.
 
     The memory limit should leave no rows in memory; the table shows how many there are.
     """

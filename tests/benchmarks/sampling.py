@@ -19,7 +19,7 @@ from tests.benchmarks.datasets import NAMES, Split, official
 from tests.benchmarks.made import MADE, Size, made
 
 ROUNDS = 50
-MOST_ROUNDS = 75  # of a training on some rows: its rounds are shorter
+MOST_ROUNDS = 75  # of a training run on some rows: its rounds are shorter
 FRACTIONS = (0.1, 0.2, 0.4)
 SIZES = {"spheres-10": Size(200_000, 50_000), "images": Size(12_000, 5_000), "mixture": Size(50_000, 20_000)}
 

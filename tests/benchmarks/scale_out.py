@@ -1,4 +1,4 @@
-"""A round of a training on 1 to 16 workers: its time, and what it costs the process that leads the training.
+"""A round of a training run on 1 to 16 workers: its time, and what it costs the process that leads the training.
 
     python -m tests.benchmarks.scale_out
 
@@ -191,7 +191,7 @@ def main(
 
 
 class Measured(NamedTuple):
-    """A training on workers, and the rivals'."""
+    """A training run on workers, and the rivals'."""
 
     round: Round
     idle: float  # CPU milliseconds of this process per round if nothing is to do

@@ -24,7 +24,7 @@ DEPTH = 6
 
 console = Console(width=130)
 
-Outcomes = dict[str, list[Outcome]]  # of each training, its repeats
+Outcomes = dict[str, list[Outcome]]  # of each run, its repeats
 
 
 class Setting(NamedTuple):
@@ -181,7 +181,7 @@ COLUMNS = {
 def print_table(
     title: str, outcomes: Outcomes, extra: dict[str, Callable[[Outcome], str]] | None = None
 ) -> None:
-    """A row for each training, of its fastest repeat: what is before the first round, a round, the whole, and the memory."""
+    """A row for each run, of its fastest repeat: what is before the first round, a round, the whole, and the memory."""
     columns = {**COLUMNS, **(extra or {})}
     table = Table("", *columns, title=title, title_justify="left")
     for name, several in outcomes.items():

@@ -49,12 +49,12 @@ def show(costs: Costs, most: int, path: Path, console: Console) -> None:
 @click.option("--costs", "path", type=click.Path(path_type=Path), default=MEASURED, show_default=True)
 @click.option("--workers", default="2,4,8,16", show_default=True, help="With --check: numbers of workers.")
 @click.option("--rows", default=200_000, show_default=True, help="With --check: of all workers together.")
-@click.option("--rounds", default=20, show_default=True, help="With --check: of each training.")
+@click.option("--rounds", default=20, show_default=True, help="With --check: of each run.")
 @click.option(
     "--owners", "ways", default="owners", show_default=True, help="With --check: owners, star or owners,star."
 )
 @click.option("--most", default=1000, show_default=True, help="The largest number of workers in the tables.")
-@click.option("--size", type=int, nargs=3, metavar="ROWS FEATURES CLASSES", help="Of one training, in all.")
+@click.option("--size", type=int, nargs=3, metavar="ROWS FEATURES CLASSES", help="Of one run, in all.")
 @click.option("--on", "clusters", default="25x16,50x16,100x8,100x16", show_default=True, help="With --size.")
 @click.option("--picture", type=click.Path(path_type=Path), default=PICTURE, show_default=True)
 def main(
@@ -70,7 +70,7 @@ def main(
     clusters: str,
     picture: Path,
 ) -> None:
-    """Simulate rounds of a training."""
+    """Simulate rounds of a training run."""
     console, began = Console(width=150), time.perf_counter()
     if do_measure:
         costs = measure.all_costs()

@@ -1,4 +1,4 @@
-"""One training in a fresh process: reads a JSON description from stdin, writes a line of JSON for each mark.
+"""One run in a fresh process: reads a JSON description from stdin, writes a line of JSON for each mark.
 
 A mark is a name, the time (time.monotonic(), which is the same clock in all processes of a machine) and further values. Marks
 that were written survive if the process is killed.

@@ -73,7 +73,7 @@ def test_a_damaged_checkpoint_is_not_gone_on_from_but_replaced(folder, problem):
     with pytest.raises(ModelFormatError, match=path.name):
         fitted(model, problem, resume=True)
     # The segment may be restored.
-    with pytest.warns(UserWarning, match="has 7 rounds of an earlier training"):
+    with pytest.warns(UserWarning, match="has 7 rounds of an earlier run"):
         fitted(model, problem)
     assert rounds(folder) == [(0, 7)]
     (folder / MANIFEST).write_text("{")

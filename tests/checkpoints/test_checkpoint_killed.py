@@ -1,4 +1,4 @@
-"""A training that is killed at any point goes on from its checkpoint to the same bytes."""
+"""A training run that is killed at any point goes on from its checkpoint to the same bytes."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.checkpoints.trainings import EVERY, TRAININGS, fitted, made
 from tests.forked import Forks
 from tests.moments import Moment
 
-# Each line tells of a training, which runs in a process of its own: forked, for importing takes longest. The process kills itself
+# Each line tells of a run, which runs in a process of its own: forked, for importing takes longest. The process kills itself
 # at its n-th renaming of a file, before or after it, or after a round on a cluster.
 SERVER = f"""
 import json, os, signal

@@ -84,7 +84,7 @@ def test_another_training_is_replaced_as_a_whole(problem, tmp_path, saved):
         if progress.round == 3:
             raise KeyboardInterrupt
 
-    replaced = r"the checkpoint .*c has 14 rounds of an earlier training, which this training .*resume=True"
+    replaced = r"the checkpoint .*c has 14 rounds of an earlier run, which this run .*resume=True"
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match=replaced) as told:
         fitted(made("notes", checkpoint=tmp_path / "c", callbacks=[die]), problem)
     assert [warning.filename for warning in told] == [fitted.__code__.co_filename]  # the line that called fit

@@ -1,4 +1,4 @@
-"""A training of about a minute, which clusters repeat."""
+"""A training run of about a minute, which clusters repeat."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Training(NamedTuple):
 
 @pytest.fixture(scope="session")
 def training(tmp_path_factory):
-    """A training that this process has done."""
+    """A training run that this process has done."""
     folder = tmp_path_factory.mktemp("training")
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(CLASSES, FEATURES))

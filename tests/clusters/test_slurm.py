@@ -66,7 +66,7 @@ def jobs(environment) -> list[str]:
 
 
 def hold_up(folder: Path) -> None:
-    """A second in which the client of a training hardly gets on."""
+    """A second in which the client of a training run hardly gets on."""
     for process in psutil.process_iter(["cmdline"]):
         if f"{folder}/model" in (process.info["cmdline"] or ()):
             with suppress(psutil.NoSuchProcess):

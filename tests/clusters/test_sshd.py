@@ -18,7 +18,7 @@ from tests.clusters.sshd import commands, missing, sshd
 
 SCRIPT = Path(__file__).parents[2] / "cluster" / "ssh" / "train.sh"
 HOSTS = ("one", "two")
-DEADLINE = 120.0  # seconds until what is expected of a training
+DEADLINE = 120.0  # seconds until what is expected of a training run
 GONE = 15.0  # until nothing of it is left
 
 pytestmark = [
@@ -92,7 +92,7 @@ def ends(processes: list[psutil.Process]) -> bool:
 
 
 def completed(run: Process, training, folder: Path) -> None:
-    """Check the training's end: the model of a training in one process, and nothing beside it."""
+    """Check the training's end: the model of a training run in one process, and nothing beside it."""
     assert run.running.wait(600) == 0
     assert (folder / "model").read_bytes() == training.model
     assert not (folder / "model.checkpoint").exists()

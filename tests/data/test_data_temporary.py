@@ -20,7 +20,7 @@ from tests.programs import Program
 DEADLINE = 60.0
 ANOTHER_BOOT = "8e6f3a51-0000-4000-8000-000000000000"
 
-# A training that goes through a binned store, as the chunks of its array are tall; it says so after the first round, and goes
+# A training run that goes through a binned store, as the chunks of its array are tall; it says so after the first round, and goes
 # on when it is told to. `prepare` and `pause` may be replaced.
 TRAIN = """
 import os, signal, sys, threading

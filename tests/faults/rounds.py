@@ -1,4 +1,4 @@
-"""What goes on between the rounds of a training."""
+"""What goes on between the rounds of a training run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def at(number: int, do: Callable[[], object]) -> Callable[[Progress], None]:
 
 
 class Slowly:
-    """A callback that makes a training take its time from a round on, until something has come about."""
+    """A callback that makes a training run take its time from a round on, until something has come about."""
 
     def __init__(self, number: int, come_about: Callable[[], object]):
         self.number, self.come_about = number, come_about

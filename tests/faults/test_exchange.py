@@ -34,7 +34,7 @@ def owned_by_workers(monkeypatch):
 
 @pytest.fixture(scope="module")
 def expected(data, tmp_path_factory):
-    """expected(name): the model's file of a training in this process."""
+    """expected(name): the model's file of a training run in this process."""
     return cache(lambda name: fit_alone(TRAININGS[name], data, tmp_path_factory.mktemp("expected")))
 
 

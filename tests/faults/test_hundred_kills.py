@@ -32,11 +32,11 @@ from tests.faults.stages import STAGES, WORK, exchange
 from tests.faults.trainings import STREAMING, Training, fit_alone, fit_freely
 from tests.faults.traps import Trap
 
-N_WORKERS, N_TRAININGS, KILLS = 4, 20, 5  # kills in each training
+N_WORKERS, N_TRAININGS, KILLS = 4, 20, 5  # kills in each run
 # Moments drawn for them, the first of which come about: the last calls may not, as fewer workers send fewer pieces.
 MOMENTS, PART = 14, 0.7
 
-# Before a training begins there is nothing to lose: scans are done again, as test_killed.py shows.
+# Before a training run begins there is nothing to lose: scans are done again, as test_killed.py shows.
 EVERYWHERE = {name: stage for name, stage in WORK.items() if name not in ("scan", "sample")} | STAGES
 
 

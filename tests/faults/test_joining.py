@@ -1,4 +1,4 @@
-"""Workers come and go while a training is under way."""
+"""Workers come and go while a training run is under way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker dies at every stage of a training, of binning and of prediction."""
+"""A worker dies at every stage of a training run, of binning and of prediction."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ HARMLESS = ("request twice", "answer twice")
 
 
 class SimulatedWorkers(SimulatedExchanges):
-    """Simulated workers, for one training.
+    """Simulated workers, for one run.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def test_the_scheduler_tells_which_tasks_cannot_run(client):
         lambda: client.run_on_scheduler(states, "lost", "waiting") == known, "tasks have the states expected"
     )
     assert client.run_on_scheduler(find_unrunnable, "waiting") == ("lost", False), (
-        "TaskState.dependencies or loose_restrictions: a training would wait for rows that are lost"
+        "TaskState.dependencies or loose_restrictions: a training run would wait for rows that are lost"
     )
     assert loose.result() == 2
     missing = [

@@ -1,4 +1,4 @@
-"""What a training imports."""
+"""What a training run imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Dask sees of a training: tasks that mark its workers as busy, and take none of their threads."""
+"""What Dask sees of a training run: tasks that mark its workers as busy, and take none of their threads."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ MODELS = {
 
 
 class Recording(LocalRuntime):
-    """Keeps the questions of a training, as a `Host` is asked them."""
+    """Keeps the questions of a training run, as a `Host` is asked them."""
 
     def place(self, sets, layout, allotment=None):
         rows = super().place(sets, layout, allotment)
@@ -73,7 +73,7 @@ class Recording(LocalRuntime):
 
 @cache
 def recorded(name, seed):
-    """(items, layout, questions, answers): a training, and what a host that has all blocks says to it."""
+    """(items, layout, questions, answers): a training run, and what a host that has all blocks says to it."""
     rng = np.random.default_rng(seed)
     n = N_ROWS + N_EVALUATED
     y = rng.integers(0, 3, n)

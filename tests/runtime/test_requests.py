@@ -187,7 +187,7 @@ def worker(status="running"):
 
 
 def test_as_many_workers_as_wanted_are_waited_for(watching, caplog):
-    """Also if there is none for longer than a training waits for a first one; each change is logged, and every half minute."""
+    """Also if there is none for longer than a run waits for a first one; each change is logged, and every half minute."""
     found, clock = watching({})
     found._seconds_without_workers = 2 * monitor.WORKERS_DEADLINE
 

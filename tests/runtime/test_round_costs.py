@@ -81,7 +81,7 @@ FAMILIES = {
 
 
 def trained(runtime, problem, family, n_rounds):
-    """(rows, history) of a training."""
+    """(rows, history) of a training run."""
     X, y, _ = problem
     algorithm = registry.algorithm(family.algorithm)(n_classes=K, **family.parameters)
     n_scores = algorithm.weighting.n_scores(K)

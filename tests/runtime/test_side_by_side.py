@@ -133,7 +133,7 @@ def everywhere(client) -> list[Held]:
 
 
 def at_rest(client) -> list[Held]:
-    """Once all that a training had has been let go of."""
+    """Once all that a training run had has been let go of."""
     last = time.monotonic() + DEADLINE
     while time.monotonic() < last:
         found = everywhere(client)

@@ -1,4 +1,4 @@
-"""Schedules of losses, each drawn by its seed: the model is always that of a training that nothing has happened to."""
+"""Schedules of losses, each drawn by its seed: the model is always that of a training run that nothing has happened to."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ EVENTS = LOSSES | RELAYS | {f"request twice: {method}" for method in (*MOVED, *A
 
 @pytest.fixture(scope="module")
 def rows():
-    """(X, y, X', y'): training and evaluation rows, so few that a training takes milliseconds."""
+    """(X, y, X', y'): training and evaluation rows, so few that a training run takes milliseconds."""
     rng = np.random.default_rng(3)
     y = rng.integers(0, 3, 100)
     X = rng.normal(size=(100, 3)) + np.eye(3)[y]
@@ -184,7 +184,7 @@ def test_constant_loss_ends_the_training(trained, caplog, seed):
 
 
 def test_losses_that_rounds_make_good(trained, exchanged):
-    """A training of many rounds survives many times as many losses as a short one may have."""
+    """A training run of many rounds survives many times as many losses as a short one may have."""
     model = clone(MODELS[2]).set_params(n_estimators=150)
     expected = trained(model, LocalRuntime(1))
     # With fewer questions in a round, each is more dangerous.

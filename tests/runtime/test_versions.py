@@ -187,7 +187,7 @@ def test_training_does_not_begin(cluster, blobs):
 
 
 def test_worker_that_does_not_answer_is_passed_over(cluster):
-    """A training that it takes part in gives it up in its own time."""
+    """A training run that it takes part in gives it up in its own time."""
     client, addresses, processes = cluster
     processes["same"].send_signal(signal.SIGSTOP)
     try:

@@ -41,7 +41,7 @@ class CompilationWatch:
         """Compare the numbers in the scheduler's description of each worker with those of the last look."""
         for address, described in workers.items():
             n = described.get("metrics", {}).get(METRIC, 0)
-            # What a worker compiled before it was first seen belongs to earlier trainings.
+            # What a worker compiled before it was first seen belongs to earlier runs.
             self._seen |= n > self._before.get(address, n)
             self._before[address] = n
 

@@ -1,4 +1,4 @@
-"""The crew of a training: the workers that hold its rows, which of them holds which blocks, and how a loss is handled.
+"""The crew of a training run: the workers that hold its rows, which of them holds which blocks, and how a loss is handled.
 
 This module does no I/O of its own, only calls of `Workers`. So the same code runs on a Dask cluster and, in the tests, on
 simulated workers that lose, delay and repeat messages.
@@ -21,9 +21,9 @@ from distboost.runtime.replay import EMPTY_LOG
 
 log = logging.getLogger("distboost")
 
-# A training fails when the count of lost workers exceeds this number plus the number of workers. Each completed round lowers the
+# A run fails when the count of lost workers exceeds this number plus the number of workers. Each completed round lowers the
 # count by the number of workers. Without this limit, rows that kill every worker that reads them, or workers that die faster
-# than rounds end, would keep a training busy forever.
+# than rounds end, would keep a training run busy forever.
 MOST_RECENT_LOSSES = 10
 
 
@@ -111,7 +111,7 @@ class Session:
 
 
 class Crew:
-    """The sessions that hold the rows of a training.
+    """The sessions that hold the rows of a training run.
 
     If a worker is lost, other workers read its blocks again and replay the training on them (`ReplayLog`).
 
@@ -178,7 +178,7 @@ class Crew:
             self._lose(session, WorkerLostError("another worker cannot reach it"))
 
     def round_ended(self) -> None:
-        """Make losses good: only many of them within few rounds end a training."""
+        """Make losses good: only many of them within few rounds end a training run."""
         self._recent_losses = max(self._recent_losses - len(self.sessions), 0)
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class Link:
         if client.asynchronous:
             raise ClusterError(
                 f"the client of the scheduler at {self.address} is asynchronous: its answers arrive in the event loop of this "
-                "thread, which cannot run while a training waits for them. Connect with Client(address), or call in another "
+                "thread, which cannot run while a training run waits for them. Connect with Client(address), or call in another "
                 "thread: await asyncio.to_thread(model.fit, X, y)."
             )
 

@@ -1,6 +1,6 @@
-"""Tasks that show Dask which workers a training uses.
+"""Tasks that show Dask which workers a training run uses.
 
-The rows of a training lie outside of Dask's own data, and its rounds are messages, not tasks. So to Dask its workers are idle:
+The rows of a run lie outside of Dask's own data, and its rounds are messages, not tasks. So to Dask its workers are idle:
 the dashboard shows nothing, and a cluster that adapts to its load takes them away. A marker is a task that does nothing until it
 is cancelled. It leaves the thread pool of its worker (`secede`), so that it takes none of the worker's threads. To Dask it is a
 "long-running" task: it counts in the dashboard, and `Scheduler.workers_to_close` names no worker that has one.

@@ -1,4 +1,4 @@
-"""A Dask cluster as a runtime: tasks for ingest and prediction, and workers that hold the rows of a training."""
+"""A Dask cluster as a runtime: tasks for ingest and prediction, and workers that hold the rows of a training run."""
 
 from __future__ import annotations
 

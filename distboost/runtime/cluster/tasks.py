@@ -91,7 +91,7 @@ class ClusterTasks:
     Attributes
     ----------
     name : str
-        The prefix of all keys: several trainings may share a cluster.
+        The prefix of all keys: several runs may share a cluster.
     """
 
     on_cluster = True

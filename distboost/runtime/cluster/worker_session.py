@@ -1,4 +1,4 @@
-"""A training's rows on a Dask worker, which Dask itself does not manage.
+"""A training run's rows on a Dask worker, which Dask itself does not manage.
 
 Dask's actors were made for this, but a worker that has an actor refuses to retire. So a task opens a session on the worker; the
 session holds rows as long as the client keeps the task's future, and answers questions through a handler of its own.

@@ -132,7 +132,7 @@ class RemoteSession:
 
 
 class DaskWorkers:
-    """The workers of a Dask client, for one training.
+    """The workers of a Dask client, for one run.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""A model of a round of a training on many workers: `python -m tests.benchmarks.simulate` runs it."""
+"""A model of a round of a training run on many workers: `python -m tests.benchmarks.simulate` runs it."""

@@ -1,4 +1,4 @@
-"""How much work a round of a training has, and how many bytes its messages have."""
+"""How much work a round of a training run has, and how many bytes its messages have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Job:
-    """A training: GD-MCBoost with trees that grow level by level.
+    """A training run: GD-MCBoost with trees that grow level by level.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class Stages:
 
 
 def trained(n_rows: int) -> dict[tuple[str, int], Stage]:
-    """Medians over the rounds of a training on one thread."""
+    """Medians over the rounds of a training run on one thread."""
     X, y = problem(n_rows, FEATURES, CLASSES)
     stages, marks, rounds = Stages(), [0.0], []
 

@@ -315,5 +315,5 @@ class Exchange:
 
 
 def simulate(job: Job, cluster: Cluster, setting: Setting, costs: Costs) -> Measured:
-    """Simulate a round of a training."""
+    """Simulate a round of a training run."""
     return Round(job, cluster, setting, costs).run()

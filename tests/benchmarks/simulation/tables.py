@@ -122,7 +122,7 @@ def strong(costs: Costs, total: int, workers: Iterable[int], gbit: float) -> lis
 
 
 def sized_table(rows: int, features: int, classes: int, clusters: Iterable[str], costs: Costs) -> Table:
-    """A training of these rows in all, on clusters that are given as WORKERSxTHREADS."""
+    """A training run of these rows in all, on clusters that are given as WORKERSxTHREADS."""
     table = Table("workers", "threads", "rows per worker", "seconds per round", title="10 Gbit/s")
     for cluster in clusters:
         workers, threads = map(int, cluster.split("x"))
