@@ -37,11 +37,11 @@ from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.links import Shares, Softmax
 from distboost.errors import DataError
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
-from distboost.rows.protocols import Gain
+from distboost.rows.sums import Weighting
 from distboost.trees.grower import Tree, TreeGrower
-from distboost.weights.base import Weighting
 from distboost.weights.margin import MarginWeights, Residuals
 from distboost.weights.potential import check_computable, potentials
 from distboost.weights.votes import PotentialGains, Votes

@@ -12,11 +12,11 @@ import numpy as np
 
 from distboost.algorithms.constraints import Interval
 from distboost.algorithms.links import Link
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses, Step
-from distboost.rows.protocols import Gain
+from distboost.rows.sums import Statistic, Weighting, vector_bytes
 from distboost.trees.grower import TreeGrower
-from distboost.weights.base import Statistic, Weighting, vector_bytes
 
 # The largest step, also of a weak learner without an error. Rows that weigh less than 2^-40 of the heaviest may be 0 in the
 # integer sums: a step that multiplied a weight by more than 2^40 could turn such a row into the heaviest one unnoticed.

@@ -24,9 +24,9 @@ from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.links import Softmax
 from distboost.algorithms.tables import side_table, table_size
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, ClassPairs, MarginWeights, Residuals
 

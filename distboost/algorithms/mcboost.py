@@ -37,9 +37,9 @@ from distboost.algorithms.solvers.linesearch import exact_step, exact_step_over_
 from distboost.algorithms.tables import LARGEST_TABLE, code_table_size, levels_of, side_table, table_size
 from distboost.errors import DataError
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.margin import (
     ClassPairs,

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from distboost.rows.messages import BestSplits, Expanded, Losses, Root, RowCounts, Siblings, Splits, Step
-from distboost.rows.protocols import Reduction, Statistic, Weighting
 from distboost.rows.reduced import Best, Reduced
 from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import Scale
+from distboost.rows.sums import Reduction, Statistic, Weighting
 
 
 class Rows(ABC):

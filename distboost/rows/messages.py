@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from distboost.kernels.gains import Gain
 from distboost.rows.block import BlockRows
-from distboost.rows.protocols import Gain, Reduction, Statistic, Weighting
 from distboost.rows.row_metrics import RowMetric
 from distboost.rows.scales import ERROR_FACTOR, Scale
+from distboost.rows.sums import Reduction, Statistic, Weighting
 
 # (m, SET_WORDS) uint64: one set of bins for each split of categories, or no words if no feature has categories.
 NO_SETS = np.zeros((0, 0), np.uint64)

@@ -24,10 +24,10 @@ from distboost.rows.messages import (
     SumsQuestion,
     UpdateQuestion,
 )
-from distboost.rows.protocols import Risk, Statistic
 from distboost.rows.reduced import Reduced
 from distboost.rows.row_metrics import N_SUMS, add_rows
 from distboost.rows.scales import ERROR_FACTOR, Scale
+from distboost.rows.sums import Risk, Statistic
 from distboost.runtime.block import Block, Key, located
 from distboost.runtime.cluster.placement import count_rows, total
 from distboost.runtime.holdings import Holdings

@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 
 from distboost.kernels.histogram import TILES_AT_ONCE, Target
-from distboost.rows.protocols import Statistic
 from distboost.rows.scales import Scale
+from distboost.rows.sums import Statistic
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
 from distboost.runtime.parts import Part, Portion, Share, SharedPart, Slots, Spare

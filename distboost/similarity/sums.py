@@ -15,7 +15,7 @@ from distboost.kernels.similarity import GRID_BITS, PIECES, TERMS, SimilarityArr
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Best, Reduced, better
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction
+from distboost.rows.sums import Reduction
 from distboost.weights.codes import CodeWeights
 
 

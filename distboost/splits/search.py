@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from distboost.kernels.categories import MIN_ROWS
-from distboost.kernels.gains import NO_CONTEXT
+from distboost.kernels.gains import NO_CONTEXT, Gain
 from distboost.kernels.split_search import best_splits_by
 from distboost.rows.messages import BestSplits
-from distboost.rows.protocols import Gain
 from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 

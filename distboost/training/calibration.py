@@ -35,6 +35,7 @@ from distboost.rows.interface import Rows
 from distboost.rows.messages import Step
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import Scale
+from distboost.rows.sums import Reduction
 from distboost.threads import Threads
 
 # From so many rows on, a second training has fewer rows and rounds.
@@ -131,7 +132,7 @@ class Repetition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EvaluationSums:
+class EvaluationSums(Reduction):
     """A reduction over evaluation rows: the sums from which the calibration follows.
 
     Attributes
@@ -154,9 +155,9 @@ class EvaluationSums:
         """Return 0: the sums are exact at any scale."""
         return 0.0
 
-    def initial(self, n_leaves: int, n_classes: int) -> Reduced:
-        """Return the sums over no rows."""
-        return Reduced(np.zeros(self.wanted.size(n_classes), np.int64), np.zeros(0))
+    def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:
+        """Return the shape of the sums."""
+        return (self.wanted.size(n_classes),)
 
     def accumulate(self, block: BlockRows, leaves: np.ndarray, scale: Scale, into: Reduced) -> Reduced:
         """Add the sums over a block."""

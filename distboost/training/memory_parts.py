@@ -12,6 +12,7 @@ from distboost.data.ingest import block_rows
 from distboost.io.units import megabytes
 from distboost.kernels import simd
 from distboost.kernels.histogram import TILE_BYTES
+from distboost.rows.sums import Statistic
 from distboost.runtime.cluster.exchange import PIECE_BYTES
 from distboost.runtime.cluster.owners import FEW_BYTES, exchange_pays, group_size
 from distboost.runtime.cluster.questions import FAN_OUT
@@ -19,7 +20,6 @@ from distboost.runtime.cluster.worker_exchange import SENT_AT_ONCE
 from distboost.runtime.parts import SHARED_BYTES
 from distboost.runtime.sample import SPARE
 from distboost.trees.grower import GrowthLimits
-from distboost.weights.base import Statistic
 
 # Beside the accumulators of a reduction: its sums as real numbers, and a copy that the algorithm makes.
 RESULTS = 2

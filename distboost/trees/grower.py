@@ -13,12 +13,12 @@ import numpy as np
 
 from distboost.kernels import random
 from distboost.kernels.categories import set_words
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import BestSplits, Root, Siblings, SplitRules, Splits, Subsample
-from distboost.rows.protocols import Gain
 from distboost.rows.scales import LEAF_WEIGHT_FACTOR
+from distboost.rows.sums import Statistic
 from distboost.trees.tree import BinnedTree, Cover, TreeStep, numbered
-from distboost.weights.base import Statistic
 from distboost.weights.sketch import compressed
 
 ROOT, NO_NODES = np.zeros(1, np.int64), np.zeros(0, np.int64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from distboost.kernels import gains
+from distboost.rows.sums import Statistic
 from distboost.trees.grower import Tree, TreeGrower
-from distboost.weights.base import Statistic
 
 
 class WholeTree:

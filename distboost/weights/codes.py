@@ -16,7 +16,7 @@ from distboost.kernels import codes, histogram, response
 from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction, Statistic, Weighting, log_totals
+from distboost.rows.sums import Reduction, Statistic, Weighting, log_totals
 from distboost.weights.response import divide_numbers
 
 

@@ -12,7 +12,7 @@ from distboost.kernels import corrective
 from distboost.rows.block import BlockRows
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction
+from distboost.rows.sums import Reduction
 
 
 @dataclass(frozen=True)

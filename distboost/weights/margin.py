@@ -12,9 +12,8 @@ import numpy as np
 from distboost.kernels import margin, sampling, simd, softmax
 from distboost.kernels.tiles import EXPONENTIAL, LOGISTIC, SOFTMAX
 from distboost.rows.block import BlockRows
-from distboost.rows.protocols import Risk
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction, Statistic, Weighting, log_totals, spread
+from distboost.rows.sums import Reduction, Risk, Statistic, Weighting, log_totals, spread
 
 __all__ = ["EXPONENTIAL", "LOGISTIC", "SOFTMAX"]
 

@@ -11,7 +11,7 @@ from distboost.kernels import histogram, response, sampling
 from distboost.kernels.histogram import Target
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction, Statistic, Weighting, log_totals
+from distboost.rows.sums import Reduction, Statistic, Weighting, log_totals
 
 
 @dataclass(frozen=True)

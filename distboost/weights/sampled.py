@@ -10,11 +10,10 @@ import numpy as np
 
 from distboost.kernels import sampling, simd
 from distboost.kernels.histogram import Target
-from distboost.rows import protocols
 from distboost.rows.block import BlockRows
 from distboost.rows.messages import Draw
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction, Statistic
+from distboost.rows.sums import Reduction, Risk, Statistic
 
 MAGNITUDES = "magnitudes"  # the name of the array that a block keeps, (n,) float64
 
@@ -30,7 +29,7 @@ def drawn(draw: Draw, first: int, magnitudes: np.ndarray, rows: np.ndarray) -> n
 class Magnitudes(Statistic):
     """The magnitudes of a statistic's rows, by which a tree's rows are drawn. The totals: see `kernels.sampling.tally`."""
 
-    of: protocols.Statistic
+    of: Statistic
 
     n_totals: ClassVar[int] = 2 * sampling.N_BINS
 
@@ -43,7 +42,7 @@ class Magnitudes(Statistic):
         return _tallied(out, rows)
 
     def prepare_with_risk(
-        self, risk: protocols.Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
+        self, risk: Risk, block: BlockRows, rows: np.ndarray, scale: Scale, weight_factor: float
     ) -> np.ndarray:
         out = _magnitudes_of(block)
         self.of.magnitudes_with_risk(risk, block, rows, scale, weight_factor, out)
@@ -68,7 +67,7 @@ def _magnitudes_of(block: BlockRows) -> np.ndarray:
 class Sampled(Statistic):
     """A statistic divided by the probability with which its rows were drawn."""
 
-    of: protocols.Statistic
+    of: Statistic
     draw: Draw
     wide: bool = field(init=False)
 
@@ -108,7 +107,7 @@ class LeafSums(Reduction):
     One more row of numbers holds the statistic's totals.
     """
 
-    statistic: protocols.Statistic
+    statistic: Statistic
     weight_factor: float
 
     def shape(self, n_leaves: int, n_classes: int) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from distboost.kernels import random, simd, sketch
 from distboost.kernels.simd import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.weights.base import Statistic
+from distboost.rows.sums import Statistic
 from distboost.weights.margin import Residuals
 
 # The bits of residuals before they are rounded at random to fewer: sums over a row stay below 2^(40 + 8) units.

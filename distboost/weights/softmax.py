@@ -11,7 +11,7 @@ from distboost.kernels import softmax
 from distboost.kernels.simd import LANES
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.weights.base import Reduction, spread
+from distboost.rows.sums import Reduction, spread
 from distboost.weights.margin import SOFTMAX, MarginWeights, Residuals
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from distboost.kernels import votes
 from distboost.rows.block import BlockRows
 from distboost.rows.scales import Scale
-from distboost.weights.base import Statistic, Weighting, log_totals
+from distboost.rows.sums import Statistic, Weighting, log_totals
 from distboost.weights.potential import PotentialTable, zero_one_costs
 
 

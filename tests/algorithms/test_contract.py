@@ -25,11 +25,11 @@ from distboost.data import ingest
 from distboost.data.dataset import RawDataset
 from distboost.errors import DataError
 from distboost.estimators.parameters import algorithm_of, growth_limits
+from distboost.rows.sums import Reduction
 from distboost.runtime import gathered, tally
 from distboost.runtime.local import LocalRuntime
 from distboost.training import memory_plan as memory
 from distboost.trees.grower import TreeGrower
-from distboost.weights.base import Reduction
 from tests.algorithms.subjects import CORRECTIVE, MOST_ROUNDS, ROUNDS, SUBJECTS, VARIANTS, Subject, sampled
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from distboost.rows.protocols import Risk
 from distboost.rows.scales import Scale
+from distboost.rows.sums import Risk, Statistic
 from distboost.runtime import block as block_module
-from distboost.weights.base import Statistic
 from distboost.weights.margin import EXPONENTIAL, LOGISTIC, SOFTMAX, MarginWeights, Residuals
 from tests.kernels.cases import SHAPES, UNIT, case_name, case_of
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from distboost.kernels.margin import link_risk
 from distboost.kernels.tiles import SOFTMAX
 from distboost.rows.scales import Scale
-from distboost.weights.base import spread
+from distboost.rows.sums import spread
 from distboost.weights.softmax import Curvatures, SoftmaxResiduals, SoftmaxSlopes, SoftmaxWeights
 from tests.kernels.cases import SHAPES, case_name, case_of
 

@@ -29,9 +29,9 @@ from distboost.algorithms.base import (
 from distboost.algorithms.constraints import StrOptions
 from distboost.algorithms.links import NormalisedSigmoids
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeSides, CodeWeights, OneAgainstAll
 

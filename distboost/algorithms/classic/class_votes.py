@@ -30,9 +30,9 @@ from distboost.algorithms.base import (
 )
 from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.response import ClassSums, ClassWeights, ResponseWeights, add_windows, is_precise
 

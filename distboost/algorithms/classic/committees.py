@@ -25,9 +25,9 @@ from distboost.algorithms.base import (
 from distboost.algorithms.links import Link, NormalisedSigmoids, Softmax
 from distboost.errors import LimitError
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.protocols import Gain
 from distboost.trees.grower import Tree, TreeGrower
 from distboost.weights.codes import CodeWeights, ColumnSides, ColumnSums, OneAgainstAll
 from distboost.weights.response import add_windows, is_precise, normalised

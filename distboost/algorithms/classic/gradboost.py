@@ -20,9 +20,9 @@ from distboost.algorithms.base import CONVERGED, Algorithm, Learner, Round, para
 from distboost.algorithms.constraints import Interval, StrOptions
 from distboost.algorithms.links import Softmax
 from distboost.kernels import gains
+from distboost.kernels.gains import Gain
 from distboost.rows.interface import Rows
 from distboost.rows.messages import Losses
-from distboost.rows.protocols import Gain
 from distboost.trees.grower import TreeGrower
 from distboost.weights.margin import SOFTMAX, HitsAndMisses, MarginWeights, Residuals
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from distboost.kernels.histogram import (
     tile_for,
 )
 from distboost.rows.block import BlockRows
-from distboost.rows.protocols import Risk
 from distboost.rows.reduced import Reduced
 from distboost.rows.scales import Scale, bits_to_lose
 
@@ -89,6 +88,21 @@ class Weighting(ABC):
         """Return the shifts after an update, from the largest magnitudes that `risk` reported in units of e^shifts."""
         following: np.ndarray = shifts + np.log(largest)
         return following
+
+
+class Risk(NamedTuple):
+    """What `Weighting.risk` adds up, and where."""
+
+    weighting: Weighting
+    shifts: np.ndarray
+    factor: float
+    error_factor: float
+    out: np.ndarray
+    largest: np.ndarray
+
+    def add(self, block: BlockRows) -> None:
+        """Add the errors and weights of a block."""
+        self.weighting.risk(block, *self[1:])
 
 
 def log_totals(totals: np.ndarray, shifts: np.ndarray) -> np.ndarray:
