@@ -23,7 +23,7 @@ from distboost.estimators.validation import Given
 from distboost.evaluation.confusion import Confusion
 from distboost.io.units import megabytes
 from distboost.reporting import about, confusion, figures
-from distboost.reporting.charts import LEFT, RIGHT, Axis, x_places
+from distboost.reporting.charts import LEFT, RIGHT, ValueAxis, x_places
 from distboost.reporting.numbers import decimal
 from distboost.training import event_record
 from tests.pages import Page
@@ -342,7 +342,7 @@ def test_a_loaded_model_says_less(model, blobs, written, tmp_path):
 
 
 def test_a_curve_fills_its_axes():
-    assert x_places(Axis.within("rounds", 0, 10), [0, 5, 10]) == [LEFT, (LEFT + RIGHT) / 2, RIGHT]
+    assert x_places(ValueAxis.within("rounds", 0, 10), [0, 5, 10]) == [LEFT, (LEFT + RIGHT) / 2, RIGHT]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_a_curve_fills_its_axes():
     ],
 )
 def test_grid_lines_are_at_round_numbers(low, high, texts):
-    assert Axis.over("", low, high).texts() == texts
+    assert ValueAxis.over("", low, high).texts() == texts
 
 
 def test_a_loss_that_falls_by_magnitudes_is_drawn_by_its_logarithm(model):

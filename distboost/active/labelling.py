@@ -37,7 +37,7 @@ STOP_ROWS = 2000  # of the pool, whose predictions successive committees are com
 STOP_WINDOW = 3  # agreements that are averaged
 
 
-class Learner(Protocol):
+class Teachable(Protocol):
     """What the loop needs of `QueryByCommittee`."""
 
     estimator: BoostingClassifier
@@ -120,7 +120,7 @@ def as_callbacks(callbacks: Any) -> tuple[Callable[[LearningCurve], Any], ...]:
     return tuple(callbacks)
 
 
-def run_labelling(learner: Learner, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
+def run_labelling(learner: Teachable, oracle: Any, criteria: StoppingCriteria) -> LearningCurve:
     """Run the loop of Huang 2009, algorithm 4. Departure: it stops for other reasons than an exhausted pool, too."""
     criteria.check()
     ask = _as_function(oracle, learner)
@@ -137,7 +137,7 @@ def run_labelling(learner: Learner, oracle: Any, criteria: StoppingCriteria) -> 
     return curve
 
 
-def _next_rows(learner: Learner, max_labels: int | None) -> np.ndarray:
+def _next_rows(learner: Teachable, max_labels: int | None) -> np.ndarray:
     """Return the rows that still have no answer, or else those of a new query."""
     n_left = None if max_labels is None else max_labels - len(learner.labelled_)
     if len(learner.asked_):
@@ -149,7 +149,7 @@ def _next_rows(learner: Learner, max_labels: int | None) -> np.ndarray:
 class _CurveRecorder:
     """Trains the committee, adds a point to the curve, and sets the curve's outcome when a criterion is met."""
 
-    def __init__(self, learner: Learner, criteria: StoppingCriteria):
+    def __init__(self, learner: Teachable, criteria: StoppingCriteria):
         self.learner, self.criteria = learner, criteria
         self.evaluation = None
         if criteria.eval_set is not None:
@@ -228,7 +228,7 @@ def _evaluation(X: Any, y: Any, missing_chunks: str) -> tuple[Any, np.ndarray]:
     return X, load_labels(labels, "y of the eval_set", 0)
 
 
-def _as_function(oracle: Any, learner: Learner) -> Callable[[np.ndarray], Any]:
+def _as_function(oracle: Any, learner: Teachable) -> Callable[[np.ndarray], Any]:
     """Return a function that gives the labels of rows."""
     if callable(oracle):
         function: Callable[[np.ndarray], Any] = oracle
@@ -259,7 +259,7 @@ def _answers(ask: Callable[[np.ndarray], Any], rows: np.ndarray) -> Any:
 
 @contextmanager
 def _progress_shown(
-    learner: Learner, criteria: StoppingCriteria
+    learner: Teachable, criteria: StoppingCriteria
 ) -> Iterator[Callable[[LearningCurve], None]]:
     """Yield a function that draws the progress bar; it draws nothing unless the learner is verbose."""
     if not learner.verbose:

@@ -16,7 +16,7 @@ from distboost.io.text import visible
 from distboost.io.units import megabytes
 from distboost.model.checkpoint import is_checkpoint, manifest_url
 from distboost.reporting import about
-from distboost.training.memory_parts import Part
+from distboost.training.memory_parts import MemoryUse
 from distboost.training.memory_plan import MemoryPlan
 
 MAX_MATRIX_CLASSES = 12  # of a larger confusion matrix, only the worst cells are printed
@@ -122,7 +122,7 @@ def print_plan(plan: MemoryPlan) -> None:
         )
 
 
-def _parts(process: str, parts: tuple[Part, ...]) -> Table:
+def _parts(process: str, parts: tuple[MemoryUse, ...]) -> Table:
     table = Table(process, _right("memory"), "what it is")
     for part in parts:
         table.add_row(part.name, megabytes(part.n_bytes), part.what, end_section=part is parts[-1])

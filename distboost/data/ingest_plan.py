@@ -110,7 +110,7 @@ def plan_ingest(
         If the limit is too small. The message names a sufficient one.
     """
     n_threads = max(1, n_parallel // n_processes)
-    planner = _Planner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values, caller_apart)
+    planner = _IngestPlanner(x, y, weights, max_bins, block, n_parallel, n_threads, keep_values, caller_apart)
     least = planner.plan(0)
     if memory is None:
         memory = least.least + n_threads * CALL_MEMORY
@@ -132,7 +132,7 @@ def least_memory(
     caller_apart: bool = False,
 ) -> int:
     """Return the smallest limit, in bytes, that suffices to scan and bin these rows."""
-    return _Planner(x, y, weights, max_bins, block, 1, 1, keep_values, caller_apart).plan(0).least
+    return _IngestPlanner(x, y, weights, max_bins, block, 1, 1, keep_values, caller_apart).plan(0).least
 
 
 def _too_little(memory: int, least: int, sources: list[Source]) -> LimitError:
@@ -156,7 +156,7 @@ def mebibytes(n: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Planner:
+class _IngestPlanner:
     x: Source
     y: Source
     weights: Source | None

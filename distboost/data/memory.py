@@ -43,14 +43,14 @@ def _glibc(name: str) -> Callable[..., Any]:
 _mallopt, _malloc_trim = _glibc("mallopt"), _glibc("malloc_trim")
 
 
-class Thresholds(NamedTuple):
+class MallocThresholds(NamedTuple):
     """The calls of `mallopt` before large arrays go back to the system, and afterwards: a (parameter, value) each."""
 
     during: tuple[tuple[int, int], ...]
     afterwards: tuple[tuple[int, int], ...]
 
 
-def thresholds(environment: Mapping[str, str]) -> Thresholds:
+def thresholds(environment: Mapping[str, str]) -> MallocThresholds:
     """Return the calls of `mallopt` in a process that was started with this environment.
 
     >>> thresholds({"MALLOC_MMAP_THRESHOLD_": "4194304"})
@@ -61,10 +61,10 @@ def thresholds(environment: Mapping[str, str]) -> Thresholds:
         afterwards = [(_MMAP_THRESHOLD, _LARGEST_DYNAMIC)]
         if trim is None:
             afterwards.append((_TRIM_THRESHOLD, 2 * _LARGEST_DYNAMIC))
-        return Thresholds(((_MMAP_THRESHOLD, LARGE),), tuple(afterwards))
+        return MallocThresholds(((_MMAP_THRESHOLD, LARGE),), tuple(afterwards))
     if own <= LARGE:
-        return Thresholds((), ())
-    return Thresholds(((_MMAP_THRESHOLD, LARGE),), ((_MMAP_THRESHOLD, own),))
+        return MallocThresholds((), ())
+    return MallocThresholds(((_MMAP_THRESHOLD, LARGE),), ((_MMAP_THRESHOLD, own),))
 
 
 def _setting(environment: Mapping[str, str], name: str) -> int | None:

@@ -51,7 +51,7 @@ _OTHER = {
 
 
 @dataclass(frozen=True)
-class Result:
+class OutputArray:
     """An array that is being written. It travels to the workers, which write its chunks.
 
     Attributes
@@ -68,7 +68,7 @@ class Result:
     state: bytes
 
     @classmethod
-    def of(cls, url: str, made_from: dict[str, Any], **array: Any) -> Result:
+    def of(cls, url: str, made_from: dict[str, Any], **array: Any) -> OutputArray:
         """Make a result at a path or URL. Keywords are those of `zarr.create_array`."""
         unplaced = zarr.create_array(
             MemoryStore(),

@@ -40,7 +40,7 @@ from distboost.training.record import PlannedMemory, TrainingRecord
 from distboost.training.resumption import Resumption
 from distboost.training.second_training import calibrated_by_second_training
 from distboost.training.staging import Problem, Staging
-from distboost.training.training import Keeper, Training
+from distboost.training.training import CheckpointWriter, Training
 
 
 def fit_to(
@@ -75,7 +75,7 @@ def fit_to(
             names = (VALIDATION,)
         keeper = None
         if checkpoint is not None:
-            keeper = Keeper(checkpoint, partial(header_of, estimator), problem.algorithm.corrective)
+            keeper = CheckpointWriter(checkpoint, partial(header_of, estimator), problem.algorithm.corrective)
         schedule = staging.settings.schedule(n_classes, names, callbacks, phases, resumption)
         training = Training(
             staging, problem, sets, schedule, partial(snapshot, estimator), resumption, keeper

@@ -12,7 +12,7 @@ from distboost.data.encoding import encoded_for
 from distboost.data.fingerprint import changed, fingerprint
 from distboost.data.labels import plain
 from distboost.data.missing import warn_about
-from distboost.data.result import Array, Result
+from distboost.data.result import Array, OutputArray
 from distboost.data.source import Source
 from distboost.data.sources import as_features
 from distboost.data.store.values import open_rows
@@ -45,7 +45,7 @@ def write_predictions(
     step = rows_per_task(source)
     n_classes = len(model.classes_)
     made_from = {"model": model.digest(), "x": fingerprint([source]), "proba": proba}
-    result = Result.of(
+    result = OutputArray.of(
         out,
         made_from,
         shape=(source.n_rows, n_classes) if proba else (source.n_rows,),

@@ -93,14 +93,14 @@ class VectorSums(NamedTuple):
         return np.concatenate([first.toarray().ravel(), second.ravel()])
 
 
-class _Derivatives(NamedTuple):
+class _VectorDerivatives(NamedTuple):
     """The first and the second derivatives of the objective, (2 K,) and the lower triangle of (2 K, 2 K)."""
 
     first: np.ndarray
     second: np.ndarray
 
     @classmethod
-    def of(cls, sums: np.ndarray, wanted: VectorSums, point: np.ndarray, rows: Moments) -> _Derivatives:
+    def of(cls, sums: np.ndarray, wanted: VectorSums, point: np.ndarray, rows: Moments) -> _VectorDerivatives:
         """Return the derivatives at a point, for which the `wanted` sums are these."""
         n_first = sums.size - point.size**2
         up, down = np.split(real_numbers(sums[:n_first].reshape(POSITIONS, -1)), 2)
@@ -137,10 +137,10 @@ def fit_vector(
     most = max(rows.weight / unit, 1.0) * FARTHEST**2
     factor = 2.0 ** min(62 - math.ceil(math.log2(most)), MOST_BITS)
 
-    def at(point: np.ndarray) -> _Derivatives:
+    def at(point: np.ndarray) -> _VectorDerivatives:
         d, shifts = np.split(point, 2)
         wanted = VectorSums(slope + d, shifts, spread, rows.smoothing, factor, unit)
-        return _Derivatives.of(sums(wanted), wanted, point, rows)
+        return _VectorDerivatives.of(sums(wanted), wanted, point, rows)
 
     point, step = np.zeros(2 * n_classes), None
     found = at(point)

@@ -143,7 +143,7 @@ def add_rows(bins, order, first_row, last_row, statistics, columns, bases, sums)
             add_lanes(sums, statistics, i, bins, columns, bases)
 
 
-class Rows(NamedTuple):
+class RowAddresses(NamedTuple):
     """The rows of some blocks, by the addresses of their arrays, which are C-contiguous and kept by the caller."""
 
     bins: np.ndarray  # (b,) int64: the address of (n, D) uint8
@@ -155,7 +155,7 @@ class Rows(NamedTuple):
     n_channels: int
 
     @classmethod
-    def of(cls, blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Rows:
+    def of(cls, blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> RowAddresses:
         """Return the rows of blocks with these bins, orders and statistics."""
         if not all(array.flags.c_contiguous for block in blocks for array in block):
             raise ValueError("the arrays of a block must be C-contiguous")
@@ -167,7 +167,7 @@ class Rows(NamedTuple):
 
 @kernel
 def note_block(bins, order, statistics, b, table):
-    """Set table[:, b] to a block's first fields of `Rows`: to ask NumPy for an address takes as long as ten of these calls."""
+    """Set table[:, b] to a block's first fields of `RowAddresses`: asking NumPy for an address takes as long as ten calls."""
     # IN: bins (n, D) uint8; order (r,) int32; statistics (n, channels) int32
     # OUT: table (5, blocks) int64
     table[0, b], table[1, b], table[2, b] = bins.ctypes.data, order.ctypes.data, statistics.ctypes.data

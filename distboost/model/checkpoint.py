@@ -190,7 +190,7 @@ def _arrays(url: str, segment: Segment) -> dict[str, np.ndarray]:
 @contextmanager
 def open_checkpoint(url: str | os.PathLike[str] | None, every: int | str) -> Iterator[Checkpoint | None]:
     """Open a checkpoint for writing, locked against other processes of this machine. None: the training keeps no checkpoint."""
-    interval = Interval.of(every)
+    interval = WriteInterval.of(every)
     if url is None:
         yield None
         return
@@ -208,14 +208,14 @@ def open_checkpoint(url: str | os.PathLike[str] | None, every: int | str) -> Ite
                     folder.rmdir()
 
 
-class Interval(NamedTuple):
+class WriteInterval(NamedTuple):
     """The time between two writes, in rounds or in seconds."""
 
     rounds: int | None
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, every: int | str) -> Interval:
+    def of(cls, every: int | str) -> WriteInterval:
         """Convert a number of rounds, or a text such as "30s"."""
         if not isinstance(every, str):
             return cls(every)
@@ -238,12 +238,12 @@ class Checkpoint:
     ----------
     url : str
         URL or path of the folder.
-    every : Interval
+    every : WriteInterval
     lock : callable
         Makes the folder if there is none, and locks it against other processes of this machine.
     """
 
-    def __init__(self, url: str, every: Interval, lock: Callable[[], None]):
+    def __init__(self, url: str, every: WriteInterval, lock: Callable[[], None]):
         self.url = url
         self._every = every
         self._lock = lock

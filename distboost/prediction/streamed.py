@@ -10,7 +10,7 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
 from distboost.data.parts import at_hand, pieces
-from distboost.data.result import Result
+from distboost.data.result import OutputArray
 from distboost.data.source import Source
 from distboost.data.sources import rows_at_once
 from distboost.errors import DataError
@@ -70,7 +70,7 @@ def each(
 
 
 @ends_if_unwanted
-def predict_into(predictor: Predictor, part: Any, start: int, result: Result, place: str) -> None:
+def predict_into(predictor: Predictor, part: Any, start: int, result: OutputArray, place: str) -> None:
     """Write the answers for a part of the rows at this place, whose first row has the number `start`."""
     result.check_seen()
     X = loaded(part)

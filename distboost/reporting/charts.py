@@ -24,7 +24,7 @@ class Tick(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Axis:
+class ValueAxis:
     """The range of values along one side of a chart.
 
     Attributes
@@ -45,7 +45,7 @@ class Axis:
     log: bool = False
 
     @classmethod
-    def over(cls, label: str, low: float, high: float) -> Axis:
+    def over(cls, label: str, low: float, high: float) -> ValueAxis:
         """Return a linear axis from one round value to another that holds these."""
         if low == high:
             low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
@@ -55,14 +55,14 @@ class Axis:
         return cls(label, at[0], at[-1], at)
 
     @classmethod
-    def within(cls, label: str, low: float, high: float) -> Axis:
+    def within(cls, label: str, low: float, high: float) -> ValueAxis:
         """Return a linear axis with exactly these ends."""
         step = _step(low, high)
         first, last = math.ceil(low / step), math.floor(high / step)
         return cls(label, low, high, tuple(number * step for number in range(first, last + 1)))
 
     @classmethod
-    def logarithmic(cls, label: str, low: float, high: float) -> Axis:
+    def logarithmic(cls, label: str, low: float, high: float) -> ValueAxis:
         """Return an axis that holds these values above 0, over powers of ten, or 2 and 5 times these if they are few."""
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
         fine = [factor * 10.0**power for power in range(first - 1, last + 2) for factor in (1, 2, 5)]
@@ -137,7 +137,7 @@ class Chart:
     title : str
     about : str
         What the chart shows, for those who cannot see it.
-    x, y : Axis
+    x, y : ValueAxis
     lines : tuple of Line
     bars : tuple of Bar
     keys : tuple of (str, str)
@@ -150,8 +150,8 @@ class Chart:
 
     title: str
     about: str
-    x: Axis
-    y: Axis
+    x: ValueAxis
+    y: ValueAxis
     lines: tuple[Line, ...] = ()
     bars: tuple[Bar, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
@@ -169,17 +169,17 @@ class Chart:
         return [Tick(*pair) for pair in zip(y_places(self.y, self.y.at), self.y.texts(), strict=True)]
 
 
-def x_places(axis: Axis, values: Sequence[float] | np.ndarray) -> list[float]:
+def x_places(axis: ValueAxis, values: Sequence[float] | np.ndarray) -> list[float]:
     """Return the x coordinates of values."""
     return [round(place, 1) for place in (LEFT + axis.fractions(values) * (RIGHT - LEFT)).tolist()]
 
 
-def y_places(axis: Axis, values: Sequence[float] | np.ndarray) -> list[float]:
+def y_places(axis: ValueAxis, values: Sequence[float] | np.ndarray) -> list[float]:
     """Return the y coordinates of values."""
     return [round(place, 1) for place in (BOTTOM - axis.fractions(values) * (BOTTOM - TOP)).tolist()]
 
 
-def line(name: str, style: int, x: Axis, y: Axis, xs: np.ndarray, ys: np.ndarray) -> Line:
+def line(name: str, style: int, x: ValueAxis, y: ValueAxis, xs: np.ndarray, ys: np.ndarray) -> Line:
     """Return a line through points in the units of its axes; of very many, as many as can be seen."""
     if len(xs) > MOST_POINTS:
         chosen = np.unique(np.linspace(0, len(xs) - 1, MOST_POINTS).round().astype(int))
@@ -187,7 +187,9 @@ def line(name: str, style: int, x: Axis, y: Axis, xs: np.ndarray, ys: np.ndarray
     return Line(name, style, list(zip(x_places(x, xs), y_places(y, ys), strict=True)))
 
 
-def bar(kind: str, x: Axis, y: Axis, sides: tuple[float, float], ends: tuple[float, float], text: str) -> Bar:
+def bar(
+    kind: str, x: ValueAxis, y: ValueAxis, sides: tuple[float, float], ends: tuple[float, float], text: str
+) -> Bar:
     """Return a bar from its left and right side and its lower and upper end, in the units of its axes."""
     left, right = x_places(x, sides)
     low, high = y_places(y, ends)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from distboost.evaluation.confusion import Confusion
-from distboost.reporting.charts import Axis
+from distboost.reporting.charts import ValueAxis
 from distboost.reporting.numbers import amount, fraction, name
 
 MOST_WRITTEN = 40  # classes whose counts are written; a larger matrix is a picture
@@ -19,7 +19,7 @@ SHADES = 8
 LARGEST_RANGE = 1e4  # of shaded counts: smaller ones look like the smallest
 
 
-class Cell(NamedTuple):
+class MatrixCell(NamedTuple):
     """A cell of the written matrix: its text, its shade ("" or a class of the style) and its tooltip."""
 
     text: str
@@ -38,7 +38,7 @@ class Mistake(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Written:
+class MatrixTable:
     """The matrix as a table.
 
     Attributes
@@ -53,7 +53,7 @@ class Written:
 
     names: list[str]
     upright: bool
-    rows: list[tuple[str, list[Cell]]]
+    rows: list[tuple[str, list[MatrixCell]]]
     range: str
     is_drawn: ClassVar[bool] = False
 
@@ -75,7 +75,7 @@ class Picture:
     data : dict
         What the tooltips say: the names of the cells, and of each row the columns and counts in turn.
     range : str
-        As of `Written`.
+        As of `MatrixTable`.
     """
 
     side: int
@@ -87,7 +87,7 @@ class Picture:
     is_drawn: ClassVar[bool] = True
 
 
-def matrix(found: Confusion) -> Written | Picture:
+def matrix(found: Confusion) -> MatrixTable | Picture:
     """Return the confusion matrix as the report shows it."""
     return _written(found) if len(found.classes) <= MOST_WRITTEN else _picture(found)
 
@@ -133,16 +133,16 @@ def _kinds(cells: coo_array, totals: np.ndarray) -> list[str]:
     ]
 
 
-def _written(found: Confusion) -> Written:
+def _written(found: Confusion) -> MatrixTable:
     names = [name(label) for label in found.classes]
     counts = found.counts[:-1].tocoo()
     counts.eliminate_zeros()
     totals = np.asarray(found.counts[:-1].sum(axis=1), np.float64)
-    rows = [(one, [Cell("", "", "") for _ in names]) for one in names]
+    rows = [(one, [MatrixCell("", "", "") for _ in names]) for one in names]
     for i, j, count, kind in zip(counts.row, counts.col, counts.data, _kinds(counts, totals), strict=True):
         about = f"{names[i]} predicted as {names[j]}: {amount(count)}, {fraction(count / totals[i])} of {names[i]}"
-        rows[i][1][j] = Cell(amount(count), kind, about)
-    return Written(names, max(map(len, names)) > 3, rows, _range(counts))
+        rows[i][1][j] = MatrixCell(amount(count), kind, about)
+    return MatrixTable(names, max(map(len, names)) > 3, rows, _range(counts))
 
 
 def _picture(found: Confusion) -> Picture:
@@ -156,7 +156,7 @@ def _picture(found: Confusion) -> Picture:
     )  # cells of several classes are added
     joined.eliminate_zeros()
     totals = np.asarray(joined.sum(axis=1), np.float64)
-    ticks = [int(at) for at in Axis.within("", 0, side).at if 0 < at < side]
+    ticks = [int(at) for at in ValueAxis.within("", 0, side).at if 0 < at < side]
     return Picture(side, step, _paths(joined, totals), ticks, _data(found, joined, step), _range(joined))
 
 

@@ -102,7 +102,7 @@ class Content:
     evaluation: list[Fact]
     curves: list[Chart]
     probabilities: list[Chart]
-    matrix: confusion.Written | confusion.Picture
+    matrix: confusion.MatrixTable | confusion.Picture
     mistakes: list[confusion.Mistake]
     classes: list[ClassRow]
     n_classes: int

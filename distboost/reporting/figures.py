@@ -9,7 +9,7 @@ import numpy as np
 from distboost.estimators.parameters import algorithm_of
 from distboost.evaluation.metrics import ByRound, Evaluation
 from distboost.model.history import ERROR, LOSS
-from distboost.reporting.charts import Axis, Bar, Chart, bar, line
+from distboost.reporting.charts import Bar, Chart, ValueAxis, bar, line
 from distboost.reporting.numbers import amount, fraction
 from distboost.reporting.numbers import name as shown
 from distboost.training.metrics import LOG_LOSS
@@ -93,8 +93,8 @@ def _curve(metric: str, lines: list[Series], label: str = "", note: str = "") ->
     low, high = float(values.min()), float(values.max())
     log = low > 0 and high / low > LARGE_RATIO
     label = label or metric.lower()
-    y = Axis.logarithmic(f"{label}, logarithmic", low, high) if log else Axis.over(label, low, high)
-    x = Axis.within("rounds", 0, max(int(one.rounds[-1]) for one in lines))
+    y = ValueAxis.logarithmic(f"{label}, logarithmic", low, high) if log else ValueAxis.over(label, low, high)
+    x = ValueAxis.within("rounds", 0, max(int(one.rounds[-1]) for one in lines))
     drawn = tuple(line(one.name, one.style, x, y, one.rounds, one.values) for one in lines)
     told = "; ".join(f"{one.name} from {one.values[0]:.6g} to {one.values[-1]:.6g}" for one in lines)
     ends = tuple((f"line-{one.style % 6}", f"{one.name}: {one.values[-1]:.6g}") for one in lines)
@@ -104,7 +104,7 @@ def _curve(metric: str, lines: list[Series], label: str = "", note: str = "") ->
 
 def reliability(found: Evaluation) -> Chart:
     """Return the fraction of correct predictions by their probability."""
-    x, y = Axis.within("probability of the prediction", 0, 1), Axis.within("fraction correct", 0, 1)
+    x, y = ValueAxis.within("probability of the prediction", 0, 1), ValueAxis.within("fraction correct", 0, 1)
     kinds = [("probabilities", found["calibration"], found["ece"])]
     before = found["uncalibrated"]
     if before is not None:
@@ -124,8 +124,8 @@ def confidences(found: Evaluation) -> Chart:
     bins = found["calibration"]
     right = bins["weight"] * np.nan_to_num(bins["accuracy"])
     edges = np.linspace(0, 1, len(right) + 1)
-    x = Axis.within("probability of the prediction", 0, 1)
-    y = Axis.over(_rows(found), 0, float(bins["weight"].max()))
+    x = ValueAxis.within("probability of the prediction", 0, 1)
+    y = ValueAxis.over(_rows(found), 0, float(bins["weight"].max()))
     bars: list[Bar] = []
     for a, b, correct, weight in zip(edges[:-1], edges[1:], right, bins["weight"], strict=True):
         text = f"{a:.3f} to {b:.3f}: {amount(weight)}, of these {fraction(correct / weight) if weight else '–'} correct"
@@ -145,10 +145,10 @@ _RIGHT_WRONG = (("bar-right", "correct"), ("bar-wrong", "wrong"))
 def margins(found: Evaluation) -> Chart:
     """Return how far the score of the true class is above the largest other score."""
     edges, weights = found["margins"]["edges"], found["margins"]["weight"]
-    x = Axis.within(
+    x = ValueAxis.within(
         "score of the true class, less the largest other score", float(edges[0]), float(edges[-1])
     )
-    y = Axis.over(_rows(found), 0, float(weights.max()))
+    y = ValueAxis.over(_rows(found), 0, float(weights.max()))
     bars = [
         bar("right" if a >= 0 else "wrong", x, y, (a, b), (0, w), f"{a:.4g} to {b:.4g}: {amount(w)}")
         for a, b, w in zip(edges[:-1], edges[1:], weights, strict=True)

@@ -19,7 +19,7 @@ from distboost.kernels.histogram import (
     FEWEST_ROWS,
     LARGEST,
     MOST_ROWS,
-    Rows,
+    RowAddresses,
     Target,
     dense_histogram,
     narrow_histogram,
@@ -285,7 +285,7 @@ class Statistic(ABC):
         start, stop = (np.array([own[:, side] for own in spans]) for side in (0, 1))
         tile = tile_for(target._replace(features=features))
         narrow_histogram(
-            Rows.of(arrays), start, stop, tile_rows, features, constant, offsets, fresh,
+            RowAddresses.of(arrays), start, stop, tile_rows, features, constant, offsets, fresh,
             tile, slots, pool,
         )  # fmt: skip
 

@@ -49,7 +49,7 @@ class Part(Portion, Protocol):
         """Begin, and return a portion for each group of nodes, (m,) int64 positions in the question. They finish first."""
 
 
-class Given:
+class StoredPart:
     """A part whose sums are only stored."""
 
     def __init__(self, features: np.ndarray, slots: Slots):
@@ -58,8 +58,8 @@ class Given:
     def begin(self) -> Slots:
         return self._slots
 
-    def divided(self, groups: Sequence[np.ndarray]) -> list[Given]:
-        return [Given(self.features, self._slots.of_nodes(group)) for group in groups]
+    def divided(self, groups: Sequence[np.ndarray]) -> list[StoredPart]:
+        return [StoredPart(self.features, self._slots.of_nodes(group)) for group in groups]
 
     def finish(self) -> None:
         pass

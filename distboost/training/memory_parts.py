@@ -29,7 +29,7 @@ RELAYED = 4
 MOST_KEPT = 3
 
 
-class Part(NamedTuple):
+class MemoryUse(NamedTuple):
     """One use of memory: its name, its size in bytes and a description for the user."""
 
     name: str
@@ -161,17 +161,17 @@ class Task:
         return self.limits.most_histograms(self.n_rows)
 
 
-def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
+def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> MemoryUse:
     """The histograms of a process with rows."""
     nodes = max(task.most_nodes // 2, 1) if on_cluster else task.most_nodes
     what = f"{nodes} {_plural(nodes, 'node')} of {megabytes(task.histogram_bytes)}"
     if not (on_cluster and exchange_pays(nodes * task.histogram_bytes, n_processes)):
-        return Part("histograms", nodes * task.histogram_bytes, what)
+        return MemoryUse("histograms", nodes * task.histogram_bytes, what)
     sizes = _exchanged(
         nodes * task.histogram_bytes, task.most_nodes * task.histogram_bytes, nodes, n_processes
     )
     of_group = f", {megabytes(sizes.group)} of its group of {group_size(n_processes)}" if sizes.group else ""
-    return Part(
+    return MemoryUse(
         "histograms",
         nodes * task.histogram_bytes + sum(sizes),
         f"{what}{of_group}, {megabytes(sizes.owned)} of all workers' for the features it owns, "
@@ -179,14 +179,14 @@ def histograms_part(task: Task, n_processes: int, on_cluster: bool) -> Part:
     )
 
 
-def shares_part(task: Task, n_threads: int) -> Part:
+def shares_part(task: Task, n_threads: int) -> MemoryUse:
     """The copies of sums for threads that share the rows: see `runtime.parts.SharedPart`."""
     nodes = max(task.most_nodes // 2, 1)
     n_bytes = nodes * task.histogram_bytes
     n_tiles = max(-(-task.histogram_bytes // (2 * TILE_BYTES)), 1)
     copies = min(n_threads - 1, SHARED_BYTES // max(n_bytes, 1)) if n_tiles < n_threads else 0
     what = f"histograms of {nodes} {_plural(nodes, 'node')} for each of {copies} more {_plural(copies, 'thread')}"
-    return Part("shares of rows", copies * n_bytes, what)
+    return MemoryUse("shares of rows", copies * n_bytes, what)
 
 
 class Exchanged(NamedTuple):
@@ -207,7 +207,9 @@ def _exchanged(built: int, kept: int, n_nodes: int, n_processes: int) -> Exchang
     return Exchanged(share if size > 1 else 0, -(-kept // n_processes), moving)
 
 
-def window_part(task: Task, n_processes: int, on_cluster: bool, rest: int, rows: int) -> tuple[Part, int]:
+def window_part(
+    task: Task, n_processes: int, on_cluster: bool, rest: int, rows: int
+) -> tuple[MemoryUse, int]:
     """The histograms that are there at a time if those of a tree do not fit into the `rest` of the memory.
 
     Rows, of so many bytes, stay in memory if that leaves half of the rest.
@@ -225,20 +227,22 @@ def window_part(task: Task, n_processes: int, on_cluster: bool, rest: int, rows:
     window_bytes = -(-nodes * task.histogram_bytes * n // n_features)
     n_questions = -(-n_features // n)
     what = f"{nodes} {_plural(nodes, 'node')} over {n} features at a time, in {n_questions} questions: all would take "
-    return Part("histograms", needed(n), what + megabytes(nodes * task.histogram_bytes)), window_bytes
+    return MemoryUse("histograms", needed(n), what + megabytes(nodes * task.histogram_bytes)), window_bytes
 
 
-def sums_part(task: Task, n: int, holder: str, copies: int) -> Part:
+def sums_part(task: Task, n: int, holder: str, copies: int) -> MemoryUse:
     """The sums of the largest reduction: `n` holders have their own, which the process adds up."""
     each = megabytes(task.reduction_bytes)
-    return Part(
+    return MemoryUse(
         "sums",
         copies * task.reduction_bytes,
         f"{each} for each of {n} {_plural(n, holder)}, {copies - n} more for the result",
     )
 
 
-def leader_parts(task: Task, libraries: Part, n_processes: int, window_bytes: int | None) -> tuple[Part, ...]:
+def leader_parts(
+    task: Task, libraries: MemoryUse, n_processes: int, window_bytes: int | None
+) -> tuple[MemoryUse, ...]:
     """The memory of the process that leads a training run on a cluster."""
     nodes = task.most_nodes
     built = max(nodes // 2, 1)
@@ -253,13 +257,15 @@ def leader_parts(task: Task, libraries: Part, n_processes: int, window_bytes: in
         held = (MOST_KEPT + 2 * n_answers) * few
         return (
             libraries,
-            Part("histograms", held, f"small ones, up to {megabytes(few)} an answer; else workers own them"),
+            MemoryUse(
+                "histograms", held, f"small ones, up to {megabytes(few)} an answer; else workers own them"
+            ),
             sums,
         )
     return (
         libraries,
-        Part("histograms", kept, f"{nodes} nodes of {megabytes(kept // nodes)}"),
-        Part(
+        MemoryUse("histograms", kept, f"{nodes} nodes of {megabytes(kept // nodes)}"),
+        MemoryUse(
             "answers",
             2 * n_answers * answer,
             f"histograms of {built} {_plural(built, 'node')} in {n_answers} {_plural(n_answers, 'answer')}, as they arrive",

@@ -16,7 +16,7 @@ from distboost.runtime.layout import Allotment
 from distboost.training.memory_parts import (
     RELAYED,
     RESULTS,
-    Part,
+    MemoryUse,
     Task,
     histograms_part,
     leader_parts,
@@ -66,8 +66,8 @@ class MemoryPlan:
         If the histograms of a tree do not fit: the size of those that are summed at a time in one process.
     """
 
-    parts: tuple[Part, ...]
-    leader: tuple[Part, ...]
+    parts: tuple[MemoryUse, ...]
+    leader: tuple[MemoryUse, ...]
     limit: int | None
     resident: int
     streamed: int
@@ -176,14 +176,14 @@ def plan_memory(
 class _Fixed(NamedTuple):
     """What a process with rows takes whichever of them stay in memory; see `MemoryPlan`."""
 
-    libraries: Part
-    histograms: Part
-    shares: Part
-    sums: Part
+    libraries: MemoryUse
+    histograms: MemoryUse
+    shares: MemoryUse
+    sums: MemoryUse
     window_bytes: int | None
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[MemoryUse]:
         shares = [self.shares] if self.shares.n_bytes else []
         return [self.libraries, self.histograms, *shares, self.sums]
 
@@ -243,7 +243,7 @@ class _Planner(NamedTuple):
         libraries = fixed.libraries.n_bytes
         return max(fixed.n_bytes, libraries + self.binning) + self.share * self.task.row_bytes
 
-    def leader(self, fixed: _Fixed) -> tuple[Part, ...]:
+    def leader(self, fixed: _Fixed) -> tuple[MemoryUse, ...]:
         if not self.on_cluster:
             return ()
         return leader_parts(self.task, _libraries(PROCESS_BYTES), self.n_processes, fixed.window_bytes)
@@ -272,8 +272,8 @@ def _library_bytes(on_cluster: bool) -> int:
     return WORKER_BYTES if on_cluster else PROCESS_BYTES
 
 
-def _libraries(n_bytes: int) -> Part:
-    return Part("libraries", n_bytes, "interpreter, libraries, compiled kernels")
+def _libraries(n_bytes: int) -> MemoryUse:
+    return MemoryUse("libraries", n_bytes, "interpreter, libraries, compiled kernels")
 
 
 def _check_limits(planner: _Planner, limit: int | None, leader_limit: int | None) -> None:

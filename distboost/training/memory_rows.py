@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from distboost.io.units import megabytes
-from distboost.training.memory_parts import Part, Task
+from distboost.training.memory_parts import MemoryUse, Task
 
 LEAST_WINDOW = 2  # blocks: with one thread, one is read while another is processed
 ORDER_BYTES = 4  # of a row's place in the tree
@@ -64,18 +64,18 @@ def _read_bytes(task: Task, at_once: int) -> int:
     return task.pair_bytes if at_once == 2 else task.streamed_block_bytes
 
 
-def row_parts(task: Task, rows: Division, streamed: int) -> list[Part]:
+def row_parts(task: Task, rows: Division, streamed: int) -> list[MemoryUse]:
     """The rows that stay in memory, and those that stream."""
     resident, _, ordered, window, at_once = rows
     block, name = _read_bytes(task, at_once), "pairs of blocks" if at_once == 2 else "blocks"
     places = f", and the places of {ordered} rows in the tree" if ordered else ""
     return [
-        Part(
+        MemoryUse(
             "resident rows",
             resident * task.row_bytes,
             f"{resident} rows of {task.row_bytes} B: {_describe_row(task)}",
         ),
-        Part(
+        MemoryUse(
             "streamed rows",
             window * block + ordered * ORDER_BYTES,
             f"{streamed} rows, {window} {name} of {megabytes(block)} at a time{places}",

@@ -25,7 +25,7 @@ from distboost.training.staging import Problem, Staging
 
 
 @dataclass(frozen=True)
-class Keeper:
+class CheckpointWriter:
     """Writes what was learned to a checkpoint.
 
     Attributes
@@ -83,7 +83,7 @@ class Training:
         model(learned) makes the model that a callback asks for.
     resumption : Resumption or None
         The earlier run.
-    keeper : Keeper or None
+    keeper : CheckpointWriter or None
         What writes checkpoints.
     """
 
@@ -93,7 +93,7 @@ class Training:
     schedule: Schedule
     model: Callable[[Learned], Any]
     resumption: Resumption | None = None
-    keeper: Keeper | None = None
+    keeper: CheckpointWriter | None = None
 
     def on_parts(self, sets: Sequence[BinnedSet], **schedule: Any) -> Training:
         """Return a run from the beginning, on parts of the rows, of which nobody is told; with changes of the schedule."""

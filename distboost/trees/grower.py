@@ -122,7 +122,7 @@ class Tree(NamedTuple):
         return TreeStep(self.binned, values, self.leaves if partitioned else None)
 
 
-class Nodes:
+class GrowingNodes:
     """The nodes of a growing tree, by number. Their memory grows with the tree.
 
     Attributes
@@ -148,11 +148,11 @@ class Nodes:
     def _columns(self) -> tuple[np.ndarray, ...]:
         return self.depth, self.child, self.is_summed, self.sums, *self.best
 
-    def with_room(self, n: int) -> Nodes:
+    def with_room(self, n: int) -> GrowingNodes:
         """Return these nodes in memory for n nodes or more."""
         if n <= len(self.depth):
             return self
-        larger = Nodes(2 * n, self.sums.shape[1], self.best.sets.shape[1])
+        larger = GrowingNodes(2 * n, self.sums.shape[1], self.best.sets.shape[1])
         for column, known in zip(larger._columns, self._columns, strict=True):
             column[: len(known)] = known
         return larger
@@ -240,7 +240,7 @@ class TreeGrower:
         sums, best = self.rows.init_root(root)
         assert sums is not None
         self.n_nodes = 1
-        self.nodes = Nodes(FEW_NODES, len(sums), set_words(self.rows.categorical))
+        self.nodes = GrowingNodes(FEW_NODES, len(sums), set_words(self.rows.categorical))
         self.nodes.sums[0], self.nodes.is_summed[0] = sums, True
         if best is not None:
             self.nodes.note(ROOT, best)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from distboost.kernels.histogram import MOST_ROWS, Rows, Target, narrow_histogram, tile_for
+from distboost.kernels.histogram import MOST_ROWS, RowAddresses, Target, narrow_histogram, tile_for
 from distboost.kernels.simd import padded
 from distboost.runtime.tiles import feature_groups, tiles_of
 from distboost.threads import Threads
@@ -48,7 +48,7 @@ def run_pass(bins: np.ndarray, order: np.ndarray, statistics: np.ndarray, thread
         first, last = n_rows * number // threads.n, n_rows * (number + 1) // threads.n
         for start in range(first, last, size):
             spans = np.array([[start]], np.int32), np.array([[min(start + size, last)]], np.int32)
-            rows = Rows.of([(bins, order, statistics)])
+            rows = RowAddresses.of([(bins, order, statistics)])
             for group in groups:
                 tile = tile_for(Target(group, offsets, slots, pool, False))
                 narrow_histogram(rows, *spans, MOST_ROWS, group, none, offsets, False, tile, slots, pool)

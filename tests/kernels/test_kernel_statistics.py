@@ -7,7 +7,7 @@ import pytest
 
 from distboost.data.blocks import BinnedRows
 from distboost.kernels import histogram
-from distboost.kernels.histogram import Rows, Target, tile_for
+from distboost.kernels.histogram import RowAddresses, Target, tile_for
 from distboost.kernels.response import WINDOW, WINDOWS
 from distboost.rows.scales import HISTOGRAM_BITS, Scale
 from distboost.runtime.block import Block
@@ -200,7 +200,7 @@ def test_narrow_histogram(case, tile_rows, fresh):
     expected = naive_histogram(case, statistics, features, offsets, slots, nodes, expected)
     start, stop = np.ascontiguousarray(block.spans[nodes].T)
     tile = tile_for(target)
-    rows = Rows.of([(block.bins, block.order, statistics)])
+    rows = RowAddresses.of([(block.bins, block.order, statistics)])
     spans = start[None], stop[None]
     histogram.narrow_histogram(
         rows, *spans, tile_rows, features, np.zeros(0, np.int64), offsets, fresh, tile, slots, pool
@@ -225,7 +225,7 @@ def test_narrow_histogram_of_several_tiles(tile_rows):
         np.add.at(expected[0], offsets[d] + bins[:, d].astype(np.int64), statistics)
     target = Target(features, offsets, one, np.zeros_like(expected), True)
     order = rng.permutation(n).astype(np.int32)
-    rows = Rows.of([(bins, order, statistics)])
+    rows = RowAddresses.of([(bins, order, statistics)])
     spans, tile = (np.zeros((1, 1), np.int32), np.full((1, 1), n, np.int32)), tile_for(target)
     histogram.narrow_histogram(
         rows, *spans, tile_rows, features, np.zeros(0, np.int64), offsets, True, tile, one, target.pool

@@ -8,7 +8,7 @@ import zarr
 
 import distboost
 from distboost import GDMCBoostClassifier
-from distboost.data.result import Result
+from distboost.data.result import OutputArray
 from distboost.errors import CheckpointError, DataError
 from distboost.estimators.writing import write_predictions
 from distboost.prediction import streamed as stream
@@ -39,17 +39,17 @@ def test_an_interrupted_prediction_on_s3(arrays, bucket, blobs, monkeypatch, cap
     """Nobody can open it; it goes on with the same model alone; what was there is kept."""
     monkeypatch.setattr(stream, "TASK_BYTES", 1)
     fitted, out, files = model().fit(*arrays), f"{bucket}/predicted", s3fs.S3FileSystem()
-    write = Result.write
+    write = OutputArray.write
 
     def interrupted(self, start, values):
         if start == 120:
             raise KeyboardInterrupt
         write(self, start, values)
 
-    monkeypatch.setattr(Result, "write", interrupted)
+    monkeypatch.setattr(OutputArray, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_predictions(fitted, arrays[0], out, proba=True, overwrite=False, client=None)
-    monkeypatch.setattr(Result, "write", write)
+    monkeypatch.setattr(OutputArray, "write", write)
     with pytest.raises(FileNotFoundError):
         zarr.open_array(out, mode="r")
     kept = {

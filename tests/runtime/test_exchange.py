@@ -26,7 +26,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster import exchange as exchange_module
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.crew import Session
-from distboost.runtime.cluster.exchange import Attempt, Exchange, Part, Reply
+from distboost.runtime.cluster.exchange import Attempt, Exchange, OwnedFeatures, Reply
 from distboost.runtime.cluster.owners import Owners
 from distboost.runtime.cluster.worker_exchange import SupersededError, WorkerExchange
 from distboost.runtime.layout import Layout
@@ -42,7 +42,7 @@ EXPANSION = Expansion(ROOT)
 QUESTION = HistogramQuestion(
     RootQuestion(STATISTIC, Scale(0.7, 20), None, 0.0), Splits.empty(), np.zeros(1, np.int64), np.arange(D)
 )
-PARTS = Part(0, 0, 1, 1), Part(1, 1, 4, 2)  # of two sessions
+PARTS = OwnedFeatures(0, 0, 1, 1), OwnedFeatures(1, 1, 4, 2)  # of two sessions
 
 
 def rows(first: int) -> BinnedRows:
@@ -64,12 +64,12 @@ def attempt(number: int, question: int = 1, parts=PARTS, groups=ALONE) -> Attemp
     return Attempt(number, question, question, np.arange(D), parts, groups, K + 1, peers, 5.0)
 
 
-def pieces(exchange: Exchange, of: Attempt, part: Part):
+def pieces(exchange: Exchange, of: Attempt, part: OwnedFeatures):
     found = exchange.contribute(of, QUESTION, 1)
     return [exchange.piece(of, part, found, nodes) for nodes in exchange.spans(of, [part], 1)]
 
 
-def keep(exchange: Exchange, of: Attempt, part: Part) -> None:
+def keep(exchange: Exchange, of: Attempt, part: OwnedFeatures) -> None:
     exchange.keep(of, part, exchange.contribute(of, QUESTION, 1))
 
 
@@ -124,10 +124,20 @@ GROUPS = {
     "some alone": ((1,), (2, 3), (4, 5)),
 }
 DIVISIONS = {
-    "a part for each": (Part(0, 0, 1, 1), Part(1, 1, 2, 2), Part(2, 2, 3, 3), Part(3, 3, 4, 4)),
-    "owned by others": (Part(0, 0, 1, 5), Part(1, 1, 2, 4), Part(2, 2, 3, 5), Part(3, 3, 4, 1)),
-    "fewer parts than members": (Part(0, 0, 3, 2), Part(1, 3, 4, 4)),
-    "some have answers": (Part(0, 0, 1, 1), Part(3, 3, 4, 4)),
+    "a part for each": (
+        OwnedFeatures(0, 0, 1, 1),
+        OwnedFeatures(1, 1, 2, 2),
+        OwnedFeatures(2, 2, 3, 3),
+        OwnedFeatures(3, 3, 4, 4),
+    ),
+    "owned by others": (
+        OwnedFeatures(0, 0, 1, 5),
+        OwnedFeatures(1, 1, 2, 4),
+        OwnedFeatures(2, 2, 3, 5),
+        OwnedFeatures(3, 3, 4, 1),
+    ),
+    "fewer parts than members": (OwnedFeatures(0, 0, 3, 2), OwnedFeatures(1, 3, 4, 4)),
+    "some have answers": (OwnedFeatures(0, 0, 1, 1), OwnedFeatures(3, 3, 4, 4)),
 }
 
 

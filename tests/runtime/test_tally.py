@@ -14,7 +14,7 @@ from distboost.runtime import parts as parts_module
 from distboost.runtime import tally as tally_module
 from distboost.runtime.block import Block
 from distboost.runtime.gathered import GatheredRows
-from distboost.runtime.parts import Given, Slots, Spare
+from distboost.runtime.parts import Slots, Spare, StoredPart
 from distboost.runtime.tally import Tally, even_groups
 from distboost.runtime.tiles import feature_groups
 from distboost.splits.histograms import offsets_of
@@ -86,7 +86,9 @@ def test_any_threads_sum_the_same(n_threads, features, how, n_parts, room, monke
     pool = rng.integers(-9, 9, (5, offsets[-1], 8))
     slots = np.array([3, 1])
     before = pool.copy()
-    parts = [Given(own, Slots(pool, slots, offsets)) for own in np.array_split(features, n_parts) if len(own)]
+    parts = [
+        StoredPart(own, Slots(pool, slots, offsets)) for own in np.array_split(features, n_parts) if len(own)
+    ]
     spare = Spare()
     spare.give_back(rng.integers(-9, 9, 5000))
     with Threads(n_threads) as threads:
@@ -117,7 +119,7 @@ def test_sums_of_a_stream_without_rows_are_zero():
     rng = np.random.default_rng(0)
     offsets = offsets_of(N_BINS, np.arange(4))
     pool = rng.integers(-9, 9, (5, offsets[-1], 8))
-    parts = [Given(np.arange(4), Slots(pool, np.array([3, 1]), offsets))]
+    parts = [StoredPart(np.arange(4), Slots(pool, np.array([3, 1]), offsets))]
     with Threads(3) as threads:
         tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, parts, 2**26, Spare())
         tally.begin_stream([])
@@ -171,7 +173,7 @@ def test_few_rows_have_few_copies_of_sums(n_rows, n_entries_per_thread, n_copies
     monkeypatch.setattr(parts_module, "ENTRIES_PER_BIN", 500 / n_bins)
     taken = []
     monkeypatch.setattr(Spare, "take", lambda self, n: taken.append(n) or np.empty(n, np.int64))
-    part = Given(np.arange(4), Slots(np.zeros((2, offsets[-1], 8), np.int64), np.arange(2), offsets))
+    part = StoredPart(np.arange(4), Slots(np.zeros((2, offsets[-1], 8), np.int64), np.arange(2), offsets))
     with Threads(8) as threads:
         tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 2**26, Spare())
         tally.add_all([block_of(0, n_rows, np.random.default_rng(0))])
@@ -183,7 +185,7 @@ def test_without_rows_all_sums_are_0(n_threads):
     offsets = offsets_of(N_BINS, np.arange(4))
     pool = np.ones((2, offsets[-1], 8), np.int64)
     with Threads(n_threads) as threads:
-        part = Given(np.arange(4), Slots(pool, np.arange(2), offsets))
+        part = StoredPart(np.arange(4), Slots(pool, np.arange(2), offsets))
         Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 0, Spare()).add_all([])
     assert not pool.any()
 
@@ -210,7 +212,7 @@ def test_groups_of_nodes_have_about_as_many_rows(n):
 
 
 def test_threads_share_many_nodes_instead_of_blocks():
-    part = Given(np.arange(4), Slots(np.zeros((9, 1, 8), np.int64), np.arange(9), np.zeros(5, np.int64)))
+    part = StoredPart(np.arange(4), Slots(np.zeros((9, 1, 8), np.int64), np.arange(9), np.zeros(5, np.int64)))
     for n_nodes, takes_blocks in [(7, True), (8, False)]:
         with Threads(2) as threads:
             nodes = np.arange(n_nodes)
@@ -219,7 +221,7 @@ def test_threads_share_many_nodes_instead_of_blocks():
 
 
 def test_few_blocks_are_added_after_their_visit():
-    part = Given(np.arange(4), Slots(np.zeros((2, 1, 8), np.int64), np.arange(2), np.zeros(5, np.int64)))
+    part = StoredPart(np.arange(4), Slots(np.zeros((2, 1, 8), np.int64), np.arange(2), np.zeros(5, np.int64)))
     with Threads(2) as threads:
         tally = Tally(threads, Residuals(MarginWeights(0.5)), SCALE, 0.0, NODES, [part], 2**26, Spare())
         assert [n for n in range(20) if tally.takes_blocks(n)] == [*range(8, 20)]

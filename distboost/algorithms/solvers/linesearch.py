@@ -31,14 +31,14 @@ CHEBYSHEV = np.cos(np.pi * (np.arange(8) + 0.5) / 8)[::-1]
 BATCHES = 6
 
 
-class Step(NamedTuple):
+class BestStep(NamedTuple):
     """The best step; `unbounded` if the risk falls to 0 beyond the limit, where the step was cut off."""
 
     step: float
     unbounded: bool
 
 
-def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
+def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> BestStep:
     """argmin over α >= 0 of sum T[l, y, k] exp(-s α (V[l, y] - V[l, k])), to the last digit.
 
     Parameters
@@ -64,12 +64,12 @@ def exact_step(T: np.ndarray, V: np.ndarray, s: float, limit: float) -> Step:
     if not step.unbounded:
         return step
     flat = T[V[:, :, None] == V[:, None, :]].sum()
-    return Step(step.step, bool(flat == 0))
+    return BestStep(step.step, bool(flat == 0))
 
 
 def exact_step_over_rows(
     rows: Rows, leaves: np.ndarray, V: np.ndarray, weighting: MarginWeights, limit: float
-) -> Step:
+) -> BestStep:
     """`exact_step` for problems whose K x K table per leaf would be too large.
 
     Each evaluation is a reduction over the rows; there are at most 2 + NEWTON.
@@ -85,19 +85,19 @@ def exact_step_over_rows(
         return _log_ratio(N, P) - s * α * width, -s * width * (_ratio(dN, N) + _ratio(dP, P))
 
     step = _zero(balance, limit / (s * width) if width > 0 else 0.0, NEWTON)
-    return Step(step.step, step.unbounded and flat == 0)
+    return BestStep(step.step, step.unbounded and flat == 0)
 
 
 def softmax_step(
     rows: Rows, leaves: np.ndarray, V: np.ndarray, limit: float, longest: float = np.inf
-) -> Step:
+) -> BestStep:
     """argmin over 0 <= α <= longest of the multinomial logistic risk of the scores F + α V: see `exact_step_over_rows`.
 
     Each reduction gives the slope after eight steps.
     """
     width = _width(V)
     if width == 0:
-        return Step(0.0, False)
+        return BestStep(0.0, False)
     mixed = 0.0
 
     def slopes(steps: np.ndarray) -> np.ndarray:
@@ -108,7 +108,7 @@ def softmax_step(
         return real
 
     step = zero_of_many(slopes, min(limit / width, longest))
-    return Step(step.step, step.unbounded and step.step < longest and mixed == 0)
+    return BestStep(step.step, step.unbounded and step.step < longest and mixed == 0)
 
 
 def _width(V: np.ndarray) -> float:
@@ -128,16 +128,16 @@ def _ratio(a: float, b: float) -> float:
     return float(a / b) if b > 0 else 0.0
 
 
-def _zero(balance: Callable[[float], tuple[float, float]], largest: float, iterations: int) -> Step:
+def _zero(balance: Callable[[float], tuple[float, float]], largest: float, iterations: int) -> BestStep:
     """The zero in [0, largest] of a decreasing function, by Newton's method inside a shrinking bracket.
 
     `balance` returns the function's value and slope.
     """
     if largest == 0.0:
-        return Step(0.0, False)
+        return BestStep(0.0, False)
     value, slope = balance(0.0)
     if value <= 0:
-        return Step(0.0, False)
+        return BestStep(0.0, False)
     low, high, α = 0.0, np.inf, 0.0
     for _ in range(iterations):
         following = α - value / slope if slope < 0 else np.inf
@@ -157,11 +157,11 @@ def _zero(balance: Callable[[float], tuple[float, float]], largest: float, itera
         else:
             high = α
         if low == largest:
-            return Step(largest, True)
-    return Step(float(α), False)
+            return BestStep(largest, True)
+    return BestStep(float(α), False)
 
 
-def zero_of_many(values: Callable[[np.ndarray], np.ndarray], largest: float) -> Step:
+def zero_of_many(values: Callable[[np.ndarray], np.ndarray], largest: float) -> BestStep:
     """The zero in [0, largest] of an increasing function that is evaluated at eight points at once.
 
     The first points are a power of two apart. Then the zero of the polynomial through the points around it is the middle of the
@@ -171,9 +171,9 @@ def zero_of_many(values: Callable[[np.ndarray], np.ndarray], largest: float) -> 
     x = largest * FIRST
     y = values(x)
     if y[0] >= 0:
-        return Step(0.0, False)
+        return BestStep(0.0, False)
     if y[-1] <= 0:
-        return Step(largest, True)
+        return BestStep(largest, True)
     for _ in range(BATCHES):
         after = int(np.argmax(y > 0))
         coarse, α = (_interpolated_zero(x, y, after, n) for n in (6, 8))
@@ -187,7 +187,7 @@ def zero_of_many(values: Callable[[np.ndarray], np.ndarray], largest: float) -> 
         x, y = np.append(x, following), np.append(y, values(following))
         order = np.argsort(x)
         x, y = x[order], y[order]
-    return Step(α, False)
+    return BestStep(α, False)
 
 
 def _interpolated_zero(x: np.ndarray, y: np.ndarray, after: int, n: int) -> float:

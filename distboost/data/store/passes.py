@@ -32,7 +32,7 @@ _BANDS = "bands"  # the group of the intermediate arrays
 
 
 @dataclass
-class Progress:
+class WrittenBlocks:
     """The blocks of a store that have been written, with their checksums: {array: {block: CRC-32}}."""
 
     blocks: StoredBlocks
@@ -61,7 +61,7 @@ class Progress:
         return [self.checksums[name][block] for block in range(self.blocks.n_blocks)]
 
 
-def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress: Progress) -> None:
+def write_labels(data: Labelled, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks) -> None:
     """Write labels and weights, in one pass over them."""
     blocks, work = progress.blocks, progress.work
     at_once = plan.at_once(plan.labels)
@@ -91,7 +91,7 @@ def _write_labels(y: Any, weights: Any, first: int, shared: tuple[BinOptions, St
 
 
 def write_bins(
-    x: Source, options: BinOptions, plan: IngestPlan, progress: Progress, group: zarr.Group
+    x: Source, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks, group: zarr.Group
 ) -> None:
     """Write the bins, in one pass over the features."""
     names = ("bins", "values") if options.keep_values else ("bins",)
@@ -102,7 +102,7 @@ def write_bins(
         _write_through_bands(x, options, plan, progress, group)
 
 
-def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: Progress) -> None:
+def _write_blocks(x: Source, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks) -> None:
     """Write blocks directly: whole blocks fit in memory."""
     work, units = progress.work, spans(0, x.n_rows, plan.bins.rows)
     cuts = [span for unit in units for span in progress.lacking("bins", *unit)]
@@ -150,7 +150,7 @@ class _Bands:
 
 
 def _write_through_bands(
-    x: Source, options: BinOptions, plan: IngestPlan, progress: Progress, group: zarr.Group
+    x: Source, options: BinOptions, plan: IngestPlan, progress: WrittenBlocks, group: zarr.Group
 ) -> None:
     """Write bands of features first, then blocks made of them: chunks are so tall that whole blocks do not fit in memory.
 

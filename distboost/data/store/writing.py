@@ -29,7 +29,7 @@ from distboost.data.store.manifest import (
     sealed,
     stored_profile,
 )
-from distboost.data.store.passes import Progress, remove_bands, write_bins, write_labels
+from distboost.data.store.passes import WrittenBlocks, remove_bands, write_bins, write_labels
 from distboost.data.store.store import BinnedStore
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError, StoreError
@@ -139,7 +139,7 @@ def _write(
     with writing(url, needed):
         group = _begun(url, made_from)
     blocks = _blocks(group, url, made_from, needed)
-    progress = Progress(blocks, work)
+    progress = WrittenBlocks(blocks, work)
     profile = _scanned(group, data, options, plan, progress, profile)
     rule = WeightRule(np.ones(len(profile.classes)))
     keep_values = made_from["keep_values"]
@@ -215,7 +215,7 @@ def _scanned(
     data: RawDataset,
     options: ScanOptions,
     plan: IngestPlan,
-    progress: Progress,
+    progress: WrittenBlocks,
     profile: Profile | None,
 ) -> Profile:
     """Return the profile of the rows. The store keeps it, so that a continued binning does not scan again.
@@ -237,7 +237,7 @@ def _scanned(
 
 
 def _found(
-    group: zarr.Group, data: RawDataset, options: ScanOptions, plan: IngestPlan, progress: Progress
+    group: zarr.Group, data: RawDataset, options: ScanOptions, plan: IngestPlan, progress: WrittenBlocks
 ) -> Profile:
     sources, work = data.sources, progress.work
     try:

@@ -33,7 +33,7 @@ from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.gathering import Gathering, GroupSums, OwnedPart, Piece, Sums
-from distboost.runtime.parts import Given, Slots
+from distboost.runtime.parts import Slots, StoredPart
 from distboost.runtime.shard import Shard
 from distboost.splits.histograms import offsets_of
 from distboost.splits.tree_histograms import TreeHistograms
@@ -41,7 +41,7 @@ from distboost.splits.tree_histograms import TreeHistograms
 PIECE_BYTES = 2**23  # of sums in one message, unless one node has more
 
 
-class Part(NamedTuple):
+class OwnedFeatures(NamedTuple):
     """Features of a tree, and the session that owns their histograms."""
 
     number: int
@@ -64,7 +64,7 @@ class Attempt:
         Sums of questions with a smaller number are no longer needed.
     features : ndarray of shape (m,), int64
         The tree's features, ascending.
-    parts : tuple of Part
+    parts : tuple of OwnedFeatures
         The parts that have no answer yet.
     groups : tuple of tuples of int
         The sessions that have rows.
@@ -80,7 +80,7 @@ class Attempt:
     question: int
     keep: int
     features: np.ndarray
-    parts: tuple[Part, ...]
+    parts: tuple[OwnedFeatures, ...]
     groups: tuple[tuple[int, ...], ...]
     n_channels: int
     peers: Mapping[int, Any]
@@ -94,12 +94,12 @@ class Attempt:
         """Return the member of a group that collects the group's sums of ``parts[position]``."""
         return group[position * len(group) // len(self.parts)]
 
-    def collected(self, session: int) -> list[Part]:
+    def collected(self, session: int) -> list[OwnedFeatures]:
         """Return the parts that a session collects."""
         group = self.group(session)
         return [part for n, part in enumerate(self.parts) if self.collector(group, n) == session]
 
-    def features_of(self, *parts: Part) -> np.ndarray:
+    def features_of(self, *parts: OwnedFeatures) -> np.ndarray:
         """Return the features of some parts."""
         return np.concatenate([self.features[part.first : part.stop] for part in parts])
 
@@ -193,7 +193,7 @@ class Exchange:
             self._own = [part.number for _, part in own]
             self._begin_group(attempt, n_nodes)
 
-    def _holds(self, attempt: Attempt, part: Part) -> bool:
+    def _holds(self, attempt: Attempt, part: OwnedFeatures) -> bool:
         """Whether there is memory for the histograms of a part."""
         known = self._parts.get(part.number)
         return known is not None and np.array_equal(known.features, attempt.features_of(part))
@@ -209,7 +209,7 @@ class Exchange:
             self._group.begin(attempt.number, features, shape, n_pieces)
 
     def _n_pieces(
-        self, attempt: Attempt, parts: Collection[Part], n_nodes: int, senders: Collection[int]
+        self, attempt: Attempt, parts: Collection[OwnedFeatures], n_nodes: int, senders: Collection[int]
     ) -> int:
         """Return the number of pieces that senders make of their sums of some parts. Own sums are one."""
         return sum(
@@ -231,7 +231,7 @@ class Exchange:
             memory, sums = self._room(n_nodes, question.features, simd.padded_sums(attempt.n_channels))
             found = Contribution(memory, sums, keys)
             slots = Slots(sums.values, np.arange(n_nodes), sums.offsets)
-            parts, only = [Given(question.features, slots)], None if known is None else todo
+            parts, only = [StoredPart(question.features, slots)], None if known is None else todo
             if isinstance(question, UpdateQuestion):
                 found.losses, found.totals = self._shard.update(question, parts, only)
             else:
@@ -262,7 +262,7 @@ class Exchange:
         """Return the sums of this process's group, or of the process if it is alone."""
         return self._group.sums(attempt.number) if self._has_group else found.sums
 
-    def keep(self, attempt: Attempt, part: Part, found: Contribution) -> None:
+    def keep(self, attempt: Attempt, part: OwnedFeatures, found: Contribution) -> None:
         """Add the sums of its group to a part that this process collects and owns."""
         with self._changing:
             owned = self._parts.get(part.number)
@@ -270,7 +270,7 @@ class Exchange:
             sums = self._collected(attempt, found)
             owned.add_own(attempt.number, self.session, sums, attempt.features_of(part))
 
-    def spans(self, attempt: Attempt, parts: Collection[Part], n_nodes: int) -> list[range]:
+    def spans(self, attempt: Attempt, parts: Collection[OwnedFeatures], n_nodes: int) -> list[range]:
         """Return the nodes of each piece of some parts, by their position in the question."""
         n_bytes = 8 * int((self._n_bins[attempt.features_of(*parts)] + 1).sum()) * attempt.n_channels
         step = max(PIECE_BYTES // n_bytes, 1)
@@ -282,7 +282,7 @@ class Exchange:
         packed = found.sums.packed(features, nodes, attempt.n_channels)
         return Piece(attempt.number, None, self.session, nodes.start, *packed)
 
-    def piece(self, attempt: Attempt, part: Part, found: Contribution, nodes: range) -> Piece:
+    def piece(self, attempt: Attempt, part: OwnedFeatures, found: Contribution, nodes: range) -> Piece:
         """Return the sums of its group of some nodes over a part that this process collects."""
         packed = self._collected(attempt, found).packed(attempt.features_of(part), nodes, attempt.n_channels)
         self._collected(attempt, found)  # another attempt would have cleared them meanwhile

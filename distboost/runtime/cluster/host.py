@@ -17,7 +17,7 @@ from distboost.runtime.block import Key
 from distboost.runtime.cluster.answers import combined
 from distboost.runtime.cluster.exchange import Exchange
 from distboost.runtime.layout import Allotment, Layout, Reading
-from distboost.runtime.parts import Given, Slots
+from distboost.runtime.parts import Slots, StoredPart
 from distboost.runtime.replay import EMPTY_LOG, ReplayLog
 from distboost.runtime.shard import Shard
 from distboost.splits.histograms import offsets_of
@@ -89,7 +89,7 @@ class Host:
         if not padded:
             return self._shard.histogram(question, None, only), np.zeros((0, 0, 0), np.int64)
         sums = self._slots(len(question.build), question.features, padded)
-        totals = self._shard.histogram(question, [Given(question.features, sums)], only)
+        totals = self._shard.histogram(question, [StoredPart(question.features, sums)], only)
         return totals, _trimmed(sums.pool, n_channels)
 
     def sums(self, question: SumsQuestion, only: Keys = None) -> Reduced:
@@ -100,7 +100,7 @@ class Host:
     ) -> tuple[Reduced, np.ndarray, np.ndarray | None]:
         """Return the answer of `Shard.update`, and the histogram of the next tree's root if the question has one."""
         root = self._slots(1, question.features, padded) if padded else None
-        parts = None if root is None else [Given(question.features, root)]
+        parts = None if root is None else [StoredPart(question.features, root)]
         found = self._shard.update(question, parts, only)
         return (*found, None if root is None else _trimmed(root.pool, n_channels))
 

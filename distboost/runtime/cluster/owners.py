@@ -21,7 +21,7 @@ from distboost.rows.messages import (
     UpdateQuestion,
 )
 from distboost.runtime.cluster.crew import Crew
-from distboost.runtime.cluster.exchange import Attempt, Part, Reply
+from distboost.runtime.cluster.exchange import Attempt, OwnedFeatures, Reply
 from distboost.runtime.cluster.questions import Questions
 
 log = logging.getLogger("distboost")
@@ -120,7 +120,7 @@ class Owners:
             attempt = Attempt(
                 next(self._attempts), number, keep,
                 self._root.features,
-                tuple(Part(n, *self._bounds[n], self._owners[n]) for n in parts),
+                tuple(OwnedFeatures(n, *self._bounds[n], self._owners[n]) for n in parts),
                 grouped([session.id for session in self._crew.sessions if session.keys]),
                 self._n_channels,
                 {session.id: self._crew.workers.peer(session.id) for session in self._crew.sessions},

@@ -12,7 +12,7 @@ from distributed import Worker
 from distributed.comm.core import CommClosedError
 
 from distboost.rows.messages import Expanded, Expansion, HistogramQuestion, UpdateQuestion
-from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, Part, Reply
+from distboost.runtime.cluster.exchange import Attempt, Contribution, Exchange, OwnedFeatures, Reply
 from distboost.runtime.cluster.gathering import Piece
 from distboost.runtime.cluster.packing import packed
 from distboost.runtime.cluster.relay import Peer
@@ -157,7 +157,9 @@ class WorkerExchange:
                 piece = await self._call(self._exchange.group_piece, attempt, collector, found, nodes)
                 await self._reach(attempt, collector, piece)
 
-    async def _pass_on(self, attempt: Attempt, part: Part, found: Contribution, n_nodes: int) -> None:
+    async def _pass_on(
+        self, attempt: Attempt, part: OwnedFeatures, found: Contribution, n_nodes: int
+    ) -> None:
         """Once the sums of its group are complete, bring those of a part to the owner."""
         await self._collected.wait()
         if part.owner == self._exchange.session:
@@ -189,7 +191,7 @@ class WorkerExchange:
                 self._complete.set()
 
 
-def _turned(parts: list[Part], session: int) -> list[Part]:
+def _turned(parts: list[OwnedFeatures], session: int) -> list[OwnedFeatures]:
     """Return the parts in an order that begins elsewhere for each session, and ends with its own parts.
 
     So they do not all send to the same owner first, and no owner waits while others add their own sums.

@@ -12,7 +12,7 @@ from distboost.data.blocks import AnyRows
 from distboost.io.ahead import load_file_ahead
 from distboost.rows.messages import Draw, Splits
 from distboost.runtime.block import Block, Grown, Traits
-from distboost.runtime.streaming.scratch import Extent, Scratch
+from distboost.runtime.streaming.scratch import FileRegion, Scratch
 from distboost.weights.sampled import MAGNITUDES, drawn
 
 
@@ -39,7 +39,7 @@ class StreamedBlock:
     ):
         self._read, self._make, self._scratch, self._in_memory = read, make, scratch, in_memory
         self._arrays: dict[str, np.ndarray] = {}  # that stay in memory
-        self._extents: dict[str, Extent] = {}  # of the others
+        self._extents: dict[str, FileRegion] = {}  # of the others
         self._traits: Traits | None = None
         self._files: tuple[Path, ...] = ()  # of the bins, on a local disk
         self.spans = np.zeros((1, 2), np.int32)

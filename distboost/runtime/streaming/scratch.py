@@ -25,7 +25,7 @@ from distboost.io.units import megabytes
 N_FILES = 8  # the system lets one thread at a time write to a file
 
 
-class Extent(NamedTuple):
+class FileRegion(NamedTuple):
     """The place of an array.
 
     Attributes
@@ -89,7 +89,7 @@ class Scratch:
         self._next = cycle(range(N_FILES))
         self._lock = threading.Lock()
 
-    def write(self, array: np.ndarray, extent: Extent | None = None) -> Extent:
+    def write(self, array: np.ndarray, extent: FileRegion | None = None) -> FileRegion:
         """Write an array to its extent, or to a new one if it has none or its shape or dtype has changed; return the extent."""
         if extent is None or (extent.shape, extent.dtype) != (array.shape, array.dtype):
             extent = self._new(array)
@@ -107,18 +107,18 @@ class Scratch:
             written = os.pwrite(self._files[file].fileno(), left, at)
             left, at = left[written:], at + written
 
-    def _place(self, extent: Extent) -> str:
+    def _place(self, extent: FileRegion) -> str:
         first = extent.offset
         return f"bytes {first} to {first + extent.n_bytes - 1} of a scratch file in {self.directory}"
 
-    def _new(self, array: np.ndarray) -> Extent:
+    def _new(self, array: np.ndarray) -> FileRegion:
         with self._lock:
             file = next(self._next)
-            extent = Extent(file, self._ends[file], array.shape, array.dtype)
+            extent = FileRegion(file, self._ends[file], array.shape, array.dtype)
             self._ends[file] += -(-extent.n_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         return extent
 
-    def read(self, extent: Extent, to_change: bool = True) -> np.ndarray:
+    def read(self, extent: FileRegion, to_change: bool = True) -> np.ndarray:
         """Return the array at an extent: a copy, or memory-mapped if it is not `to_change` and the system can do that."""
         file = self._files[extent.file].fileno()
         found = None if to_change else mapped(file, extent.offset, extent.shape, extent.dtype)
@@ -128,7 +128,7 @@ class Scratch:
             give_up(extent.n_bytes)
         return found
 
-    def _copy(self, extent: Extent) -> np.ndarray:
+    def _copy(self, extent: FileRegion) -> np.ndarray:
         array = empty(extent.shape, extent.dtype)
         retried(partial(self._read, extent.file, _bytes(array), extent.offset), partial(self._place, extent))
         return array
@@ -143,7 +143,7 @@ class Scratch:
                 )
             left, at = left[n:], at + n
 
-    def read_ahead(self, extent: Extent) -> None:
+    def read_ahead(self, extent: FileRegion) -> None:
         """Have the system load the array at an extent into its cache."""
         load_ahead(self._files[extent.file].fileno(), extent.offset, extent.n_bytes)
 
