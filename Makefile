@@ -74,7 +74,7 @@ bench-categories: $(VENV)/.with-bench build/keel  ## compare categories with enc
 	$(RUN) -m tests.benchmarks.categories
 
 mutants: $(VENV)/.with-test  ## put faults into a copy of the code: a test must fail for each
-	$(RUN) -m tests.mutants
+	$(RUN) -m tests.mutants --drawn 110 --minutes 20 $(if $(SINCE),--since $(SINCE))
 
 # Installs onnxruntime, treelite and shap.
 exports: $(VENV)/.with-export  ## compare exports and SHAP values of 200 random models

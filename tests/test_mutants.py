@@ -1,4 +1,4 @@
-"""The list of faults applies to this tree, and the runner tells faults that are caught from those that are not."""
+"""The list of functions applies to this tree, and the runner tells faults that are caught from those that are not."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ from collections import Counter
 
 import pytest
 
-from tests.mutants.faults import PROMISES, ROOT, DoesNotApplyError, Fault, listed
-from tests.mutants.run import CAUGHT, NOT_APPLIED, NOT_JUDGED, OUT_OF_TIME, SURVIVED, Mutants, grouped, split
-from tests.mutants.seeded import changes, drawn
+from tests.mutants.faults import PROMISES, ROOT, Fault, Function, listed
+from tests.mutants.run import CAUGHT, NOT_JUDGED, OUT_OF_TIME, SURVIVED, Mutants
+from tests.mutants.seeded import changes, drawn, in_functions, lines_of
 
-FAULTS = listed()
-
-
-def test_each_fault_applies_once_and_is_python():
-    wrong = []
-    for fault in FAULTS:
-        try:
-            ast.parse(fault.applied((ROOT / fault.file).read_text()))
-        except (DoesNotApplyError, SyntaxError) as error:
-            wrong.append(f"{fault.name}: {error}")
-        if fault.old == fault.new:
-            wrong.append(f"{fault.name}: it changes nothing")
-    assert wrong == []
+FUNCTIONS = listed()
 
 
-def test_names_are_different():
-    assert [name for name, n in Counter(fault.name for fault in FAULTS).items() if n > 1] == []
+def test_each_function_has_faults_that_are_python():
+    for fault in in_functions(ROOT, 0, FUNCTIONS):
+        assert ast.dump(ast.parse(fault.new)) != ast.dump(ast.parse(fault.old))
 
 
-def test_the_tests_of_all_faults_are_there():
-    assert [place for place in grouped(FAULTS) if not (ROOT / place).exists()] == []
+def test_functions_and_their_tests_are_there_once():
+    assert len({(one.file, one.name) for one in FUNCTIONS}) == len(FUNCTIONS)
+    assert [place for one in FUNCTIONS for place in one.tests if not (ROOT / place).exists()] == []
 
 
-def test_each_promise_has_at_least_five_faults():
-    known = Counter(fault.promise for fault in FAULTS if fault.promise is not None)
+def test_each_promise_has_at_least_five_functions():
+    known = Counter(one.promise for one in FUNCTIONS if one.promise is not None)
     assert known.keys() == set(PROMISES)
     assert min(known.values()) >= 5
+
+
+def test_a_function_is_found_by_the_names_around_it():
+    source = b"def f(): pass\n\nclass A:\n    def f(self):\n        def g():\n            return 1\n        return g\n"
+    assert lines_of(source, "f") == range(1, 2)
+    assert lines_of(source, "A.f") == range(4, 8)
+    assert lines_of(source, "A.f.g") == range(5, 7)
+    with pytest.raises(LookupError, match=r"there is no A\.g\.f"):
+        lines_of(source, "A.g.f")
 
 
 def test_drawn_faults_are_python_and_depend_on_the_seed_alone():
@@ -46,7 +45,8 @@ def test_drawn_faults_are_python_and_depend_on_the_seed_alone():
     assert faults != list(drawn(ROOT, 4, 30))
     for fault in faults:
         assert ast.dump(ast.parse(fault.new)) != ast.dump(ast.parse(fault.old))
-        assert [place for place in split(fault.tests)[0] if not (ROOT / place).exists()] == []
+        assert [place for place in fault.tests if not (ROOT / place).exists()] == []
+    assert {fault.file for fault in drawn(ROOT, 3, 30, ["distboost/threads.py"])} == {"distboost/threads.py"}
 
 
 def test_changes_of_a_file():
@@ -83,46 +83,40 @@ def small(tmp_path, monkeypatch):
 
 
 def test_verdicts(small, tmp_path):
+    source = (small / "module.py").read_text()
+
     def fault(old: str, new: str, *tests: str) -> Fault:
-        return Fault(f"{new} for {old}", "module.py", old, new, ("tests/test_module.py", *tests))
+        return Fault(
+            f"{new} for {old}",
+            "module.py",
+            source,
+            source.replace(old, new),
+            ("tests/test_module.py", *tests),
+        )
 
     faults = {
         fault("2 * x", "3 * x"): CAUGHT,
         fault("return 2", "return (2"): CAUGHT,  # not even imported
         fault("x / 2", "x / 3"): SURVIVED,
-        fault("x / 4", "x / 3"): NOT_APPLIED,
-        fault("return", "yield"): NOT_APPLIED,  # it is there twice
         fault("x / 2", "x // 2", "-k", "half"): NOT_JUDGED,  # there is no such test
     }
     mutants = Mutants(small, tmp_path / "copies")
-    ((place, done),) = mutants.unfaulty([fault("", "")], 1)
-    assert (place, done.code) == ("tests/test_module.py", 0)
+    assert list(mutants.judged(list(faults), jobs=2, seconds=0)) == []
     verdicts = list(mutants.judged(list(faults), jobs=2))
     assert {verdict.fault: verdict.state for verdict in verdicts} == faults
-    caught = next(verdict for verdict in verdicts if verdict.fault.new == "3 * x")
+    caught = next(verdict for verdict in verdicts if "3 * x" in verdict.fault.name)
     assert caught.by == "tests/test_module.py::test_double"
-    assert "3 * x" not in (small / "module.py").read_text()
+    assert (small / "module.py").read_text() == source
     assert [path.name for path in (tmp_path / "copies").iterdir()] == ["base"]
-    broken = fault("2 * x", "2 * x + 0")
-    mutants.confirm = True
     tests = mutants.base / "tests" / "test_module.py"
     right = tests.read_text()
-    tests.write_text("def test_double():\n    assert False\n")
-    assert mutants.verdict(0, broken).state == NOT_JUDGED
+    tests.write_text("def test_double():\n    assert False\n")  # without the fault, too
+    assert mutants.verdict(0, fault("2 * x", "2 * x + 0")).state == NOT_JUDGED
     tests.write_text(right)
     mutants.limit = 0.5
-    endless = fault("2 * x", "__import__('time').sleep(60)")
-    assert mutants.verdict(0, endless).state == OUT_OF_TIME
+    assert mutants.verdict(0, fault("2 * x", "__import__('time').sleep(60)")).state == OUT_OF_TIME
 
 
-def test_a_fragment_that_is_not_there_once_is_an_error():
-    with pytest.raises(DoesNotApplyError, match="has the fragment 'a' 2 times"):
-        Fault("name", "file", "a", "b", ()).applied("a a")
-
-
-def test_tests_are_grouped_by_file():
-    def fault(*tests: str) -> Fault:
-        return Fault("name", "file", "a", "b", tests)
-
-    faults = [fault("one", "-k", "x or y"), fault("two"), fault("one", "two", "-k", "z")]
-    assert grouped(faults) == {"one": ("-k", "(x or y) or (z)"), "two": ()}
+def test_the_fault_of_a_function_is_in_it(small):
+    found = [*in_functions(small, 0, [Function("module.py", "half", ("tests/test_module.py",))])]
+    assert [fault.new for fault in found] == [found[0].old.replace("x / 2", "x / 3")]

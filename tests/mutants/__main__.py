@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import signal
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -14,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tests.mutants.faults import ROOT, Fault, chosen, listed
-from tests.mutants.run import CAUGHT, NOT_JUDGED, PASSED, SURVIVED, Mutants, Verdict, grouped, split
-from tests.mutants.seeded import drawn
+from tests.mutants.faults import ROOT, Fault, listed
+from tests.mutants.run import CAUGHT, SURVIVED, Mutants, Verdict
+from tests.mutants.seeded import drawn, in_functions
 
 _STYLES = {CAUGHT: "green", SURVIVED: "bold red"}
 
@@ -26,65 +28,58 @@ def main() -> int:
     given = _parser().parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended, too
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    faults = chosen([*drawn(ROOT, given.seed, given.seeded)] if given.seeded else listed(), given.names)
+    files = None if given.since is None else changed_since(given.since)
+    functions = [one for one in listed() if files is None or one.file in files]
+    faults = [*in_functions(ROOT, given.seed, functions), *drawn(ROOT, given.seed, given.drawn, files)]
+    faults = [fault for fault in faults if not given.names or any(name in fault.name for name in given.names)]
     if given.list:
         for fault in faults:
-            console.print(Text(f"{fault.name}  [{fault.promise or fault.file}]"), soft_wrap=True)
+            console.print(Text(f"{fault.name}  [{fault.promise or 'drawn'}]"), soft_wrap=True)
         return 0
+    verdicts = []
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
-        mutants = Mutants(ROOT, Path(folder), given.limit, confirm=bool(given.seeded))
-        fit, verdicts = (faults, []) if given.seeded else _fit(mutants, faults, given.jobs, console)
-        for verdict in mutants.judged(fit, given.jobs):
+        mutants = Mutants(ROOT, Path(folder), given.limit)
+        for verdict in mutants.judged(faults, given.jobs, 60 * given.minutes):
             verdicts.append(verdict)
             console.print(_line(len(verdicts), len(faults), verdict), soft_wrap=True)
-            if given.seeded and verdict.state != CAUGHT:
+            if verdict.state != CAUGHT:
                 console.print(Text(difference(verdict.fault)), soft_wrap=True)
     _print_summary(verdicts, console)
-    if given.results is not None:
-        Path(given.results).write_text("".join(map(_record, sorted(verdicts, key=_place(faults)))))
+    if len(verdicts) < len(faults):
+        console.print(
+            f"{len(faults) - len(verdicts)} faults were not begun within {given.minutes:g} minutes."
+        )
     return int(any(verdict.state != CAUGHT for verdict in verdicts))
+
+
+def changed_since(revision: str) -> list[str]:
+    """The modules of the package that have changed since a revision of git."""
+    found = subprocess.run(
+        ["git", "diff", "--name-only", revision, "--", "distboost/*.py"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    return [file for file in found if (ROOT / file).exists()]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", help="faults whose name or file contains one of these; all if none is given"
+        "names", nargs="*", help="faults whose file contains one of these; all if none is given"
     )
     parser.add_argument("--list", action="store_true", help="print the faults and run nothing")
     parser.add_argument(
-        "--seeded", type=int, default=0, metavar="N", help="draw N faults instead of the fixed list"
+        "--drawn", type=int, default=0, metavar="N", help="draw N faults more, anywhere (default: 0)"
     )
+    parser.add_argument("--since", metavar="REVISION", help="only in what has changed since then")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the draw (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, metavar="J", help="faults at a time (default: 2)")
     parser.add_argument(
-        "--limit", type=float, default=600, metavar="SECONDS", help="for the tests of a fault (default: 600)"
+        "--minutes", type=float, default=math.inf, metavar="M", help="begin no fault after M minutes"
     )
     parser.add_argument(
-        "--results", metavar="FILE", help="write state, seconds, name and the test that failed, by tabs"
+        "--limit", type=float, default=600, metavar="SECONDS", help="for the tests of a fault (default: 600)"
     )
     return parser
-
-
-def _fit(
-    mutants: Mutants, faults: list[Fault], jobs: int, console: Console
-) -> tuple[list[Fault], list[Verdict]]:
-    """The faults whose tests pass without the fault, and verdicts on the others."""
-    console.print(f"{len(faults)} faults; the tests of {len(grouped(faults))} files without any:")
-    failing = {}
-    for place, done in mutants.unfaulty(faults, jobs):
-        console.print(
-            f"  {done.seconds:5.0f} s  {place}  {'' if done.code == PASSED else done.failed}", soft_wrap=True
-        )
-        if done.code != PASSED:
-            failing[place] = done.failed
-    fit, unfit = [], []
-    for fault in faults:
-        found = [place for place in split(fault.tests)[0] if place in failing]
-        if found:
-            unfit.append(Verdict(fault, NOT_JUDGED, by=f"fails without the fault: {failing[found[0]]}"))
-        else:
-            fit.append(fault)
-    return fit, unfit
 
 
 def _line(number: int, n: int, verdict: Verdict) -> Text:
@@ -120,15 +115,6 @@ def _print_summary(verdicts: list[Verdict], console: Console) -> None:
 def _package(fault: Fault) -> str:
     parts = Path(fault.file).parts
     return "/".join(parts[:2]) if len(parts) > 2 else "distboost/*.py"
-
-
-def _place(faults: list[Fault]):
-    places = {fault: number for number, fault in enumerate(faults)}
-    return lambda verdict: places[verdict.fault]
-
-
-def _record(verdict: Verdict) -> str:
-    return f"{verdict.state}\t{verdict.seconds:.0f}\t{verdict.fault.name}\t{verdict.by}\n"
 
 
 def difference(fault: Fault) -> str:

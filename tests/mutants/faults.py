@@ -1,4 +1,4 @@
-"""Faults: the fixed list, and what a fault does to a file."""
+"""Faults, and the functions that must not have any."""
 
 from __future__ import annotations
 
@@ -9,32 +9,28 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LIST = HERE / "faults.toml"
+LIST = HERE / "functions.toml"
 
-# The promises of the README's "What is guaranteed".
+# The promises of "What is guaranteed" (docs/guarantees.md).
 PROMISES = ("same model", "whole weights", "lossless bins", "checked files", "data only")
-
-
-class DoesNotApplyError(Exception):
-    """The fragment that a fault replaces is not in the file exactly once."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One change to one file.
+    """A file with a fault.
 
     Attributes
     ----------
     name : str
-        What the fault does.
+        Where it is, and what was changed.
     file : str
         Path from the top of the repository.
     old, new : str
-        A fragment that is in the file exactly once, and what takes its place.
+        The content of the file.
     tests : tuple of str
         Arguments of pytest: the tests that must fail.
     promise : str or None
-        The promise that the fault breaks.
+        The promise that the fault may break.
     """
 
     name: str
@@ -44,32 +40,35 @@ class Fault:
     tests: tuple[str, ...]
     promise: str | None = None
 
-    def applied(self, source: str) -> str:
-        """The source of the file with the fault; raises DoesNotApplyError if the fragment is not there once."""
-        n = source.count(self.old)
-        if n != 1:
-            raise DoesNotApplyError(
-                f"{self.name}: {self.file} has the fragment {self.old!r} {n} times, not once"
-            )
-        return source.replace(self.old, self.new)
-
     def apply(self, root: Path) -> None:
         """Makes the fault in the tree at `root`."""
-        path = root / self.file
-        path.write_bytes(self.applied(path.read_bytes().decode()).encode())
+        (root / self.file).write_text(self.new)
 
 
-def listed(path: Path = LIST) -> list[Fault]:
-    """The faults of the fixed list, in its order."""
+@dataclass(frozen=True)
+class Function:
+    """A function of the list.
+
+    Attributes
+    ----------
+    file : str
+        Path from the top of the repository.
+    name : str
+        With the names of the classes and functions around it, such as "Tally.finish".
+    tests : tuple of str
+        Arguments of pytest: the tests that must notice a change of it.
+    promise : str or None
+        The promise that rests on it.
+    """
+
+    file: str
+    name: str
+    tests: tuple[str, ...]
+    promise: str | None = None
+
+
+def listed(path: Path = LIST) -> list[Function]:
+    """The functions of the list, in its order."""
     with open(path, "rb") as file:
-        entries = tomllib.load(file)["fault"]
-    return [Fault(**{**entry, "tests": tuple(shlex.split(entry["tests"]))}) for entry in entries]
-
-
-def chosen(faults: list[Fault], names: list[str]) -> list[Fault]:
-    """The faults whose name or file contains one of the names; all, if no name is given."""
-    return [
-        fault
-        for fault in faults
-        if not names or any(name in fault.name or name in fault.file for name in names)
-    ]
+        entries = tomllib.load(file)["function"]
+    return [Function(**{**entry, "tests": tuple(shlex.split(entry["tests"]))}) for entry in entries]

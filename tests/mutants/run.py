@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutants.faults import DoesNotApplyError, Fault
+from tests.mutants.faults import Fault
 
 # What no test reads. Folders named __pycache__ are copied: the machine code of kernels lies there, and is used where neither
 # the kernel's file nor any that it may call is changed.
@@ -24,9 +25,7 @@ LEFT_OUT = (
     ".git", ".venv", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "*.egg-info", "build", "dist", "demo-data",
 )  # fmt: skip
 
-CAUGHT, SURVIVED, NOT_APPLIED, OUT_OF_TIME, NOT_JUDGED = (
-    "caught", "survived", "did not apply", "out of time", "not judged",
-)  # fmt: skip
+CAUGHT, SURVIVED, OUT_OF_TIME, NOT_JUDGED = "caught", "survived", "out of time", "not judged"
 PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
 
 
@@ -65,36 +64,28 @@ class Mutants:
         Where the copies are made.
     limit : float
         Seconds that the tests of one fault may take.
-    confirm : bool, default=False
-        Run the test that caught a fault once more without it: where the tests of all faults were not run without any.
     """
 
-    def __init__(self, root: Path, folder: Path, limit: float = 600.0, confirm: bool = False):
-        self.root, self.folder, self.limit, self.confirm = root, folder, limit, confirm
+    def __init__(self, root: Path, folder: Path, limit: float = 600.0):
+        self.root, self.folder, self.limit = root, folder, limit
         self.base = folder / "base"
         self._running: set[subprocess.Popen] = set()
         shutil.copytree(root, self.base, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True)
 
-    def unfaulty(self, faults: Iterable[Fault], jobs: int) -> Iterator[tuple[str, Tests]]:
-        """Runs the tests of all faults without any, by file; this also compiles the kernels for all copies."""
-        with ThreadPoolExecutor(jobs) as pool:
-            futures = {
-                pool.submit(self.tests, self.base, (place, *options), 4 * self.limit): place
-                for place, options in grouped(faults).items()
-            }
-            try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            finally:
-                self._end_all(pool)
+    def judged(self, faults: list[Fault], jobs: int, seconds: float = math.inf) -> Iterator[Verdict]:
+        """The verdicts, as they come; after so many seconds, no fault is begun."""
+        end = time.monotonic() + seconds
 
-    def judged(self, faults: list[Fault], jobs: int) -> Iterator[Verdict]:
-        """The verdicts, as they come."""
+        def judge(number: int, fault: Fault) -> Verdict | None:
+            return self.verdict(number, fault) if time.monotonic() < end else None
+
         with ThreadPoolExecutor(jobs) as pool:
-            futures = [pool.submit(self.verdict, number, fault) for number, fault in enumerate(faults)]
+            futures = [pool.submit(judge, number, fault) for number, fault in enumerate(faults)]
             try:
                 for future in as_completed(futures):
-                    yield future.result()
+                    verdict = future.result()
+                    if verdict is not None:
+                        yield verdict
             finally:
                 self._end_all(pool)
 
@@ -111,15 +102,13 @@ class Mutants:
         try:
             fault.apply(copy)
             done = self.tests(copy, ("-x", *fault.tests))
-        except DoesNotApplyError as error:
-            return Verdict(fault, NOT_APPLIED, by=str(error))
         finally:
             shutil.rmtree(copy, ignore_errors=True)
         if done.code is None:
             return Verdict(fault, OUT_OF_TIME, done.seconds, f"no verdict within {self.limit:.0f} s")
         # INTERRUPTED: the tests cannot even be collected.
         if done.code in (FAILED, INTERRUPTED) or done.code < 0:
-            if self.confirm and "::" in done.failed and self.tests(self.base, (done.failed,)).code != PASSED:
+            if "::" in done.failed and self.tests(self.base, (done.failed,)).code != PASSED:
                 return Verdict(fault, NOT_JUDGED, done.seconds, f"fails without the fault: {done.failed}")
             return Verdict(fault, CAUGHT, done.seconds, done.failed)
         state = SURVIVED if done.code == PASSED else NOT_JUDGED
@@ -159,28 +148,3 @@ def _end(process: subprocess.Popen) -> None:
     """Ends whatever is left of a run: tests start processes of their own."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def grouped(faults: Iterable[Fault]) -> dict[str, tuple[str, ...]]:
-    """The tests of all faults by file or folder, with an option -k for those wanted of it; none, where all are."""
-    wanted: dict[str, set[str]] = {}
-    for fault in faults:
-        places, expression = split(fault.tests)
-        for place in places:
-            wanted.setdefault(place, set()).add(expression)
-    return {
-        place: () if "" in expressions else ("-k", " or ".join(f"({one})" for one in sorted(expressions)))
-        for place, expressions in wanted.items()
-    }
-
-
-def split(arguments: Iterable[str]) -> tuple[list[str], str]:
-    """The files or folders among pytest's arguments, and the expression that -k gives."""
-    places, expression = [], ""
-    rest = iter(arguments)
-    for argument in rest:
-        if argument == "-k":
-            expression = next(rest)
-        else:
-            places.append(argument)
-    return places, expression

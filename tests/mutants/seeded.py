@@ -1,4 +1,4 @@
-"""Faults drawn by a seed: small changes of the syntax tree, anywhere in the package."""
+"""Faults drawn by a seed: small changes of the syntax tree."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import re
 import shlex
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutants.faults import HERE, Fault
+from tests.mutants.faults import HERE, Fault, Function
 
 FOLDERS = HERE / "folders.toml"
 PACKAGE = "distboost"
@@ -149,26 +149,58 @@ def arguments_for(file: str) -> tuple[str, ...]:
     return tuple(shlex.split(folders[place]))
 
 
-def drawn(root: Path, seed: int, n: int) -> Iterator[Fault]:
-    """n faults of the package in the tree at `root`: a kind of change first, then one of its places."""
-    files = {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted((root / PACKAGE).rglob("*.py"))
-    }
+def lines_of(source: bytes, name: str) -> range:
+    """The lines of a function, by its name and the names around it, such as "Tally.finish"; raises LookupError without it."""
+    body: list[ast.stmt] = ast.parse(source).body
+    for part in name.split("."):
+        found = [
+            node
+            for statement in body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == part
+        ]
+        if not found:
+            raise LookupError(f"there is no {name}")
+        body = found[0].body
+    return range(found[0].lineno, found[0].end_lineno + 1)
+
+
+def in_functions(root: Path, seed: int, functions: Iterable[Function]) -> Iterator[Fault]:
+    """A fault in each of the functions."""
+    chooser = random.Random(seed)
+    for function in functions:
+        source = (root / function.file).read_bytes()
+        lines = lines_of(source, function.name)
+        own = [change for change in changes(source) if _line(source, change) in lines]
+        yield _fault(function.file, source, chooser.choice(own), function.tests, function.promise)
+
+
+def drawn(root: Path, seed: int, n: int, files: Iterable[str] | None = None) -> Iterator[Fault]:
+    """n faults of these files, or of the whole package in the tree at `root`: a kind of change first, then one of its places.
+
+    There are fewer if the files do not have so many places.
+    """
+    if files is None:
+        files = [path.relative_to(root).as_posix() for path in (root / PACKAGE).rglob("*.py")]
+    sources = {file: (root / file).read_bytes() for file in sorted(files)}
     places: dict[str, list[tuple[str, Change]]] = defaultdict(list)
-    for file, source in files.items():
+    for file, source in sources.items():
         for change in changes(source):
             places[change.kind].append((file, change))
     chooser = random.Random(seed)
-    for _ in range(n):
-        found = places[chooser.choice(sorted(places))]
-        file, change = found.pop(chooser.randrange(len(found)))
-        yield _fault(file, files[file], change)
+    for _ in range(min(n, sum(map(len, places.values())))):
+        kind = chooser.choice(sorted(kind for kind, found in places.items() if found))
+        file, change = places[kind].pop(chooser.randrange(len(places[kind])))
+        yield _fault(file, sources[file], change, arguments_for(file))
 
 
-def _fault(file: str, source: bytes, change: Change) -> Fault:
-    """The change as a fault of the whole file: its fragment need not be there once."""
+def _line(source: bytes, change: Change) -> int:
+    return source.count(b"\n", 0, change.first) + 1
+
+
+def _fault(
+    file: str, source: bytes, change: Change, tests: tuple[str, ...], promise: str | None = None
+) -> Fault:
     changed = source[: change.first] + change.text.encode() + source[change.last :]
-    line = source.count(b"\n", 0, change.first) + 1
-    name = f"{file}:{line} {change.kind}"
-    return Fault(name, file, source.decode(), changed.decode(), arguments_for(file))
+    name = f"{file}:{_line(source, change)} {change.kind}"
+    return Fault(name, file, source.decode(), changed.decode(), tests, promise)
