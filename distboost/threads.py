@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 from dask.system import cpu_count
-from threadpoolctl import ThreadpoolController
 
 ENTRIES_PER_THREAD = 2**18  # rows times features
 
@@ -31,45 +28,6 @@ def useful_threads(n: int | None, n_entries: int) -> int:
     Whatever the number, each question hands work to all threads. So a thread with little work costs more than it saves.
     """
     return max(min(n or available_cores(), round(n_entries / ENTRIES_PER_THREAD)), 1)
-
-
-class _SingleBlas:
-    """Limits BLAS to one thread while any context is open.
-
-    The limit applies to the whole process. Contexts are counted: otherwise the first of two concurrent runs to end would
-    lift the limit for both.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_open = 0
-        self._limits: Any = None
-        self._found: ThreadpoolController | None = None
-        self._n_modules = 0
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._limits is None:
-                self._limits = self._libraries().limit(limits=1, user_api="blas")
-            self._n_open += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._n_open -= 1
-                if not self._n_open:
-                    self._limits.restore_original_limits()
-                    self._limits = None
-
-    def _libraries(self) -> ThreadpoolController:
-        """The BLAS libraries of this process. A search takes 10 ms; it is repeated if imported modules may have loaded more."""
-        if self._found is None or self._n_modules != len(sys.modules):
-            self._found, self._n_modules = ThreadpoolController(), len(sys.modules)
-        return self._found
-
-
-single_blas = _SingleBlas()
 
 
 _mine = threading.local()

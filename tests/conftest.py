@@ -33,6 +33,7 @@ from distributed.utils import get_mp_context  # noqa: E402
 
 from distboost import threads  # noqa: E402
 from distboost.io import temporary  # noqa: E402
+from distboost.process import leave_sigterm  # noqa: E402
 
 # Workers are forked from a process that has imported and loaded all they need: that of the tests would be copied with its
 # threads, and one started from nothing takes seconds. (Commands that tests start, `dask worker` among them, start as ever.)
@@ -121,7 +122,8 @@ def _same_signals():
     yield
     if signal.getsignal(signal.SIGTERM) != before:
         gc.collect()  # what the test left behind may be in a cycle, and a thread that removes its folder changes no handler
-        temporary._disarm()
+        if not temporary._owned:
+            leave_sigterm()
     assert signal.getsignal(signal.SIGTERM) in (before, signal.SIG_DFL)
 
 

@@ -27,7 +27,7 @@ from distboost.cli.options import (
 )
 from distboost.cli.selection import cross_validate, search
 from distboost.cli.train import train
-from distboost.io.process_end import end_promptly
+from distboost.process import end_promptly
 
 
 @click.group(

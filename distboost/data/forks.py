@@ -10,6 +10,7 @@ from dask.base import get_scheduler
 from distributed import Client, SpecCluster
 
 from distboost.errors import ClusterError
+from distboost.process import after_fork
 
 _of_parent: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -19,7 +20,7 @@ def _note_those_of_parent() -> None:
         _of_parent.update(kind._instances)
 
 
-os.register_at_fork(after_in_child=_note_those_of_parent)
+after_fork(_note_those_of_parent)
 
 
 def check_process(connection: Any) -> None:

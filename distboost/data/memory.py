@@ -1,95 +1,21 @@
-"""Return freed memory to the system, or reuse it for the next array of its size.
-
-glibc answers large requests with `mmap`, whose memory goes back to the system as soon as it is freed. What counts as large is a
-threshold that starts at 128 KiB and grows by itself, up to 32 MiB, with the arrays that a process frees. Smaller requests stay in
-the heap of their thread.
-
-`mallopt` can set the threshold but neither read it nor let it grow again. So we respect and restore what the environment of the
-process sets (Dask sets the trim threshold of the workers that its nannies start). Where the environment sets nothing, we restore
-the value that glibc itself settles at once a process has freed an array of 32 MiB. Only a threshold that a program has set by its
-own call of `mallopt` is lost, because nothing can read it.
-"""
+"""Arrays in memory that is used again, or goes back to the system as soon as they are freed."""
 
 from __future__ import annotations
 
-import ctypes
 import mmap
-import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-# glibc's names and figures, from malloc.h and malloc.c
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_LARGEST_DYNAMIC = 2**25  # bytes; the threshold does not grow beyond
-LARGE = 2**20  # bytes: arrays of at least this size go back to the system
+from distboost.process import LARGE, return_large_arrays
 
 HUGE_PAGE = 2**21  # bytes
 
 
-def _glibc(name: str) -> Callable[..., Any]:
-    """Return a function of glibc, or one that does nothing if the system has another C library."""
-    try:
-        found: Callable[..., Any] = getattr(ctypes.CDLL(None), name)
-        return found
-    except (AttributeError, OSError, TypeError):
-        return lambda *arguments: None
-
-
-_mallopt, _malloc_trim = _glibc("mallopt"), _glibc("malloc_trim")
-
-
-class MallocThresholds(NamedTuple):
-    """The calls of `mallopt` before large arrays go back to the system, and afterwards: a (parameter, value) each."""
-
-    during: tuple[tuple[int, int], ...]
-    afterwards: tuple[tuple[int, int], ...]
-
-
-def thresholds(environment: Mapping[str, str]) -> MallocThresholds:
-    """Return the calls of `mallopt` in a process that was started with this environment.
-
-    >>> thresholds({"MALLOC_MMAP_THRESHOLD_": "4194304"})
-    Thresholds(during=((-3, 1048576),), afterwards=((-3, 4194304),))
-    """
-    own, trim = (_setting(environment, name) for name in ("mmap_threshold", "trim_threshold"))
-    if own is None:
-        afterwards = [(_MMAP_THRESHOLD, _LARGEST_DYNAMIC)]
-        if trim is None:
-            afterwards.append((_TRIM_THRESHOLD, 2 * _LARGEST_DYNAMIC))
-        return MallocThresholds(((_MMAP_THRESHOLD, LARGE),), tuple(afterwards))
-    if own <= LARGE:
-        return MallocThresholds((), ())
-    return MallocThresholds(((_MMAP_THRESHOLD, LARGE),), ((_MMAP_THRESHOLD, own),))
-
-
-def _setting(environment: Mapping[str, str], name: str) -> int | None:
-    """Return the value of a parameter of glibc's `malloc` in an environment, in bytes; None if it is not set."""
-    value = environment.get(f"MALLOC_{name.upper()}_")
-    for tunable in environment.get("GLIBC_TUNABLES", "").split(":"):
-        if tunable.startswith(f"glibc.malloc.{name}="):
-            value = tunable.partition("=")[2]
-    try:
-        return None if value is None else int(value, 0)
-    except ValueError:
-        return None
-
-
-def _initial_environment() -> Mapping[str, str]:
-    """Return the environment that this process was started with, which is the one that glibc has read."""
-    try:
-        with open("/proc/self/environ", "rb") as file:
-            entries = os.fsdecode(file.read()).split("\0")
-    except OSError:
-        return os.environ
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
-
-
-_thresholds = thresholds(_initial_environment())
 _lock = threading.Lock()
 _n_active = 0  # `returned_when_freed` contexts
 _spare: dict[int, list[np.ndarray]] = {}  # memory to use again, by bytes
@@ -106,7 +32,7 @@ def returned_when_freed() -> Iterator[None]:
     with _lock:
         _n_active += 1
         if _n_active == 1:
-            _set(_thresholds.during)
+            return_large_arrays(True)
     try:
         yield
     finally:
@@ -114,12 +40,7 @@ def returned_when_freed() -> Iterator[None]:
             _n_active -= 1
             if _n_active == 0:
                 _spare.clear()
-                _set(_thresholds.afterwards)
-
-
-def _set(parameters: tuple[tuple[int, int], ...]) -> None:
-    for parameter, value in parameters:
-        _mallopt(parameter, value)
+                return_large_arrays(False)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -181,8 +102,3 @@ class _Lent:
     def __del__(self) -> None:
         if _n_active:
             _spare.setdefault(self._memory.nbytes, []).append(self._memory)
-
-
-def trim_heap() -> None:
-    """Return memory that was freed earlier to the system: reading and binning leave much that training does not need."""
-    _malloc_trim(0)

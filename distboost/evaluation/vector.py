@@ -33,7 +33,7 @@ from distboost.evaluation.temperature import Moments
 from distboost.kernels.curvature import add_curvatures
 from distboost.kernels.elementary import softmax
 from distboost.model.calibration import VECTOR, Calibration, centred
-from distboost.threads import single_blas
+from distboost.process import single_blas
 
 PENALTY = 16.0
 

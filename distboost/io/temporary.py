@@ -12,18 +12,16 @@ import os
 import platform
 import re
 import shutil
-import signal
-import threading
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from distboost.errors import StoreError
 from distboost.io.filesystems import filesystem_at
 from distboost.io.storage import local_path
+from distboost.process import after_fork, clean_up_on_sigterm, leave_sigterm
 
 try:
     import fcntl
@@ -73,7 +71,7 @@ def own(folder: Path) -> None:
         if folder not in _owned:
             _reclaim(folder.parent)
             _owned[folder] = -1
-            _arm()
+            clean_up_on_sigterm(_release_all)
             _owned[folder] = _locked(_owner_file(folder))
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -120,7 +118,8 @@ def _release(folder: Path) -> None:
     descriptor = _owned.pop(folder)
     if descriptor >= 0:
         os.close(descriptor)
-    _disarm()
+    if not _owned:
+        leave_sigterm()
 
 
 def _removed(folder: Path, patience: float = PATIENCE) -> bool:
@@ -201,28 +200,6 @@ def _release_all() -> None:
         release(folder)
 
 
-def _terminated(number: int, _frame: Any) -> None:
-    """End the process as the unhandled signal would."""
-    _release_all()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _arm() -> None:
-    """Make SIGTERM remove the folders of this process, unless the user has installed a handler."""
-    if _in_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminated)
-
-
-def _disarm() -> None:
-    if not _owned and _in_main_thread() and signal.getsignal(signal.SIGTERM) is _terminated:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
 def _forget() -> None:
     """Forget all folders in a forked process: they belong to the parent."""
     for descriptor in _owned.values():
@@ -232,5 +209,4 @@ def _forget() -> None:
 
 
 atexit.register(_release_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+after_fork(_forget)

@@ -15,7 +15,6 @@ import numpy as np
 from distboost.algorithms.base import Algorithm
 from distboost.data.blocks import BinnedSet
 from distboost.data.dataset import Dataset, RawDataset
-from distboost.data.memory import trim_heap
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule, class_weights
 from distboost.data.sources import as_features
@@ -25,6 +24,7 @@ from distboost.errors import LimitError
 from distboost.io.storage import local_path
 from distboost.io.temporary import temporary_folder
 from distboost.io.units import megabytes
+from distboost.process import trim_heap
 from distboost.rows.interface import Rows
 from distboost.runtime.base import Runtime
 from distboost.runtime.layout import Layout

@@ -14,9 +14,9 @@ from distboost.model.create import new_ensemble
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import History
 from distboost.model.learned import Learned
+from distboost.process import single_blas
 from distboost.rows.interface import Rows
 from distboost.rows.messages import RowCounts
-from distboost.threads import single_blas
 from distboost.training.calibration import calibrated
 from distboost.training.events import Beginning, told
 from distboost.training.loop import Schedule, Start, train

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from distboost.data.memory import HUGE_PAGE, LARGE, empty, returned_when_freed, thresholds, zeros
+from distboost.data.memory import HUGE_PAGE, empty, returned_when_freed, zeros
+from distboost.process import LARGE, thresholds
 
 MMAP, TRIM = -3, -1
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distboost.data.blocks import AnyRows
-from distboost.data.memory import trim_heap
+from distboost.process import trim_heap
 from distboost.rows.messages import Expanded, HistogramQuestion, RowCounts, SumsQuestion, UpdateQuestion
 from distboost.rows.reduced import Reduced
 from distboost.runtime.block import Key

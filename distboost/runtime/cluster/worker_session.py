@@ -19,7 +19,7 @@ from distributed.utils import sync
 
 from distboost.data.inventory import Probe
 from distboost.errors import DistboostError, StoreError, WorkerError
-from distboost.io.process_end import end_promptly
+from distboost.process import end_promptly
 from distboost.runtime.block import Key
 from distboost.runtime.cluster.compilation import report_compilation
 from distboost.runtime.cluster.crew import WorkerLostError
