@@ -1,4 +1,4 @@
-"""Active GAMBLE's tables: the quick part, trials that are gone on with, and a page that says what was measured."""
+"""Active GAMBLE's tables: the quick part, trials that are continued, and a page that says what was measured."""
 
 import json
 

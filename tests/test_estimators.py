@@ -156,7 +156,7 @@ def test_resume_is_the_uninterrupted_training(make, digits, tmp_path):
         assert saved(model, tmp_path) == saved(whole, tmp_path)
 
 
-def test_a_checkpoint_is_gone_on_from(make, digits, tmp_path):
+def test_a_run_resumes_from_a_checkpoint(make, digits, tmp_path):
     X, y, _, _ = digits
     whole = make(calibration=None, n_estimators=23, subsample=0.5).fit(X, y)
     url = tmp_path / "checkpoint"

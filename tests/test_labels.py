@@ -244,7 +244,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_classes_that_nobody_wrote(kind, rows, tmp_path):
+def test_altered_classes(kind, rows, tmp_path):
     make().fit(*rows).save(tmp_path / "model")
     header, arrays = read_file(str(tmp_path / "model"))
     classes, dtype = STRANGE[kind]

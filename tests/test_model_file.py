@@ -401,7 +401,7 @@ for _name in (
 
 
 @pytest.mark.parametrize("change", DAMAGE.values(), ids=DAMAGE)
-def test_trees_that_are_none(change, file):
+def test_invalid_trees_are_refused(change, file):
     rewrite(file, change)
     with pytest.raises(ModelFormatError):
         distboost.load(file)

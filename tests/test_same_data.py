@@ -1,4 +1,4 @@
-"""A training run is gone on with on the rows that it began with, wherever they lie by now, and on no others."""
+"""A run resumes on the rows that it began with, wherever they lie by now, and on no others."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_row_of_weight_2_is_the_row_twice_here_too(rows, saved):
 
 
 def test_a_model_of_an_earlier_version_has_no_digest(rows, tmp_path, monkeypatch):
-    """It is gone on with as before."""
+    """It is resumed as before."""
     X, y, _ = rows
     monkeypatch.setattr("distboost.training.training.data_digest", lambda *arguments, **options: None)
     model().fit(X, y).save(tmp_path / "model")

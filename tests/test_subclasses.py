@@ -103,7 +103,7 @@ def test_files_and_checkpoints_are_loaded_as_the_librarys_class(make, blobs, tmp
         np.testing.assert_array_equal(loaded.predict_proba(blobs[0]), model.predict_proba(blobs[0]))
 
 
-def test_a_checkpoint_is_gone_on_from(make, blobs, tmp_path):
+def test_a_run_resumes_from_a_checkpoint(make, blobs, tmp_path):
     whole = make().fit(*blobs)
     half, rest = make(), make()
     half.checkpoint = rest.checkpoint = tmp_path / "checkpoint"

@@ -107,7 +107,7 @@ class StoppingCriteria(NamedTuple):
         for callback in self.callbacks:
             if not callable(callback):
                 raise DataError(
-                    f"callbacks has {callback!r:.100}, which cannot be called. Pass functions of a LearningCurve."
+                    f"callbacks has {callback!r:.100}, which is not callable. Pass functions that take a LearningCurve."
                 )
 
 

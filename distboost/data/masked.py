@@ -45,7 +45,7 @@ def nullable_labels(y: Any) -> Any:
 def is_unknown_to_sklearn(classes: np.ndarray, y: Any) -> bool:
     """Whether scikit-learn's metrics refuse or round such labels: objects, bytes, text of any length, nullable integers.
 
-    What is no array or list at all is unknown to it, too.
+    They also refuse anything that is not an array or a list.
     """
     of_y = getattr(getattr(y, "dtype", None), "kind", "")
     if not hasattr(y, "__len__"):

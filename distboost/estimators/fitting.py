@@ -178,7 +178,7 @@ def callbacks_of(estimator: CommonParameters, stack: ExitStack) -> list[Callback
     for callback in callbacks:
         if not callable(callback):
             raise ArgumentError(
-                f"callbacks has {callback!r:.100}, which cannot be called. Pass functions of a distboost.Progress."
+                f"callbacks has {callback!r:.100}, which is not callable. Pass functions that take a distboost.Progress."
             )
     if estimator.verbose:
         callbacks.append(stack.enter_context(progress_shown(type(estimator).__name__)))

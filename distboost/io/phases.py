@@ -104,8 +104,8 @@ class Phases:
     def begin(self, name: str, total: int | None, unit: str, done: int = 0) -> Iterator[Advance]:
         """Begin a phase, of which `done` units were done before; it ends with the context.
 
-        Yield a function that any thread calls with the number of units that are done besides. Nobody is told of a phase with
-        nothing to do.
+        Yield a function that any thread calls with the number of units that it has done. A phase
+        without units is not reported.
         """
         if total == 0:
             yield lambda n: None

@@ -227,7 +227,7 @@ class WriteInterval(NamedTuple):
             ) from error
 
     def is_over(self, rounds: int, seconds: float) -> bool:
-        """Whether this is over, after so many rounds and seconds."""
+        """Return whether the interval has passed, after this many rounds and seconds."""
         return seconds >= self.seconds if self.rounds is None else rounds >= self.rounds
 
 

@@ -194,7 +194,7 @@ def test_a_binned_store_is_no_pool(problem, tmp_path):
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "3", True])
-def test_sizes_that_are_none(n, problem):
+def test_invalid_sizes(n, problem):
     found = learner(problem[0])
     with pytest.raises(DataError, match=rf"n is {n!r}, expected a whole number of at least 1"):
         found.query(n)

@@ -1,4 +1,4 @@
-"""Logs from strangers: whatever they say, they are gone on with, or there is one clear error."""
+"""Logs from strangers: they are continued, or there is one clear error."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_what_is_altered_below_is_gone_on_with(logs, pool, tmp_path):
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_what_nobody_wrote(kind, logs, pool, tmp_path):
+def test_altered_logs(kind, logs, pool, tmp_path):
     records = copy.deepcopy(logs["declared"])
     WRONG[kind](records)
     path = written(tmp_path / "log", records)
@@ -220,7 +220,7 @@ TRAINED = {
 
 
 @pytest.mark.parametrize("kind", TRAINED)
-def test_trainings_that_were_none(kind, logs, tmp_path):
+def test_invalid_runs(kind, logs, tmp_path):
     records = [r for r in logs["a committee that grows"] if "trained" not in r]
     written(tmp_path / "log", [*records, *({"trained": n} for n in TRAINED[kind])])
     with pytest.raises(StoreError, match=r"line \d+ of .*log is damaged, .*it says"):
@@ -280,7 +280,7 @@ RAW = {
 
 
 @pytest.mark.parametrize("kind", RAW)
-def test_lines_that_nobody_wrote(kind, logs, tmp_path):
+def test_altered_lines(kind, logs, tmp_path):
     path = written(tmp_path / "log", logs["numbers"])
     path.write_text(path.read_text() + raw(RAW[kind]))
     with pytest.raises(StoreError, match=rf"line {len(logs['numbers']) + 1} of .*log is damaged"):

@@ -232,7 +232,7 @@ BAD_GOALS = {
         r"target_error is '5 %', expected a fraction",
     ),
     "a text as an agreement": ({"stabilised": "high"}, r"stabilised is 'high', expected an agreement"),
-    "no function": ({"callbacks": [3]}, r"callbacks has 3, which cannot be called"),
+    "no function": ({"callbacks": [3]}, r"callbacks has 3, which is not callable"),
     "fewer labels": ({"eval_set": "short"}, r"the eval_set has 300 rows and labels of shape \(299,\)"),
     "nothing": ({"eval_set": "empty"}, r"the eval_set has 0 rows and labels of shape \(0,\)"),
 }

@@ -307,7 +307,7 @@ def test_a_resumed_training_is_the_uninterrupted_one(subject, model, content, pr
 
 
 @pytest.mark.parametrize("some", [False, True], ids=["all rows", "some rows"])
-def test_a_checkpoint_is_gone_on_from(subject, some, problem, tmp_path):
+def test_a_run_resumes_from_a_checkpoint(subject, some, problem, tmp_path):
     X, y, *evaluation = problem
     parameters = sampled(subject) if some else {}
     whole = subject.make(**parameters).fit(X, y, eval_set=tuple(evaluation))

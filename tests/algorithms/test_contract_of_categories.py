@@ -17,7 +17,7 @@ from tests.algorithms.test_contract import (  # noqa: F401 (fixtures, and tests 
     content,
     little_memory,
     model,
-    test_a_checkpoint_is_gone_on_from,
+    test_a_run_resumes_from_a_checkpoint,
     test_a_resumed_training_is_the_uninterrupted_one,
     test_a_row_of_weight_0_is_absent,
     test_a_weight_of_two_is_the_row_twice,

@@ -60,7 +60,7 @@ def test_seconds_or_rounds(problem, tmp_path):
 
 
 @pytest.mark.parametrize("every", ["soon", "10", "", "-5s", "1e999 s", 0, -1, 2.5, None])
-def test_intervals_that_are_none(every, problem):
+def test_invalid_intervals(every, problem):
     with pytest.raises(ValueError, match=r"checkpoint_every.*(rounds|range|int)") as raised:
         fitted(made("notes", checkpoint_every=every), problem)
     if isinstance(every, str):

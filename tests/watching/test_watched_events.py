@@ -177,5 +177,5 @@ def test_a_log_in_no_folder_is_refused_before_the_training(tmp_path, blobs):
 
 
 def test_a_callback_that_cannot_be_called_is_refused_before_the_training(blobs):
-    with pytest.raises(TypeError, match="callbacks has 'log', which cannot be called"):
+    with pytest.raises(TypeError, match="callbacks has 'log', which is not callable"):
         GDMCBoostClassifier(n_estimators=1, callbacks=["log"]).fit(*blobs)
