@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -14,13 +15,6 @@ from distboost.splits.histograms import Histograms
 from distboost.threads import Threads
 
 SUMS_PER_THREAD = 2**17  # with fewer, a thread costs more time than it saves
-
-
-def keep_better(splits: BestSplits, others: BestSplits) -> None:
-    """Replace the splits for which `others`, of later features, have a larger value. Ties keep the earlier feature."""
-    better = (others.gain > 0) & ((splits.gain == 0) | (others.value > splits.value))
-    for mine, theirs in zip(splits, others, strict=True):
-        mine[better] = theirs[better]
 
 
 @dataclass(frozen=True)
@@ -121,7 +115,4 @@ def search(
     n_groups = max(min(threads.n, len(features), n_sums // SUMS_PER_THREAD), 1)
     if n_groups == 1:
         return search_features(features)
-    first, *others = threads.map(search_features, np.array_split(features, n_groups))
-    for other in others:
-        keep_better(first, other)
-    return first
+    return reduce(BestSplits.combined, threads.map(search_features, np.array_split(features, n_groups)))
