@@ -117,6 +117,10 @@ def test_the_metadata(built):
     assert len(paths) > 20
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    pictures = re.findall(r'(?:src|srcset)="([^"]+)"', told.get_payload())
+    raw = f"https://raw.githubusercontent.com/distboost/distboost/v{distboost.__version__}/"
+    assert [path for path in pictures if not (ROOT / path.removeprefix(raw)).exists()] == []
+    assert all(path.startswith(raw) for path in pictures)
 
 
 @pytest.fixture(scope="module", params=["*.whl", "*.tar.gz"], ids=["wheel", "source archive"])
