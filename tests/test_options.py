@@ -17,6 +17,7 @@ from distboost.estimators import fitting
 from distboost.estimators.factory import estimator
 from distboost.runtime.cluster import owners
 from distboost.training import memory_plan
+from distboost.training.training import Training
 from tests.runtime.simulated import SimulatedRuntime
 from tests.runtime.simulated_machines import Trouble
 
@@ -129,9 +130,9 @@ def test_rows_that_are_rounded_to_nothing_are_not_visited(data, monkeypatch):
     """But they count in the leaves: the step is exact."""
     visited = {}
     for bits in (None, 16, 2):
-        run, rows = fitting.run, []
+        run, rows = Training.run, []
         monkeypatch.setattr(
-            fitting, "run", lambda *given, run=run, rows=rows: (rows.append(given[1]), run(*given))[1]
+            Training, "run", lambda *given, run=run, rows=rows: (rows.append(given[1]), run(*given))[1]
         )
         model = GDMCBoostClassifier(n_estimators=20, max_depth=3, statistic_bits=bits).fit(*data[:2])
         monkeypatch.undo()

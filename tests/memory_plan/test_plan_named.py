@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import distboost
 from distboost import registry
 from distboost.errors import LimitError
-from distboost.estimators import fitting
 from distboost.estimators.factory import estimator
 from distboost.estimators.parameters import algorithm_of
 from distboost.training import memory_plan, staging
+from distboost.training.training import Training
 from distboost.trees.grower import GrowthLimits
 from tests.memory_plan.plans import named
 
@@ -50,7 +50,7 @@ def test_a_limit_is_refused_once(name, parameters, stored, monkeypatch):
     """From arrays whose labels nobody has read yet, from a binned store, with evaluation rows, for few and many threads."""
     n_classes = 10 if name == "adaboost-mo" else 26  # its trees are 2^(K - 1) - 1 in each round
     x, y, store = stored(n_classes)
-    monkeypatch.setattr(fitting, "run", _raise)
+    monkeypatch.setattr(Training, "run", _raise)
     weights = np.linspace(0.1, 3, N)
     for rows, n_jobs in (((x, y), 4), ((x, y, weights, (x, y)), 1), ((store,), 2)):
         model = estimator(name)(n_estimators=2, memory_limit="300MB", n_jobs=n_jobs, **parameters)

@@ -16,7 +16,7 @@ from distboost.data.store import recoding
 from distboost.errors import DataError
 from distboost.io.files import read_file
 from distboost.rows.row_metrics import LARGEST, digit_sums, mean
-from distboost.training import memory_plan, run
+from distboost.training import memory_plan, training
 from tests.watching.sets import brier, make, own_loss
 
 
@@ -163,14 +163,14 @@ def test_the_same_bytes_anywhere(parts, clients, saved, tmp_path, monkeypatch):
 
 def test_metrics_cost_no_round_trip_and_no_pass(parts, monkeypatch):
     asked = []
-    train = run.train
+    train = training.train
 
     def counted(algorithm, rows, *rest):
         found = train(algorithm, rows, *rest)
         asked.append((dict(rows.calls), rows.passes()))
         return found
 
-    monkeypatch.setattr(run, "train", counted)
+    monkeypatch.setattr(training, "train", counted)
     for metric in ("error", "log_loss", brier):
         make(eval_metric=metric).fit(*parts[0], eval_set=parts[1])
     assert asked[0] == asked[1] == asked[2]
