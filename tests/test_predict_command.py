@@ -30,7 +30,7 @@ DEADLINE = 60.0
 PROGRAM = """
 import os, signal
 from distboost.cli import main
-from distboost.data.result import Result
+from distboost.data.result import OutputArray
 from distboost.prediction import streamed
 streamed.TASK_BYTES = 2**17
 #replaced#
@@ -38,12 +38,12 @@ main()
 """
 # The process kills itself when it has written the first chunk.
 KILLED = """
-write = Result.write
+write = OutputArray.write
 def killing(result, start, values):
     write(result, start, values)
     if start == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-Result.write = killing
+OutputArray.write = killing
 """
 SLOW = "from tests import slowly; streamed.predict_into = slowly.predict_into"
 A_SECOND_PER_CHUNK = f"{SLOW}; slowly.PIECE_SECONDS = 0.01"

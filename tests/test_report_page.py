@@ -508,7 +508,7 @@ def test_logs_that_do_not_belong_to_the_model(logged, model, blobs, tmp_path, mo
         lines[-1].replace('"event": "fitted"', '"event": 5'),
     ):
         damaged.write_text(lines[0] + line.rstrip() + "\n" + "".join(lines[2:]))
-        refused(damaged, r"line 2 of .*damaged.jsonl is no event of a training run")
+        refused(damaged, r"line 2 of .*damaged.jsonl is no event of a run")
     damaged.write_text("".join(line for line in lines if '"fitted"' not in line))
     refused(damaged, "has no line of a model that was fitted")
 

@@ -93,7 +93,7 @@ def test_a_block_that_kills_everyone_who_takes_it(stage, three, data, tmp_path):
 
 
 KERNELS = {
-    "histogram": Stage("distboost.runtime.parts:Given.begin"),
+    "histogram": Stage("distboost.runtime.parts:StoredPart.begin"),
     "update": Stage("distboost.weights.margin:MarginWeights.risk"),
     "take": Stage("distboost.data.ingest:bin_rows"),
 }
