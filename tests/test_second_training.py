@@ -453,3 +453,16 @@ def test_the_second_training_is_of_the_kept_rounds(noisy, runs):
     make(callbacks=[lambda progress: progress.round == 7]).fit(X, y)
     make().fit(X, y, eval_set=(X_test, y_test))  # which needs none
     assert [rounds for rounds, _ in runs] == [10, 10, 7, 10]
+
+
+def test_the_second_training_has_an_algorithm_of_its_own(noisy, monkeypatch):
+    """That of the run may have changed from round to round."""
+    found, run = [], Training.run
+    monkeypatch.setattr(
+        Training,
+        "run",
+        lambda training, rows: found.append(training.problem.algorithm) or run(training, rows),
+    )
+    make().fit(*noisy[:2])
+    assert len(found) == 2
+    assert found[0] is not found[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +42,11 @@ def calibrated_by_second_training(training: Training, learned: Learned, counts: 
 
     There is none if the rows are too few. A row of whole weight w counts as w rows.
     """
-    settings, problem = training.staging.settings, training.problem
-    profile = problem.profile
+    settings, profile = training.staging.settings, training.problem.profile
+    problem = training.staging.problem(
+        profile
+    )  # with another algorithm: that of the run may have changed in its rounds
+    training = replace(training, problem=problem)
     n_classes = len(profile.classes)
     whole = all(scan.whole_weights for scan in profile.class_scans) and settings.class_weight is None
     contents = contents_of(training.sets[0], most_contents(n_classes), training.staging.runtime)
