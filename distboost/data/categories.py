@@ -179,11 +179,6 @@ def merge_counts(known: Counts, found: Counts, feature: int, place: str) -> None
         )
 
 
-def same_categories(a: Mapping[int, Categories], b: Mapping[int, Categories]) -> bool:
-    """Whether the same features have the same categories in the same bins."""
-    return a.keys() == b.keys() and all(a[d] == b[d] for d in a)
-
-
 def resolved(given: Any, n_features: int, names: np.ndarray | None) -> tuple[int, ...]:
     """Return the numbers of the features that `categorical_features` names, ascending.
 

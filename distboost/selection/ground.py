@@ -52,13 +52,11 @@ class Fold(NamedTuple):
         The rows of the other folds, and those of this fold. The latter do not have class weights.
     profile : Profile
         The profile of the rows to learn from, with the bins of all rows.
-    class_weight : ndarray of shape (n_classes,)
     """
 
     learn: BinnedSet
     judge: BinnedSet
     profile: Profile
-    class_weight: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -100,13 +98,12 @@ class Ground:
             for scan, n in zip(profile.class_scans, parts.n_learn.tolist(), strict=True)
         ]
         profile = replace(profile, n_rows=int(parts.n_learn.sum()), class_scans=scans)
-        weights = class_weights(model.class_weight, profile)
         learn = parts.learn
         if model.class_weight is not None:
-            rule = WeightRule.of(weights, scans)
+            rule = WeightRule.of(class_weights(model.class_weight, profile), scans)
             weighted = store.binned(profile, rule, self.runtime.n_parallel, keep_values)
             learn = divided(weighted, sides, n_classes, self.runtime).learn
-        return Fold(learn, parts.judge, profile, weights)
+        return Fold(learn, parts.judge, profile)
 
     def _parts(self, number: int, sides: list[InFold], keep_values: bool) -> Divided:
         """Return the rows outside of a fold, and in it, without class weights. They are counted once for all models."""

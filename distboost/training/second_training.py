@@ -43,9 +43,8 @@ def calibrated_by_second_training(training: Training, learned: Learned, counts: 
     There is none if the rows are too few. A row of whole weight w counts as w rows.
     """
     settings, profile = training.staging.settings, training.problem.profile
-    problem = training.staging.problem(
-        profile
-    )  # with another algorithm: that of the run may have changed in its rounds
+    # With another algorithm: that of the run may have changed in its rounds.
+    problem = training.staging.problem(profile)
     training = replace(training, problem=problem)
     n_classes = len(profile.classes)
     whole = all(scan.whole_weights for scan in profile.class_scans) and settings.class_weight is None
