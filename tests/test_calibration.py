@@ -17,10 +17,10 @@ import distboost
 from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.data.parts import ZarrPart
 from distboost.errors import DataError, ModelFormatError
-from distboost.evaluation.calibrate import PASSES, fit_calibration
 from distboost.evaluation.sums import Judge
-from distboost.evaluation.temperature import HIGHEST, LOWEST
 from distboost.io.files import read_file, write_file
+from distboost.probabilities.methods import PASSES, fit_calibration
+from distboost.probabilities.temperature import HIGHEST, LOWEST
 
 by_both = pytest.mark.parametrize("method", ["temperature", "vector"])
 

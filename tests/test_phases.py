@@ -20,7 +20,8 @@ from distboost.estimators.writing import write_predictions
 from distboost.io import progress
 from distboost.io.phases import SILENT, Phase, Phases
 from distboost.kernels import _jit
-from distboost.training import event_record, second_training
+from distboost.probabilities import second_training
+from distboost.training import event_record
 from distboost.training import events as events_module
 from tests.test_progress import on_terminal
 

@@ -15,15 +15,16 @@ from distboost import AdaBoostMMClassifier, GDMCBoostClassifier, REBELClassifier
 from distboost.baselines import MultiBoostClassifier
 from distboost.data import ingest
 from distboost.data.blocks import BinnedRows, BinnedSet
-from distboost.data.contents import contents_of, representatives
 from distboost.data.dataset import RawDataset
 from distboost.data.division import JUDGE, LEARN, ByContent, divided
 from distboost.errors import DataError
 from distboost.estimators.parameters import algorithm_of, growth_limits
-from distboost.evaluation.calibrate import fit_calibration
-from distboost.kernels.digest import hashes_of, uniforms_of
+from distboost.kernels.digest import uniforms_of
+from distboost.probabilities import second_training
+from distboost.probabilities.contents import contents_of, keys_of, representatives
+from distboost.probabilities.methods import fit_calibration
 from distboost.runtime.local import LocalRuntime
-from distboost.training import calibration, memory_plan, second_training
+from distboost.training import memory_plan
 from distboost.training.training import Training
 
 
@@ -43,8 +44,7 @@ def noisy(blobs):
 @pytest.fixture
 def many(monkeypatch):
     """All rows count as many: fewer rows, and fewer rounds, are enough."""
-    monkeypatch.setattr(calibration, "CROSS_FITTED", 0)
-    monkeypatch.setattr(calibration, "MANY_ROWS", 100)
+    monkeypatch.setattr(second_training, "MANY_ROWS", 100)
 
 
 # What it changes
@@ -294,17 +294,35 @@ def test_contents_do_not_depend_on_blocks(step, most):
     finally:
         work.close()
     kept = weights > 0
-    hashes = hashes_of(bins)
-    smallest = np.unique(hashes[kept])[:most]
-    entries = list(zip(found.hashes, found.labels, strict=True))
-    assert entries == sorted({e for e in zip(hashes[kept], labels[kept], strict=True) if e[0] in smallest})
-    for n, (h, label) in enumerate(entries):
-        same = (hashes == h) & (labels == label) & kept
+    keys = keys_of(bins)
+    entries = sorted(set(zip(keys[kept], labels[kept], strict=True)))
+    contents = np.array([key for key, _ in entries])
+    if most < len(entries):  # the first contents, whole
+        entries = [entry for entry in entries if entry[0] < contents[most]]
+    assert entries == list(zip(found.keys, found.labels, strict=True))
+    assert 0 < len(entries) <= most
+    for n, (key, label) in enumerate(entries):
+        same = (keys == key) & (labels == label) & kept
         assert (bins[same] == found.bins[n]).all()
         assert (found.n_rows[n], found.weights[n]) == (same.sum(), weights[same].sum())
-    counts = [np.count_nonzero(found.hashes == h) for h in smallest]
-    assert found.mixed == np.mean(np.array(counts) > 1)
-    assert found.is_first.sum() == len(smallest)
+    counts = np.unique(found.keys, return_counts=True)[1]
+    assert found.mixed == np.mean(counts > 1)
+    assert found.is_first.sum() == len(counts)
+
+
+def test_a_content_with_many_labels_is_whole():
+    bins, labels = np.zeros((30, 2), np.uint8), np.arange(30, dtype=np.int32)
+    work = LocalRuntime(1)
+    try:
+        assert len(contents_of(part_of(bins, labels, np.ones(30), 7), 5, work).labels) == 30
+    finally:
+        work.close()
+
+
+def test_a_sample_has_its_share_of_each_side():
+    bins = np.random.default_rng(0).integers(0, 256, (4000, 3)).astype(np.uint8)
+    first = np.argsort(keys_of(bins))[:1000]
+    assert 450 < (uniforms_of(bins[first]) < 0.5).sum() < 550
 
 
 def test_representatives_have_their_bins():
@@ -332,8 +350,7 @@ def test_rows_that_were_learned_are_further_apart(flipped):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_of_few_rows_each_is_left_out_once(seed):
-    """A fifth of 100 rows would be too few."""
+def test_half_of_a_hundred_rows_are_enough(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, 3000)
     X = rng.normal(size=(3000, 4)) + 2 * np.eye(3, 4)[y]
@@ -356,20 +373,11 @@ def runs(monkeypatch):
     return found
 
 
-def test_runs_on_few_rows_share_the_rounds_of_one(noisy, runs, monkeypatch):
-    make(n_estimators=30).fit(*noisy[:2])
-    rounds, n_rows = zip(*runs, strict=True)
-    assert rounds == (30, 10, 10, 10)
-    assert all(100 < n < 150 for n in n_rows[1:])  # of 160
-    runs.clear()
-    make(n_estimators=50).fit(*noisy[:2])
-    rounds, n_rows = zip(*runs, strict=True)
-    assert rounds == (50, *(10,) * 5)
-    assert sum(160 - n for n in n_rows) == 160  # each is left out once
-    runs.clear()
-    monkeypatch.setattr(calibration, "MOST_CONTENTS", 50)  # not all rows are in the sample
-    make(n_estimators=30).fit(*noisy[:2])
-    assert [rounds for rounds, _ in runs] == [30, 30]
+def test_the_second_run_has_half_of_the_rows_and_a_third_of_the_rounds(noisy, runs):
+    make(n_estimators=60).fit(*noisy[:2])
+    (rounds, n_rows), (second_rounds, second_rows) = runs
+    assert (rounds, second_rounds) == (60, 20)
+    assert 0.4 * n_rows < second_rows < 0.6 * n_rows
 
 
 @pytest.mark.parametrize("n_rounds", [2, 20])

@@ -10,10 +10,10 @@ from scipy.special import log_softmax, softmax
 import distboost
 from distboost import GDMCBoostClassifier
 from distboost.errors import LimitError, ModelFormatError
-from distboost.evaluation.calibrate import fit_calibration
-from distboost.evaluation.vector import PENALTY
 from distboost.io.files import read_file, write_file
 from distboost.model import calibration
+from distboost.probabilities.methods import fit_calibration
+from distboost.probabilities.vector import PENALTY
 
 
 def fitted(F, codes, w=None, method="vector"):

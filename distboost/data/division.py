@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from distboost.data.blocks import AnyRows, BinnedRows, BinnedSet
-from distboost.data.contents import Contents
 from distboost.data.work import TaskRunner
 from distboost.kernels.digest import uniforms_of
 
@@ -21,6 +20,16 @@ UNUSED, LEARN, JUDGE = 0, 1, 2
 
 # The side of each row, (n,) of UNUSED, LEARN or JUDGE. It travels to workers.
 Side = Callable[[AnyRows], np.ndarray]
+
+
+class HasContent(Protocol):
+    """Rows of which bins, (n, D), and class indices, (n,), are known."""
+
+    @property
+    def bins(self) -> np.ndarray: ...
+
+    @property
+    def labels(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -39,37 +48,12 @@ class ByContent:
     judge: float
     only_learn: tuple[int, ...] = ()
 
-    def __call__(self, rows: AnyRows) -> np.ndarray:
+    def __call__(self, rows: HasContent) -> np.ndarray:
         labels = rows.labels
         u = uniforms_of(rows.bins)
         side = np.where(u < self.learn, LEARN, np.where(u >= 1 - self.judge, JUDGE, UNUSED))
         side[np.isin(labels, self.only_learn)] = LEARN
         return side
-
-
-@dataclass(frozen=True)
-class ContentFold:
-    """Sides by a hash of a row's bins: one of equal shares of the contents is to judge by, the others are to learn from.
-
-    Attributes
-    ----------
-    number, n_folds : int
-        Which share, of how many.
-    only_learn : tuple of int
-        Classes all of whose rows are learned from.
-    """
-
-    number: int
-    n_folds: int
-    only_learn: tuple[int, ...] = ()
-
-    def __call__(self, rows: AnyRows | Contents) -> np.ndarray:
-        folds = (uniforms_of(rows.bins) * self.n_folds).astype(np.int64)
-        judged = (folds == self.number) & ~np.isin(rows.labels, self.only_learn)
-        return np.where(judged, JUDGE, LEARN)
-
-
-AnyContentSide = TypeVar("AnyContentSide", ByContent, ContentFold)
 
 
 class Divided(NamedTuple):
@@ -102,8 +86,8 @@ def divided(part: BinnedSet, sides: Sequence[Side], n_classes: int, work: TaskRu
 
 
 def by_content(
-    part: BinnedSet, side: AnyContentSide, n_classes: int, work: TaskRunner
-) -> tuple[Divided, AnyContentSide]:
+    part: BinnedSet, side: ByContent, n_classes: int, work: TaskRunner
+) -> tuple[Divided, ByContent]:
     """Divide a set by content. A class all of whose rows would be left out is learned from: the side that is returned says so."""
     n_blocks = len(part.calls)
     parts = divided(part, [side] * n_blocks, n_classes, work)

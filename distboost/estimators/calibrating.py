@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,10 +12,10 @@ from distboost.errors import DataError
 from distboost.estimators.evaluating import judged
 from distboost.estimators.parameters import CommonParameters
 from distboost.estimators.validation import Given, judged_data
-from distboost.evaluation.calibrate import ScoreSums, fit_calibration
 from distboost.evaluation.sums import SCORES
 from distboost.model.calibration import METHODS, TEMPERATURE, VECTOR, Calibration
 from distboost.model.learned import Learned
+from distboost.probabilities.methods import ScoreSums, fit_calibration, sums_of_scores
 
 
 class Calibrated(CommonParameters):
@@ -76,7 +77,9 @@ class Calibrated(CommonParameters):
         data = judged_data(self, Given(X, y, sample_weight))
 
         def sums(wanted: ScoreSums) -> np.ndarray:
-            found: np.ndarray = judged(self, data, set(), True, self.client, self.verbose, wanted)[SCORES]
+            found: np.ndarray = judged(
+                self, data, set(), True, self.client, self.verbose, partial(sums_of_scores, wanted)
+            )[SCORES]
             return found
 
         calibration = fit_calibration(method, sums, len(self.learned_.classes))

@@ -20,10 +20,9 @@ from distboost.estimators.predicting import (
     scores_answer,
 )
 from distboost.estimators.validation import Given, judged_data
-from distboost.evaluation.calibrate import ScoreSums
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
-from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
+from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, OfScores, Places, Sums, judge_part, merged
 from distboost.io.progress import phases_shown
 from distboost.prediction.predictor import StagedScores, predict_chunk
 from distboost.prediction.streamed import counted, each, rows_per_task
@@ -164,7 +163,7 @@ def judged(
     strict: bool,
     client: Any,
     verbose: int,
-    of_scores: ScoreSums | None = None,
+    of_scores: OfScores | None = None,
     rounds: tuple[int, ...] = (),
 ) -> Sums:
     """Return the sums of these groups over all rows, with those of rounds; or those of scores. Each row is read once."""
@@ -187,7 +186,7 @@ def judge_of(
     groups: set[str],
     strict: bool,
     places: Places,
-    of_scores: ScoreSums | None = None,
+    of_scores: OfScores | None = None,
     rounds: tuple[int, ...] = (),
 ) -> Judge:
     """Return what workers need to judge rows by a fitted model."""

@@ -28,6 +28,8 @@ from distboost.estimators.validation import Given, evaluation_data, finite_rows,
 from distboost.io.phases import SILENT, Phases
 from distboost.model.calibration import check_method
 from distboost.model.checkpoint import Checkpoint
+from distboost.probabilities.evaluation_rows import calibrated_by_evaluation_rows
+from distboost.probabilities.second_training import calibrated_by_second_training
 from distboost.runtime.base import Runtime
 from distboost.runtime.choose import open_runtime
 from distboost.runtime.peak import peak_bytes
@@ -38,7 +40,6 @@ from distboost.training.loop import Callback
 from distboost.training.progress import progress_shown
 from distboost.training.record import PlannedMemory, TrainingRecord
 from distboost.training.resumption import Resumption
-from distboost.training.second_training import calibrated_by_second_training
 from distboost.training.staging import Problem, Staging
 from distboost.training.training import CheckpointWriter, Training
 
@@ -80,8 +81,11 @@ def fit_to(
         training = Training(
             staging, problem, sets, schedule, partial(snapshot, estimator), resumption, keeper
         )
-        calibrates = estimator.calibration is not None
-        learned, counts, round_seconds, lost = training.rounds(calibrates and len(names) > 0)
+        calibrates, calibrated = estimator.calibration is not None, None
+        if calibrates and names:
+            method = staging.settings.calibration_method
+            calibrated = partial(calibrated_by_evaluation_rows, method, problem)
+        learned, counts, round_seconds, lost = training.rounds(calibrated)
         set_learned(estimator, learned)  # it is not lost if the second training fails
         on_other_rows = resumption is not None and resumption.on_other_rows
         if calibrates and len(learned.ensemble) and not names and not on_other_rows:

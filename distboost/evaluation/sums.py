@@ -12,7 +12,6 @@ from distboost.data.axes import spans
 from distboost.data.checks import as_numbers, check_finite, encode_labels, load_labels, load_weights
 from distboost.data.memory import returned_when_freed
 from distboost.errors import DataError
-from distboost.evaluation.calibrate import ScoreSums, sums_of_scores
 from distboost.evaluation.exact import exact_sums
 from distboost.evaluation.margins import margin_sums
 from distboost.evaluation.worst import WorstRows
@@ -37,6 +36,8 @@ MOST_CELL_BITS = 10
 
 # The squares of weights are added too, and must be neither 0 nor infinite.
 LARGEST_WEIGHT = 2.0**400
+
+OfScores = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 Sums = dict[str, Any]  # by name, what `+` adds up: exact sums, or the worst rows
 
@@ -67,8 +68,8 @@ class Judge(NamedTuple):
     places : Places
     uncalibrated : callable or None
         For a calibrated model: uncalibrated(F) returns the probabilities without calibration.
-    of_scores : ScoreSums or None
-        If given, these sums are wanted, and no others.
+    of_scores : callable or None
+        of_scores(F, codes, weights) returns an array of sums. If there is one, these are wanted, and no others.
     staged : StagedScores or None
         The rounds after which log-loss and error are wanted besides.
     """
@@ -80,7 +81,7 @@ class Judge(NamedTuple):
     strict: bool
     places: Places
     uncalibrated: Callable[[np.ndarray], np.ndarray] | None = None
-    of_scores: ScoreSums | None = None
+    of_scores: OfScores | None = None
     staged: StagedScores | None = None
 
     def codes(self, labels: np.ndarray, weights: np.ndarray, first: int) -> np.ndarray:
@@ -93,7 +94,7 @@ class Judge(NamedTuple):
     def sums(self, F: np.ndarray, codes: np.ndarray, weights: np.ndarray, first: int) -> Sums:
         """Return the sums over rows with the scores F, the first of which has the number `first`."""
         if self.of_scores is not None:
-            return {SCORES: sums_of_scores(self.of_scores, F, codes, weights)}
+            return {SCORES: self.of_scores(F, codes, weights)}
         predicted = np.argmax(F, axis=1)
         found = _decisions(codes, predicted, weights, F.shape[1])
         if MARGINS in self.groups:

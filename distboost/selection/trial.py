@@ -16,10 +16,10 @@ from distboost.evaluation.sums import PROBABILITIES, RANKING
 from distboost.io.phases import SILENT
 from distboost.io.progress import bar
 from distboost.model.learned import Learned
+from distboost.probabilities.second_training import calibrated_by_second_training
 from distboost.selection.ground import Fold, Ground
 from distboost.selection.judging import judged
 from distboost.training.resumption import Resumption
-from distboost.training.second_training import calibrated_by_second_training
 from distboost.training.staging import Staging
 from distboost.training.training import Training
 

@@ -17,7 +17,6 @@ from distboost.model.learned import Learned
 from distboost.process import single_blas
 from distboost.rows.interface import Rows
 from distboost.rows.messages import RowCounts
-from distboost.training.calibration import calibrated
 from distboost.training.events import Beginning, told
 from distboost.training.loop import Schedule, Start, train
 from distboost.training.resumption import Resumption, data_digest
@@ -101,23 +100,19 @@ class Training:
             self, sets=sets, schedule=replace(self.schedule, **schedule), resumption=None, keeper=None
         )
 
-    def rounds(self, calibrates: bool = False) -> Done:
-        """Do the rounds, and write the last checkpoint; then calibrate by the evaluation rows, if this is wanted."""
-        problem = self.problem
+    def rounds(self, calibrated: Callable[[Rows, Learned], Learned] | None = None) -> Done:
+        """Do the rounds, and write the last checkpoint.
+
+        `calibrated(rows, learned)` returns what was learned with a calibration by the evaluation rows.
+        """
         with self.placed() as rows:
             start = time.perf_counter()
             learned = self.run(rows)
             seconds, lost = time.perf_counter() - start, rows.workers_lost
             if self.keeper is not None:
                 self.keeper.write(learned)
-            if calibrates and len(learned.ensemble):
-                learned = calibrated(
-                    self.staging.settings.calibration_method,
-                    problem.algorithm,
-                    rows,
-                    learned,
-                    problem.profile,
-                )
+            if calibrated is not None and len(learned.ensemble):
+                learned = calibrated(rows, learned)
             return Done(learned, list(rows.counts), seconds, lost)
 
     def placed(self) -> AbstractContextManager[Rows]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from distboost.data.axes import spans
-from distboost.evaluation import temperature, vector
-from distboost.evaluation.temperature import TemperatureSums, fit_temperature
-from distboost.evaluation.vector import VectorSums, fit_vector
 from distboost.model.calibration import TEMPERATURE, VECTOR, Calibration, check_method
+from distboost.probabilities import temperature, vector
+from distboost.probabilities.temperature import TemperatureSums, fit_temperature
+from distboost.probabilities.vector import VectorSums, fit_vector
 
 # What to sum over rows: called with the scores F (n, K), the class indices (n,) and the weights (n,) of a block.
 ScoreSums = TemperatureSums | VectorSums
@@ -22,18 +22,12 @@ PIECE_SCORES = 2**15
 PASSES = {TEMPERATURE: temperature.PASSES, VECTOR: temperature.PASSES + vector.PASSES}
 
 
-def sums_of_scores(
-    wanted: ScoreSums, F: np.ndarray, codes: np.ndarray, w: np.ndarray, entries: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the sums over any number of rows, (wanted.size(K),) int64.
-
-    The scores of row i are F[i], or F[entries[i]] if several rows share scores.
-    """
+def sums_of_scores(wanted: ScoreSums, F: np.ndarray, codes: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return the sums over any number of rows with the scores F (n, K), (wanted.size(K),) int64."""
     n_classes = F.shape[1]
     sums = np.zeros(wanted.size(n_classes), np.int64)
     for a, b in spans(0, len(codes), max(PIECE_SCORES // n_classes, 1)):
-        scores = F[a:b] if entries is None else F[entries[a:b]]
-        sums += wanted(scores, codes[a:b], w[a:b])
+        sums += wanted(F[a:b], codes[a:b], w[a:b])
     return sums
 
 

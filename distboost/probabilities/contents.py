@@ -1,7 +1,8 @@
 """A sample of the distinct rows of a set, with the rows that each stands for.
 
-The *content* of a row is its bins. The sample has the contents of the smallest hashes, so it depends neither on blocks nor on the
-order of rows, and the samples of blocks merge to that of the whole.
+The *content* of a row is its bins. The sample has the contents of the smallest keys, which are hashes, so it depends neither on
+blocks nor on the order of rows, and the samples of blocks merge to that of the whole. `data.division` divides rows by the upper
+half of the same hash, so a key has the lower half above: the sample has its share of each side.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from distboost.rows.scales import ERROR_FACTOR
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents with their labels: rows of equal bins and label are one entry. Entries are sorted by hash, then by label.
+    """Contents with their labels: rows of equal bins and label are one entry. Entries are sorted by key, then by label.
 
     Attributes
     ----------
-    hashes : ndarray of shape (n,), uint64
+    keys : ndarray of shape (n,), uint64
     labels : ndarray of shape (n,), int32
     bins : ndarray of shape (n, D), uint8
     n_rows : ndarray of shape (n,), int64
@@ -37,7 +38,7 @@ class Contents:
         Raw values, if the rows have them: the smallest of the entry.
     """
 
-    hashes: np.ndarray
+    keys: np.ndarray
     labels: np.ndarray
     bins: np.ndarray
     n_rows: np.ndarray
@@ -47,7 +48,7 @@ class Contents:
     @cached_property
     def is_first(self) -> np.ndarray:
         """Whether an entry is the first one of its content, (n,) bool."""
-        return _differs(self.hashes)
+        return _differs(self.keys)
 
     @property
     def weights(self) -> np.ndarray:
@@ -64,7 +65,7 @@ class Contents:
     def selected(self, chosen: np.ndarray | slice) -> Contents:
         """Return the entries of a mask, (n,) bool, or of a slice."""
         return Contents(
-            self.hashes[chosen],
+            self.keys[chosen],
             self.labels[chosen],
             self.bins[chosen],
             self.n_rows[chosen],
@@ -73,9 +74,9 @@ class Contents:
         )
 
     def merged(self, other: Contents, most: int) -> Contents:
-        """Return the `most` contents of the smallest hashes of both."""
+        """Return the first contents of both that have at most `most` entries."""
         joined = Contents(
-            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.keys, other.keys]),
             np.concatenate([self.labels, other.labels]),
             np.concatenate([self.bins, other.bins]),
             np.concatenate([self.n_rows, other.n_rows]),
@@ -87,14 +88,15 @@ class Contents:
         return joined._compact(most)
 
     def _compact(self, most: int) -> Contents:
-        """Sort the entries, unite those of equal content and label, and keep `most` contents."""
-        order = np.lexsort((self.labels, self.hashes))
-        hashes, labels = self.hashes[order], self.labels[order]
-        is_first = _differs(hashes)
+        """Sort the entries, unite those of equal content and label, and keep the first contents: one, or up to `most` entries."""
+        order = np.lexsort((self.labels, self.keys))
+        keys, labels = self.keys[order], self.labels[order]
+        is_first = _differs(keys)
         begins = np.flatnonzero(is_first | _differs(labels))
-        kept = np.cumsum(is_first)[begins] <= most
+        number = np.cumsum(is_first)[begins]
+        kept = number < max(number[most], 2) if most < len(number) else np.full(len(number), True)
         return Contents(
-            hashes[begins][kept],
+            keys[begins][kept],
             labels[begins][kept],
             self.bins[order[begins[kept]]],
             np.add.reduceat(self.n_rows[order], begins)[kept],
@@ -109,7 +111,7 @@ def _differs(values: np.ndarray) -> np.ndarray:
 
 
 def contents_of(part: BinnedSet, most: int, work: TaskRunner) -> Contents:
-    """Return `most` contents of a set, or all if there are fewer. This reads the rows once."""
+    """Return the first contents of a set, of at most `most` entries. This reads the rows once."""
     calls = [(most, part.function, *call) for call in part.calls]
     return reduce(lambda a, b: a.merged(b, most), work.each(_contents, calls))
 
@@ -117,19 +119,25 @@ def contents_of(part: BinnedSet, most: int, work: TaskRunner) -> Contents:
 def _contents(most: int, function: Callable[..., AnyRows], *call: Any) -> Contents:
     """Return the contents of a block."""
     rows = function(*call)
-    hashes = hashes_of(rows.bins)
+    keys = keys_of(rows.bins)
     chosen = rows.weights > 0
-    distinct = np.unique(hashes[chosen])
-    if len(distinct) > most:
-        chosen &= hashes <= distinct[most - 1]
+    distinct = np.unique(keys[chosen])
+    if len(distinct) > most:  # each has an entry at least
+        chosen &= keys <= distinct[most - 1]
     return Contents(
-        hashes[chosen],
+        keys[chosen],
         rows.labels[chosen],
         rows.bins[chosen],
         np.ones(np.count_nonzero(chosen), np.int64),
         np.rint(rows.weights[chosen] * ERROR_FACTOR).astype(np.int64),
         None if rows.values is None else rows.values[chosen],
     )._compact(most)
+
+
+def keys_of(bins: np.ndarray) -> np.ndarray:
+    """Return the key of each row, (n,) uint64: the halves of its hash, exchanged."""
+    hashes = hashes_of(bins)
+    return (hashes << np.uint64(32)) | (hashes >> np.uint64(32))
 
 
 def representatives(

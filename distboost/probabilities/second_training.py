@@ -1,0 +1,250 @@
+"""The default calibration: a second run learns from some of the rows, and the temperature is fitted on the others.
+
+With fewer rows, scores grow faster. But the *relative* temperature hardly depends on the number of rows: T divided by the spread,
+the mean distance of a row's scores from its largest. So T is the relative temperature times the spread of the whole ensemble.
+Scores of rows that an ensemble has learned from are further apart than others, and the whole ensemble has learned from all rows.
+So both spreads are those of rows learned from. The second run has fewer rounds, too: its relative temperature after half of them
+says how it would change. The scales and shifts of the classes (`vector`) are relative to T.
+
+The rows left out are judged in a sample of the distinct rows (`contents`). Equal rows are left out together, so the second run is
+judged by rows of which it has seen none. Where rows repeat, the model has seen most rows that it will predict, and its own rows
+tell part of the temperature (`Repetition`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from distboost.data.axes import spans
+from distboost.data.division import LEARN, ByContent, by_content
+from distboost.data.row_weights import WeightRule
+from distboost.errors import DataError, LimitError
+from distboost.io.phases import SILENT
+from distboost.model.calibration import Calibration
+from distboost.model.ensemble import Ensemble
+from distboost.model.history import NO_WATCH
+from distboost.model.learned import Learned
+from distboost.probabilities.contents import Contents, contents_of, values_of
+from distboost.probabilities.methods import fit_calibration, sums_of_scores
+from distboost.probabilities.temperature import HIGHEST, LOWEST, moments
+from distboost.rows.messages import RowCounts
+from distboost.threads import Threads
+from distboost.training.training import Training
+from distboost.warn import warn_user
+
+log = logging.getLogger("distboost")
+
+# From so many rows on, a second run has fewer rows and rounds.
+MANY_ROWS = 100_000
+FEWEST_ROUNDS = 10
+FEWEST_JUDGED = 12  # contents; with fewer, rows that repeat often are not left out
+OFTEN = 8
+
+# A content repeated so many times more tells as much by its own rows as by those left out.
+EQUAL_REPEATS = 20
+LEAST_MIXED = 0.01  # of the contents have several labels, if repeated rows tell anything
+
+# The sample of the rows: this bounds the time and the memory that its scores and its values take.
+MOST_ENTRIES, MOST_SCORES, MOST_VALUES = 8_000, 2**23, 2**25
+PIECE_VALUES = 2**20  # that are in memory at a time
+
+# Each doubling of the rounds changes the logarithm of the relative temperature by this factor of the last change.
+DECAY = 0.75
+
+
+class Extent(NamedTuple):
+    """The extent of a second run: the share of the rows to learn from, and the number of rounds."""
+
+    learn: float
+    n_rounds: int
+
+    @classmethod
+    def of(cls, weight: float, n_rounds: int) -> Extent:
+        """Return the extent for rows of this total weight, and an ensemble of so many rounds.
+
+        >>> Extent.of(20_000, 100), Extent.of(500, 20), Extent.of(10**6, 100)
+        (Extent(learn=0.5, n_rounds=34), Extent(learn=0.5, n_rounds=10), Extent(learn=0.3, n_rounds=17))
+        """
+        learn, part = (0.3, 6) if weight >= MANY_ROWS else (0.5, 3)
+        return cls(learn, min(max(-(-n_rounds // part), FEWEST_ROUNDS), n_rounds))
+
+
+class Repetition(NamedTuple):
+    """How often rows repeat: their total weight, the mean weight of a content, and the share of contents with several labels."""
+
+    weight: float
+    multiplicity: float
+    mixed: float
+
+    @classmethod
+    def of(cls, contents: Contents, weight: float, unit: float | None) -> Repetition:
+        """Return the repetition in rows of a total weight, of which `contents` are a sample.
+
+        `unit` is the weight that counts as one row; None: each row does, whatever its weight.
+        """
+        total = contents.n_rows.sum() if unit is None else contents.weights.sum() / unit
+        return cls(weight, float(total / contents.is_first.sum()), contents.mixed)
+
+    def share_left_out(self, learn: float) -> float:
+        """Return the share of the rows left out in the logarithm of the temperature. The other part is that of all rows.
+
+        Copies of a row without another label may be mere copies, and whole weights need not be copies at all. Then the rows that
+        a run has learned from tell nothing about others.
+
+        >>> Repetition(20_000, 1.0, 0.0).share_left_out(0.5)
+        1.0
+        >>> Repetition(20_000, 21.0, 0.4).share_left_out(0.5)
+        0.5
+        >>> Repetition(20_000, 1000.0, 0.0).share_left_out(0.5)
+        0.0
+        """
+        if self.multiplicity >= OFTEN and self.weight / self.multiplicity * (1 - learn) < FEWEST_JUDGED:
+            return 0.0
+        if self.mixed < LEAST_MIXED:
+            return 1.0
+        return EQUAL_REPEATS / (EQUAL_REPEATS + self.multiplicity - 1)
+
+
+def calibrated_by_second_training(training: Training, learned: Learned, counts: RowCounts) -> Learned:
+    """Return what was `learned` from the training rows, with a calibration: by a second run, and by rows that repeat.
+
+    There is none if the rows are too few. A row of whole weight w counts as w rows.
+    """
+    settings, profile = training.staging.settings, training.problem.profile
+    # With another algorithm: that of the run may have changed in its rounds.
+    training = replace(training, problem=training.staging.problem(profile))
+    n_classes = len(profile.classes)
+    whole = all(scan.whole_weights for scan in profile.class_scans) and settings.class_weight is None
+    contents = contents_of(
+        training.sets[0], most_entries(n_classes, profile.n_features), training.staging.runtime
+    )
+    unit = WeightRule.of(np.ones(n_classes), profile.class_scans).scale if whole else None
+    repetition = Repetition.of(contents, counts.n_rows if unit is None else counts.weight / unit, unit)
+    extent = Extent.of(repetition.weight, len(learned.ensemble))
+    share = repetition.share_left_out(extent.learn)
+    left_out = None
+    if share > 0:
+        try:
+            left_out = _by_rows_left_out(training, learned.ensemble, contents, extent)
+        except LimitError as error:  # steps that overshoot may diverge on some of the rows only
+            if settings.calibration != "auto":
+                raise
+            warn_user(
+                f"the probabilities are not calibrated: in the second training, {error} Pass an eval_set, or calibration=None."
+            )
+            return learned
+        if left_out is None and settings.calibration == "auto":
+            return learned
+        if left_out is None:
+            raise DataError(
+                f"calibration={settings.calibration!r} needs rows to leave out of a second training, but there are only "
+                f"{counts.n_rows} rows. Pass an eval_set, or calibration=None."
+            )
+    calibration = left_out
+    if share < 1:
+        (F,) = _scores(training, contents, [learned.ensemble])
+        own = _calibration(settings.calibration_method, contents, F)
+        calibration = own if left_out is None else blended(left_out, own, share)
+    log.info("calibration: %s", calibration)
+    return learned._replace(calibration=calibration)
+
+
+def _by_rows_left_out(
+    training: Training, whole: Ensemble, contents: Contents, extent: Extent
+) -> Calibration | None:
+    """Learn from a part of the rows, and return the calibration that follows from the others; None: there are none."""
+    staging, n_classes = training.staging, len(training.problem.profile.classes)
+    parts, side = by_content(training.sets[0], ByContent(extent.learn, 0.0), n_classes, staging.runtime)
+    is_seen = side(contents) == LEARN
+    judged, seen = contents.selected(~is_seen), contents.selected(is_seen)
+    if not len(judged.labels):
+        return None
+    log.info("calibration: %d rounds on %d rows", extent.n_rounds, parts.n_learn.sum())
+    with staging.runtime.phases.begin("calibrate", extent.n_rounds, "rounds") as advance:
+        run = training.on_parts(
+            [parts.learn],
+            n_rounds=extent.n_rounds,
+            patience=None,
+            callbacks=[lambda progress: advance(1)],
+            watch=NO_WATCH,
+            metrics=(),
+            phases=SILENT,
+        )
+        part = run.rounds().learned.ensemble
+    half = part.copy(len(part) // 2)
+    now, earlier, later = _scores(training, judged, [part, half, whole])
+    spread, half_spread = (_spread(seen, F) for F in _scores(training, seen, [part, half]))
+    calibration = _calibration(staging.settings.calibration_method, judged, now)
+    last_spread = _spread(judged, later)
+    if not min(spread, last_spread) > 0:  # the scores of one of them are all equal
+        return calibration
+    relative = calibration.temperature / spread
+    if len(part) < len(whole) and half_spread > 0:
+        change = relative / (_calibration("temperature", judged, earlier).temperature / half_spread)
+        relative *= growth(change, math.log2(len(whole) / len(part)))
+    return replace(calibration, temperature=min(max(relative * last_spread, LOWEST), HIGHEST))
+
+
+def growth(change: float, doublings: float) -> float:
+    """Return the factor by which the relative temperature changes in so many doublings of the rounds, from that of the last one.
+
+    >>> round(growth(0.5, 1), 3), growth(0.5, 0)
+    (0.595, 1.0)
+    """
+    return float(change ** (DECAY * (1 - DECAY**doublings) / (1 - DECAY)))
+
+
+def most_entries(n_classes: int, n_features: int) -> int:
+    """Return the number of rows in a sample of the training rows.
+
+    >>> most_entries(10, 100), most_entries(5000, 100)
+    (8000, 1677)
+    """
+    return max(min(MOST_ENTRIES, MOST_SCORES // n_classes, MOST_VALUES // n_features), 50)
+
+
+def blended(left_out: Calibration, own: Calibration, share: float) -> Calibration:
+    """Return a calibration between two, in the logarithm of the temperature; `share` is that of the first."""
+
+    def between(one: Sequence[float] | None, other: Sequence[float] | None) -> tuple[float, ...] | None:
+        if one is None or other is None:
+            return None
+        return tuple(share * a + (1 - share) * b for a, b in zip(one, other, strict=True))
+
+    return Calibration(
+        own.method,
+        left_out.temperature**share * own.temperature ** (1 - share),
+        between(left_out.scales, own.scales),
+        between(left_out.shifts, own.shifts),
+    )
+
+
+def _scores(training: Training, contents: Contents, ensembles: Sequence[Ensemble]) -> list[np.ndarray]:
+    """Return the scores of contents by each ensemble, (n, n_classes) float64."""
+    profile = training.problem.profile
+    n, step = len(contents.labels), max(PIECE_VALUES // profile.n_features, 1)
+    pieces = []
+    with Threads(training.staging.settings.n_threads) as threads:
+        for a, b in spans(0, n, step):
+            X = values_of(contents.selected(slice(a, b)), profile.edges, profile.categories)
+            pieces.append([ensemble.scores(X, threads) for ensemble in ensembles])
+    decoded = training.problem.algorithm.decoded
+    return [decoded(np.concatenate(each)) for each in zip(*pieces, strict=True)]
+
+
+def _calibration(method: str, contents: Contents, F: np.ndarray) -> Calibration:
+    """Return the calibration of the scores F, (n, n_classes), of contents."""
+    sums = partial(sums_of_scores, F=F, codes=contents.labels, w=contents.weights)
+    return fit_calibration(method, sums, F.shape[1])
+
+
+def _spread(contents: Contents, F: np.ndarray) -> float:
+    """Return the mean distance of a row's scores from its largest."""
+    return moments(partial(sums_of_scores, F=F, codes=contents.labels, w=contents.weights)).spread
