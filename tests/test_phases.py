@@ -274,10 +274,10 @@ def test_the_log_tells_of_the_second_training(rows, tmp_path):
 
 
 def test_a_second_training_that_fails_is_the_last_line(rows, tmp_path, monkeypatch):
-    def fail(*arguments):
+    def fail(*arguments, **options):
         raise RuntimeError("no more")
 
-    monkeypatch.setattr(second_training, "extrapolated", fail)
+    monkeypatch.setattr(second_training.Training, "on_parts", fail)
     log = EventLog(tmp_path / "run.jsonl")
     with pytest.raises(RuntimeError):
         model(log, calibration="temperature").fit(*rows)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 import distboost
 from distboost import CDMCBoostClassifier
 from distboost.errors import LimitError
+from distboost.probabilities.second_training import Extent
 
 NAMES = ["AdaBoostMM", "CDMCBoost", "GAMBLE", "GDMCBoost", "REBEL", "StagewiseBoost"]
 
@@ -64,12 +65,10 @@ def test_a_rate_that_enlarges_steps_without_end_is_refused(name, learning_rate, 
         getattr(distboost, f"{name}Classifier")(learning_rate=learning_rate).fit(*noise)
 
 
-def test_a_second_training_that_diverges_leaves_the_model_without_a_calibration():
+def test_a_second_training_that_diverges_leaves_the_model_without_a_calibration(monkeypatch):
+    monkeypatch.setattr(Extent, "of", lambda weight, n_rounds: Extent(0.5, n_rounds))
     rng = np.random.default_rng(1)
-    noise = (
-        rng.normal(size=(1000, 3)),
-        rng.integers(0, 3, 1000),
-    )  # enough rows for a second training of all rounds
+    noise = rng.normal(size=(1000, 3)), rng.integers(0, 3, 1000)
     model = CDMCBoostClassifier(n_estimators=60, learning_rate=10.0, subsample=0.3, n_jobs=1)
     with pytest.warns(UserWarning, match=r"not calibrated: in the second training, after round \d+ the loss"):
         model.fit(*noise)
