@@ -70,9 +70,9 @@ class Extent(NamedTuple):
         """Return the extent for rows of this total weight, and an ensemble of so many rounds.
 
         >>> Extent.of(20_000, 100), Extent.of(500, 20), Extent.of(10**6, 100)
-        (Extent(learn=0.7, n_rounds=34), Extent(learn=0.7, n_rounds=10), Extent(learn=0.3, n_rounds=17))
+        (Extent(learn=0.67, n_rounds=34), Extent(learn=0.67, n_rounds=10), Extent(learn=0.3, n_rounds=17))
         """
-        learn, part = (0.3, 6) if weight >= MANY_ROWS else (0.7, 3)
+        learn, part = (0.3, 6) if weight >= MANY_ROWS else (0.67, 3)
         return cls(learn, min(max(-(-n_rounds // part), FEWEST_ROUNDS), n_rounds))
 
 
