@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from dask.system import cpu_count
@@ -19,7 +20,12 @@ Result = TypeVar("Result")
 
 def available_cores() -> int:
     """The number of cores this process may use: its CPU affinity, limited by the quota of its container."""
-    return cpu_count()
+    return _cores(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+
+
+@cache
+def _cores(of_affinity: int | None) -> int:
+    return cpu_count()  # reads files
 
 
 def useful_threads(n: int | None, n_entries: int) -> int:
