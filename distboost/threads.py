@@ -25,7 +25,7 @@ def available_cores() -> int:
 
 @cache
 def _cores(of_affinity: int | None) -> int:
-    return cpu_count()  # reads files
+    return min(cpu_count(), of_affinity or 1)  # reads files
 
 
 def useful_threads(n: int | None, n_entries: int) -> int:

@@ -9,6 +9,7 @@ import click
 import distboost
 from distboost.cli.active import active
 from distboost.cli.cluster import cluster
+from distboost.cli.compiling import compile_
 from distboost.cli.options import (
     ClusterOptions,
     Group,
@@ -49,6 +50,7 @@ def main() -> None:
 
 main.add_command(active)
 main.add_command(cluster)
+main.add_command(compile_)
 main.add_command(cross_validate)
 main.add_command(search)
 main.add_command(train)
