@@ -36,6 +36,7 @@ _ARRAYS = {
     "leaf_rows": np.int64,
     "leaf_weight": np.float64,
 }
+FEWEST_RANKED = 16  # rows: fewer descend the trees sooner than their values are ranked
 _MOST_ROWS = 2**53  # of a leaf, so that sums over leaves are exact
 _SETS = "sets"
 # More arrays, if features have categories: the place of a node's set in `categories`, or -1; the bins that go left, one bit each.
@@ -102,8 +103,12 @@ class TreeEnsemble(Ensemble):
         ]
 
     def adder(self, X: np.ndarray, first: int, last: int) -> Callable[[int, int, np.ndarray], None]:
-        """Return a function that adds learners to the scores of rows. It compares ranks, which are computed here, once."""
-        trees, X = self._compact, kernel_rows(self.coded(X))
+        """Return a function that adds learners to the scores of rows.
+
+        Few rows descend the trees. Of more, it compares ranks, which are computed here, once.
+        """
+        X = kernel_rows(self.coded(X))
+        trees = self._compact if len(X) >= FEWEST_RANKED else None
         if trees is None:
             a = {**NO_CATEGORIES, **self.arrays()}
             names = ("feature", "threshold", "missing_left", "left", "right", *_CATEGORIES)
