@@ -373,11 +373,16 @@ def runs(monkeypatch):
     return found
 
 
-def test_the_second_run_has_half_of_the_rows_and_a_third_of_the_rounds(noisy, runs):
+@pytest.mark.parametrize("few", [True, False])
+def test_a_second_run_has_two_thirds_of_the_rows_and_a_third_of_the_rounds(few, noisy, runs, monkeypatch):
+    if not few:
+        monkeypatch.setattr(second_training, "FEW_ROWS", 0)
     make(n_estimators=60).fit(*noisy[:2])
-    (rounds, n_rows), (second_rounds, second_rows) = runs
-    assert (rounds, second_rounds) == (60, 20)
-    assert 0.4 * n_rows < second_rows < 0.6 * n_rows
+    (n_rounds, n_rows), *second = runs
+    assert [rounds for rounds, _ in second] == [n_rounds // 3] * (3 if few else 1)
+    assert all(0.55 * n_rows < learned < 0.8 * n_rows for _, learned in second)
+    if few:  # each row is left out about once
+        assert 0.9 * n_rows < sum(n_rows - learned for _, learned in second) < 1.1 * n_rows
 
 
 @pytest.mark.parametrize("n_rounds", [2, 20])

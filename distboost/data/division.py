@@ -42,15 +42,18 @@ class ByContent:
         The shares of the rows to learn from and to judge by.
     only_learn : tuple of int
         Classes all of whose rows are learned from.
+    turn : float
+        In [0, 1): other values leave out other rows.
     """
 
     learn: float
     judge: float
     only_learn: tuple[int, ...] = ()
+    turn: float = 0.0
 
     def __call__(self, rows: HasContent) -> np.ndarray:
         labels = rows.labels
-        u = uniforms_of(rows.bins)
+        u = (uniforms_of(rows.bins) + self.turn) % 1.0
         side = np.where(u < self.learn, LEARN, np.where(u >= 1 - self.judge, JUDGE, UNUSED))
         side[np.isin(labels, self.only_learn)] = LEARN
         return side

@@ -6,6 +6,8 @@ Scores of rows that an ensemble has learned from are further apart than others, 
 So both spreads are those of rows learned from. The second run has fewer rounds, too: its relative temperature after half of them
 says how it would change. The scales and shifts of the classes (`vector`) are relative to T.
 
+With few rows, three runs leave out different rows, and all of these tell one relative temperature.
+
 The rows left out are judged in a sample of the distinct rows (`contents`). Equal rows are left out together, so the second run is
 judged by rows of which it has seen none. Where rows repeat, the model has seen most rows that it will predict, and its own rows
 tell part of the temperature (`Repetition`).
@@ -26,14 +28,14 @@ from distboost.data.axes import spans
 from distboost.data.division import LEARN, ByContent, by_content
 from distboost.data.row_weights import WeightRule
 from distboost.errors import DataError, LimitError
-from distboost.io.phases import SILENT
+from distboost.io.phases import SILENT, Advance
 from distboost.model.calibration import Calibration
 from distboost.model.ensemble import Ensemble
 from distboost.model.history import NO_WATCH
 from distboost.model.learned import Learned
 from distboost.probabilities.contents import Contents, contents_of, values_of
 from distboost.probabilities.methods import fit_calibration, sums_of_scores
-from distboost.probabilities.temperature import HIGHEST, LOWEST, moments
+from distboost.probabilities.temperature import HIGHEST, LOWEST, fit_temperature, moments
 from distboost.rows.messages import RowCounts
 from distboost.threads import Threads
 from distboost.training.training import Training
@@ -41,8 +43,9 @@ from distboost.warn import warn_user
 
 log = logging.getLogger("distboost")
 
-# From so many rows on, a second run has fewer rows and rounds.
-MANY_ROWS = 100_000
+# From so many rows on, a second run has fewer rows and rounds; with so few, several runs leave out different rows.
+MANY_ROWS, FEW_ROWS = 100_000, 1_000
+RUNS = 3
 FEWEST_ROUNDS = 10
 FEWEST_JUDGED = 12  # contents; with fewer, rows that repeat often are not left out
 OFTEN = 8
@@ -60,20 +63,24 @@ DECAY = 0.75
 
 
 class Extent(NamedTuple):
-    """The extent of a second run: the share of the rows to learn from, and the number of rounds."""
+    """The extent of a second run: the share of the rows to learn from, the number of rounds, and how many such runs there are."""
 
     learn: float
     n_rounds: int
+    n_runs: int = 1
 
     @classmethod
     def of(cls, weight: float, n_rounds: int) -> Extent:
         """Return the extent for rows of this total weight, and an ensemble of so many rounds.
 
-        >>> Extent.of(20_000, 100), Extent.of(500, 20), Extent.of(10**6, 100)
-        (Extent(learn=0.67, n_rounds=34), Extent(learn=0.67, n_rounds=10), Extent(learn=0.3, n_rounds=17))
+        >>> Extent.of(20_000, 100), Extent.of(10**6, 100)
+        (Extent(learn=0.67, n_rounds=34, n_runs=1), Extent(learn=0.3, n_rounds=17, n_runs=1))
+        >>> Extent.of(500, 100), Extent.of(500, 20)
+        (Extent(learn=0.67, n_rounds=34, n_runs=3), Extent(learn=0.67, n_rounds=10, n_runs=2))
         """
         learn, part = (0.3, 6) if weight >= MANY_ROWS else (0.67, 3)
-        return cls(learn, min(max(-(-n_rounds // part), FEWEST_ROUNDS), n_rounds))
+        n_runs = min(max(n_rounds // FEWEST_ROUNDS, 1), RUNS) if weight < FEW_ROWS else 1
+        return cls(learn, min(max(-(-n_rounds // part), FEWEST_ROUNDS), n_rounds), n_runs)
 
 
 class Repetition(NamedTuple):
@@ -156,40 +163,77 @@ def calibrated_by_second_training(training: Training, learned: Learned, counts: 
     return learned._replace(calibration=calibration)
 
 
+class LeftOut(NamedTuple):
+    """Rows left out of a second run, with their scores, (n, n_classes) float64.
+
+    Attributes
+    ----------
+    labels, weights : ndarray of shape (n,)
+    now, earlier : ndarray
+        Scores by the ensemble of the run, and by the first half of its rounds, relative to the spread of each in the rows that
+        it has learned from.
+    whole : ndarray
+        Scores by the ensemble that has learned from all rows.
+    """
+
+    labels: np.ndarray
+    weights: np.ndarray
+    now: np.ndarray
+    earlier: np.ndarray
+    whole: np.ndarray
+
+
 def _by_rows_left_out(
     training: Training, whole: Ensemble, contents: Contents, extent: Extent
 ) -> Calibration | None:
     """Learn from a part of the rows, and return the calibration that follows from the others; None: there are none."""
-    staging, n_classes = training.staging, len(training.problem.profile.classes)
-    parts, side = by_content(training.sets[0], ByContent(extent.learn, 0.0), n_classes, staging.runtime)
+    phases, method = training.staging.runtime.phases, training.staging.settings.calibration_method
+    with phases.begin("calibrate", extent.n_runs * extent.n_rounds, "rounds") as advance:
+        runs = [
+            _left_out(training, whole, contents, extent, number / extent.n_runs, advance)
+            for number in range(extent.n_runs)
+        ]
+    found = [one for one in runs if one is not None]
+    if not found:
+        return None
+    labels, weights, *scores = (np.concatenate(each) for each in zip(*found, strict=True))
+    now, earlier, later = (partial(sums_of_scores, F=F, codes=labels, w=weights) for F in scores)
+    calibration = fit_calibration(method, now, scores[0].shape[1])
+    if not min(moments(now).spread, moments(later).spread) > 0:  # the scores of one of them are all equal
+        return calibration
+    relative = calibration.temperature
+    if extent.n_rounds < len(whole) and moments(earlier).spread > 0:
+        change = relative / fit_temperature(earlier)[0]
+        relative *= growth(change, math.log2(len(whole) / extent.n_rounds))
+    T = relative * moments(later).spread
+    return replace(calibration, temperature=min(max(T, LOWEST), HIGHEST))
+
+
+def _left_out(
+    training: Training, whole: Ensemble, contents: Contents, extent: Extent, turn: float, advance: Advance
+) -> LeftOut | None:
+    """Learn from a part of the rows, and return the others that are in the sample; None: there are none."""
+    n_classes, runtime = len(training.problem.profile.classes), training.staging.runtime
+    parts, side = by_content(training.sets[0], ByContent(extent.learn, 0.0, turn=turn), n_classes, runtime)
     is_seen = side(contents) == LEARN
-    judged, seen = contents.selected(~is_seen), contents.selected(is_seen)
-    if not len(judged.labels):
+    left_out, seen = contents.selected(~is_seen), contents.selected(is_seen)
+    if not len(left_out.labels):
         return None
     log.info("calibration: %d rounds on %d rows", extent.n_rounds, parts.n_learn.sum())
-    with staging.runtime.phases.begin("calibrate", extent.n_rounds, "rounds") as advance:
-        run = training.on_parts(
-            [parts.learn],
-            n_rounds=extent.n_rounds,
-            patience=None,
-            callbacks=[lambda progress: advance(1)],
-            watch=NO_WATCH,
-            metrics=(),
-            phases=SILENT,
-        )
-        part = run.rounds().learned.ensemble
+    run = training.on_parts(
+        [parts.learn],
+        n_rounds=extent.n_rounds,
+        patience=None,
+        callbacks=[lambda progress: advance(1)],
+        watch=NO_WATCH,
+        metrics=(),
+        phases=SILENT,
+    )
+    part = run.rounds().learned.ensemble
     half = part.copy(len(part) // 2)
-    now, earlier, later = _scores(training, judged, [part, half, whole])
-    spread, half_spread = (_spread(seen, F) for F in _scores(training, seen, [part, half]))
-    calibration = _calibration(staging.settings.calibration_method, judged, now)
-    last_spread = _spread(judged, later)
-    if not min(spread, last_spread) > 0:  # the scores of one of them are all equal
-        return calibration
-    relative = calibration.temperature / spread
-    if len(part) < len(whole) and half_spread > 0:
-        change = relative / (_calibration("temperature", judged, earlier).temperature / half_spread)
-        relative *= growth(change, math.log2(len(whole) / len(part)))
-    return replace(calibration, temperature=min(max(relative * last_spread, LOWEST), HIGHEST))
+    spreads = [_spread(seen, F) or 1.0 for F in _scores(training, seen, [part, half])]
+    now, earlier, later = _scores(training, left_out, [part, half, whole])
+    return LeftOut(left_out.labels, left_out.weights, now / spreads[0], earlier / spreads[1], later)
 
 
 def growth(change: float, doublings: float) -> float:
