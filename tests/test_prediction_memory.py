@@ -67,8 +67,8 @@ def predict(x, out):
     return np.asarray(model.predict(array if way == "zarr" else da.from_array(array, chunks=array.chunks)))
 predict("small", "warm")
 import distboost.prediction.streamed as stream
-stream.TASK_BYTES = lazy.BLOCK_BYTES = 2**23
-lazy.KEPT = 0
+stream.TASK_BYTES = zarr_array.BLOCK_BYTES = dask_array.BLOCK_BYTES = 2**23
+dask_array.KEPT = 0
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmRSS")
 predict("x", "out")

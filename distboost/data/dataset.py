@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from distboost.data.blocks import BinnedSet
-from distboost.data.fingerprint import changed
+from distboost.data.categories import resolved
 from distboost.data.ingest import (
     BinOptions,
     Labelled,
@@ -19,12 +19,10 @@ from distboost.data.ingest import (
     weight_scan,
 )
 from distboost.data.ingest_plan import largest_chunk, least_memory
-from distboost.data.missing import warnings_about
-from distboost.data.names import names_of
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.sources import ZarrSource, as_sources, opened
+from distboost.data.source import changed, warnings_about
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 
@@ -58,6 +56,13 @@ class Dataset(Protocol):
     def names(self) -> np.ndarray | None:
         """The names of the features, (n_features,) object; None if they have none."""
 
+    @property
+    def place(self) -> str:
+        """The name of the rows in messages."""
+
+    def set_categorical(self, given: Any, names: np.ndarray | None) -> None:
+        """Set which features have categories; raise an error if `given`, a `categorical_features`, does not fit the rows."""
+
     def warnings(self, policy: str) -> list[str]:
         """Return warnings about the arrays; with the policy "error", raise MissingChunkError for chunks never written."""
 
@@ -85,32 +90,23 @@ class RawDataset:
         self.place = sources.x.place
         self.n_rows, self.n_features = sources.x.shape
 
-    @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, prefix: str = "") -> RawDataset:
-        place = f"{prefix}X"
-        weights = {} if sample_weight is None else {f"{prefix}sample_weight": sample_weight}
-        X = opened(X, place)
-        x, y, *w = as_sources({place: X, f"{prefix}y": y, **weights}, place)
-        return cls(Labelled(x, y, w[0] if w else None), names_of(X, place))
-
     @property
     def weighted(self) -> bool:
         return self.sources.weights is not None
 
     @property
     def is_stored(self) -> bool:
-        return all(
-            isinstance(source, ZarrSource) and not source.is_near
-            for source in self.sources
-            if source is not None
-        )
+        return all(source.is_stored for source in self.sources if source is not None)
 
     @property
     def is_tall(self) -> bool:
         """Whether the chunks of a stored array span many blocks: each chunk would be decoded once per block."""
-        return isinstance(self.sources.x, ZarrSource) and self.sources.x.chunk_rows > TALL * block_rows(
-            self.n_features
-        )
+        x = self.sources.x
+        return x.decodes_again and x.chunk_rows > TALL * block_rows(self.n_features)
+
+    def set_categorical(self, given: Any, names: np.ndarray | None) -> None:
+        x = self.sources.x
+        x.categorical = tuple(sorted({*resolved(given, self.n_features, names), *x.labels}))
 
     def binning_bytes(self, n_threads: int) -> int:
         """Return the memory of `n_threads` threads that bin one block each, in bytes."""
@@ -136,12 +132,7 @@ class RawDataset:
         return count_classes(self.sources, work, memory)
 
     def warnings(self, policy: str) -> list[str]:
-        return [
-            message
-            for source in self.sources
-            if source is not None
-            for message in warnings_about(source, policy)
-        ]
+        return warnings_about(self.sources, policy)
 
     def check_unchanged(self) -> None:
         """Raise DataError if an array has changed since it was listed: it is read in two passes."""

@@ -31,7 +31,6 @@ from distboost.data.scan import (
     sorted_classes,
 )
 from distboost.data.source import Source
-from distboost.data.sources import ArraySource, ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError
 from distboost.io.phases import Advance
@@ -94,8 +93,8 @@ class Labelled(NamedTuple):
 
         A longer chunk would be decoded once per span: arrays with such chunks are loaded now.
         """
-        weights = None if self.weights is None else near(self.weights, rows)
-        return Labelled(self.x, near(self.y, rows), weights)
+        weights = None if self.weights is None else self.weights.near(rows)
+        return Labelled(self.x, self.y.near(rows), weights)
 
     def label_spans(self, rows: int) -> Iterator[tuple[int, int]]:
         """Yield spans of about `rows` rows that end with chunks of the labels or of the weights, whichever are longer."""
@@ -110,13 +109,6 @@ class Labelled(NamedTuple):
             *self, max_bins, block_rows(self.x.shape[1]), n_parallel=work.n_parallel, n_processes=work.n_processes,
             memory=memory, keep_values=keep_values, caller_apart=work.on_cluster,
         )  # fmt: skip
-
-
-def near(source: Source, rows: int) -> Source:
-    """Return the source, or its values in memory if spans of `rows` rows would decode its chunks several times."""
-    if not isinstance(source, ZarrSource) or source.chunk_rows <= rows:
-        return source
-    return ArraySource(source.read(0, source.n_rows), source.place)
 
 
 def block_spans(source: Source, n_parallel: int) -> list[tuple[int, int]]:
@@ -150,7 +142,7 @@ def take_profile(
     plan = data.plan(max_bins, work, memory)
     with work.phases.begin("scan", data.n_bytes, "bytes") as advance:
         classes, scans = scan_classes(data, options, work, plan, advance)
-        weights = None if data.weights is None else near(data.weights, plan.scan.rows)
+        weights = None if data.weights is None else data.weights.near(plan.scan.rows)
         found = scan_edges(data.x, weights, options, work, plan, advance)
     return Profile(data.x.n_rows, classes, scans, *found)
 

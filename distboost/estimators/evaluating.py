@@ -24,6 +24,9 @@ from distboost.evaluation.calibrate import ScoreSums
 from distboost.evaluation.confusion import Confusion
 from distboost.evaluation.metrics import Evaluation, Totals, chosen
 from distboost.evaluation.sums import DECISIONS, PIECE_ROWS, Judge, Places, Sums, judge_part, merged
+from distboost.inputs.base import LazyInput
+from distboost.inputs.choose import adapter_of
+from distboost.io.options import storage_options
 from distboost.io.progress import phases_shown
 from distboost.prediction.predictor import StagedScores, predict_chunk
 from distboost.prediction.streamed import counted, each, rows_per_task
@@ -126,6 +129,14 @@ def opening_with(model: Any, options: Mapping[str, Any] | None) -> Any:
     found = copy.copy(model)
     found.client, found.storage_options = model.client, options
     return found
+
+
+def suits_sklearn(model: CommonParameters, X: Any, y: Any) -> bool:
+    """Whether X and y are in memory, and scikit-learn's metrics take the labels as they are."""
+    if y is None or model.classes_.dtype.kind in "OST":
+        return False
+    with storage_options(model.storage_options):
+        return adapter_of(y, "y").is_known_to_sklearn and not isinstance(adapter_of(X, "X"), LazyInput)
 
 
 def evaluated(

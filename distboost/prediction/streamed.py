@@ -9,10 +9,8 @@ import numpy as np
 
 from distboost.data.axes import spans
 from distboost.data.checks import as_numbers
-from distboost.data.parts import at_hand, pieces
 from distboost.data.result import OutputArray
-from distboost.data.source import Source
-from distboost.data.sources import rows_at_once
+from distboost.data.source import Source, at_hand, pieces
 from distboost.errors import DataError
 from distboost.io.phases import SILENT, Phases
 from distboost.prediction.predictor import Predictor
@@ -48,7 +46,7 @@ def check_features(source: Source, n_features: int) -> None:
 
 def rows_per_task(source: Source) -> int:
     """Return the rows of a task: whole chunks of the source, so that each is read once; fewer rows if chunks are too tall."""
-    rows = rows_at_once(source, TASK_BYTES)
+    rows = source.rows_at_once(TASK_BYTES)
     strip = rows * max(source.shape[1], 1) * 8
     return rows * max(1, TASK_BYTES // strip) if rows == source.chunk_rows else rows
 

@@ -19,9 +19,8 @@ from distboost.data.chunks import chunk_key, delete_chunk, has_chunk
 from distboost.data.ingest import BinOptions, Labelled, bin_features, bin_labels
 from distboost.data.ingest_plan import IngestPlan
 from distboost.data.memory import returned_when_freed
-from distboost.data.parts import load
 from distboost.data.scan import SCAN_ROWS
-from distboost.data.source import Source
+from distboost.data.source import Source, load
 from distboost.data.store.layout import StoredBlocks, Written, chunked_array, verified
 from distboost.data.work import TaskRunner
 from distboost.errors import BinnedStoreError

@@ -11,13 +11,12 @@ import zarr
 
 from distboost.data import ingest
 from distboost.data.dataset import RawDataset
-from distboost.data.fingerprint import fingerprint
 from distboost.data.ingest import BinOptions, joined_edges
 from distboost.data.ingest_plan import IngestPlan, mebibytes
 from distboost.data.profile import Profile
 from distboost.data.row_weights import WeightRule
 from distboost.data.scan import ScanOptions
-from distboost.data.sources import ZarrSource
+from distboost.data.source import fingerprint
 from distboost.data.store.layout import StoredBlocks, block_array, plain_array, store_bytes
 from distboost.data.store.manifest import (
     NAMES,
@@ -31,6 +30,7 @@ from distboost.data.store.manifest import (
 )
 from distboost.data.store.passes import WrittenBlocks, remove_bands, write_bins, write_labels
 from distboost.data.store.store import BinnedStore
+from distboost.data.stored import ZarrSource
 from distboost.data.work import TaskRunner
 from distboost.errors import DataError, LimitError, StoreError
 from distboost.io.storage import (
