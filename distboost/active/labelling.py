@@ -188,7 +188,7 @@ class _CurveRecorder:
             draw = key(self.learner.random_state, STOP_SET)
             with pool.runtime(self.learner.estimator) as runtime:
                 rows = random_rows(pool.n_rows, np.zeros(0, np.int64), draw, STOP_ROWS)
-                self.stop_set = pool.named(pool.take(rows, runtime))
+                self.stop_set = pool.take(rows, runtime)
         predicted = committee.predict(self.stop_set)
         if self.previous is not None:
             # Kappa is undefined where all rows are of one class.

@@ -12,7 +12,7 @@ from distboost.data.checks import InfiniteValue, as_numbers, check_finite
 from distboost.data.source import Source, load
 from distboost.errors import DataError
 from distboost.inputs.array import ArrayInput
-from distboost.inputs.base import LazyInput
+from distboost.inputs.base import LazyInput, NearInput
 from distboost.inputs.choose import adapter_of
 from distboost.io.phases import SILENT, Phases
 from distboost.runtime.base import Runtime
@@ -79,8 +79,8 @@ class Pool:
         n_jobs = estimator.n_jobs if estimator.n_jobs != -1 else None
         return open_runtime(client, n_jobs, estimator.worker_timeout, phases=phases)
 
-    def take(self, rows: np.ndarray, runtime: Runtime) -> Any:
-        """Return these rows, in this order: an array (n, n_features), or a data frame if the pool is one."""
+    def take(self, rows: np.ndarray, runtime: Runtime) -> NearInput:
+        """Return these rows, in this order, (n, n_features), with the names of their features."""
         array = self.source.array
         found = as_numbers(take_rows(self.source, rows, runtime) if array is None else array[rows], "pool")
         infinite = np.argwhere(np.isinf(found))
@@ -88,12 +88,7 @@ class Pool:
             row, column = map(int, infinite[0])
             name = None if self.names is None else self.names[column]
             raise InfiniteValue(self.place, int(rows[row]), column, float(found[row, column])).error(name)
-        taken = self._given.take(rows)
-        return found if taken is None else taken
-
-    def named(self, rows: Any) -> Any:
-        """Return rows that were taken, with the names of their features."""
-        return ArrayInput(rows, "X", self.names) if isinstance(rows, np.ndarray) else rows
+        return self._given.taken(rows) or ArrayInput(found, "X", self.names)
 
 
 def take_rows(source: Source, rows: np.ndarray, runtime: Runtime) -> np.ndarray:

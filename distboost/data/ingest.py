@@ -14,7 +14,7 @@ import numpy as np
 from distboost.data.axes import spans
 from distboost.data.blocks import BinnedRows
 from distboost.data.categories import Categories, put_bins
-from distboost.data.checks import InfiniteValue, encode_labels, load_labels, load_weights, numbers
+from distboost.data.checks import check_finite, encode_labels, load_labels, load_weights, numbers
 from distboost.data.edges import FeatureBand
 from distboost.data.ingest_plan import IngestPlan, plan_ingest
 from distboost.data.memory import returned_when_freed
@@ -285,10 +285,7 @@ def bin_features(
         if X.dtype == np.uint8:
             binning.bin_bytes(X, options.edges, offsets, out)
         else:
-            infinite = np.argwhere(np.isinf(X))
-            if len(infinite):
-                i, j = infinite[0].tolist()
-                raise InfiniteValue(options.x_place, first_row + row + i, d + j, float(X[i, j])).error()
+            check_finite(X, options.x_place, first_row + row, d)
             binning.bin_rows(X, options.edges, offsets, out)
         put_bins(X, options.categories, d, out)
         bins[at] = out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,19 +13,20 @@ _MOST_BITS = 64  # of an integer
 _DATES = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
 
 
-def as_real(values: np.ndarray, place: str) -> np.ndarray:
+def as_real(values: np.ndarray, place: str, refusal: Callable[[Exception], DataError]) -> np.ndarray:
     """Return values as float64.
 
     Raises
     ------
     DataError
-        If some are no real numbers, or float64 cannot hold them.
-    TypeError, ValueError
-        If some objects or texts cannot be converted.
+        If some are no real numbers, or float64 cannot hold them; `refusal(error)` if some objects or texts cannot be converted.
     """
     refuse_unreal(values, place)
-    with np.errstate(over="ignore", under="ignore"):  # of longer floats: `refuse_unreal` has checked them
-        return values.astype(np.float64)
+    try:
+        with np.errstate(over="ignore", under="ignore"):  # of longer floats: `refuse_unreal` has checked them
+            return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise refusal(error) from error
 
 
 def refuse_unreal(values: np.ndarray, place: str) -> None:

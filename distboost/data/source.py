@@ -10,7 +10,7 @@ import hashlib
 import math
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -165,6 +165,16 @@ def pieces(part: Any) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
 def load(part: Any) -> np.ndarray:
     """Return the values of a part."""
     return np.asarray(part.load() if hasattr(part, "load") else part)
+
+
+def assembled(part: Any, before: Callable[[], None] = lambda: None) -> np.ndarray:
+    """Return the values of a part as one array, read piece by piece. `before` is called before each piece is kept."""
+    out = np.empty(part.shape, part.dtype)
+    for position, values in pieces(part):
+        before()
+        out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
+        del values  # a view may keep a chunk in memory: it must go before the next one is read
+    return out
 
 
 def warnings_about(sources: Iterable[Source | None], policy: str) -> list[str]:

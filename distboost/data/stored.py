@@ -19,7 +19,7 @@ from distboost.data.chunks import chunk_key, found_and_expected
 from distboost.data.inventory import ABSENT, Inventory, Probe, UnlikeListingError, held_to, with_absolute_path
 from distboost.data.listing import innermost
 from distboost.data.memory import returned_when_freed
-from distboost.data.source import PIECE_BYTES, Source
+from distboost.data.source import PIECE_BYTES, Source, assembled
 from distboost.errors import MissingChunkError, StoreError
 from distboost.io.retry import is_damage, quoted, retried
 from distboost.io.storage import is_in_memory
@@ -280,11 +280,7 @@ class ZarrPart:
         return f"rows {a} to {b - 1} of {self.place}"
 
     def load(self) -> np.ndarray:
-        out = np.empty(self.shape, self.dtype)
-        for position, values in self.pieces():
-            out[tuple(slice(a, a + n) for a, n in zip(position, values.shape, strict=True))] = values
-            del values
-        return out
+        return assembled(self)
 
 
 def _values(array: zarr.Array[Any], spans: Spans) -> np.ndarray:

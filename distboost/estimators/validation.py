@@ -15,7 +15,7 @@ from distboost.errors import DataError
 from distboost.estimators.names import check_n_features, columns_named, compare_names, set_features
 from distboost.estimators.parameters import CommonParameters
 from distboost.inputs.array import ArrayInput
-from distboost.inputs.base import Input, LazyInput
+from distboost.inputs.base import Input, LazyInput, NearInput
 from distboost.inputs.choose import adapter_of, dataset_of
 from distboost.inputs.frame import FrameRows
 from distboost.io.options import storage_options
@@ -85,7 +85,7 @@ def _checked(
     x, weights = x.checked(estimator), None
     if sample_weight is not None:
         weights = adapter_of(sample_weight, f"{prefix}sample_weight")
-        weights = weights if x.n_rows is None else weights.checked_weights(x.n_rows)
+        weights = weights.checked_weights(x.n_rows) if isinstance(x, NearInput) else weights
     return dataset_of(x, adapter_of(y, f"{prefix}y").checked_labels(), weights)
 
 
@@ -159,7 +159,7 @@ def judged_data(estimator: CommonParameters, given: Given) -> RawDataset:
     rows = _opened(estimator, given.X).checked(estimator)
     with storage_options(estimator.storage_options):
         data = dataset_of(rows, adapter_of(given.y, "y").checked_labels(), given.sample_weight)
-    check_features(data.sources.x, estimator.n_features_in_)
+    check_features(data.sources.x.shape, data.place, estimator.n_features_in_)
     if data.n_rows == 0:
         raise DataError(f"{data.place} has 0 rows. Pass at least 1 row to evaluate.")
     _warn_of(data, estimator)

@@ -79,7 +79,7 @@ def _check_apart(x: str, out: str) -> None:
 
 def _rows(model: BoostingClassifier, x: str) -> Source:
     source = adapter_of(x, "X").values().coded_for(model.learned_.ensemble.categories).features()
-    check_features(source, model.n_features_in_)
+    check_features(source.shape, source.place, model.n_features_in_)
     warn_about(source, "warn")
     return source
 

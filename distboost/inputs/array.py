@@ -14,7 +14,7 @@ from distboost.data.checks import first_text
 from distboost.data.real import refuse_unreal
 from distboost.data.source import ArraySource, Source
 from distboost.errors import ArgumentError, DataError
-from distboost.inputs.base import Input, is_instance
+from distboost.inputs.base import Input, NearInput, is_instance
 
 # Arrays of these types are not copied: they are read a piece at a time. Others become float64.
 _NUMBERS: dict[str, Any] = {
@@ -23,24 +23,26 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
-class ArrayInput(Input):
+class ArrayInput(NearInput):
     """An array or a list in memory, with the names of its features if it has some."""
 
     def __init__(self, data: Any, place: str, names: np.ndarray | None = None):
-        super().__init__(unmasked(data), place)
-        self._is_nullable, self._names = is_nullable(data), names
+        self._is_nullable = is_nullable(data)  # scikit-learn would make floats of such integers
+        super().__init__(np.asarray(data) if self._is_nullable else unmasked(data), place, names)
 
     @classmethod
     def recognises(cls, data: Any) -> bool:
         return not isinstance(data, Input)  # NumPy or scikit-learn has the error for all else
 
     @property
-    def names(self) -> np.ndarray | None:
-        return self._names
-
-    @property
     def n_rows(self) -> int:
         return len(self.data)
+
+    def first(self, n: int) -> ArrayInput:
+        return ArrayInput(self.data[:n], self.place, self._names)
+
+    def joined(self, other: ArrayInput) -> ArrayInput:
+        return ArrayInput(np.concatenate([self.data, other.data]), self.place, self._names)
 
     def source(self, of_features: bool) -> Source:
         return ArraySource(np.asarray(self.data), self.place)
@@ -107,12 +109,7 @@ def _refusals(place: str) -> Iterator[None]:
 
 
 def unmasked(data: Any) -> Any:
-    """Return a masked array as a plain one, NaN in place of the masked numbers and None of other values; all else as it is.
-
-    Columns of pandas of a nullable type become arrays, too: scikit-learn would make floats of their integers.
-    """
-    if is_nullable(data):
-        return np.asarray(data)
+    """Return a masked array as a plain one, NaN in place of the masked numbers and None of other values; all else as it is."""
     if not isinstance(data, np.ma.MaskedArray):
         return data
     mask, kind = np.ma.getmaskarray(data), data.dtype.kind

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +19,7 @@ if TYPE_CHECKING:  # its import takes half a second and 14 MB, which rows in mem
 
     from distboost.data.store.store import BinnedStore
 
-BLOCK_BYTES = (
-    2**26
-)  # of whole rows that a lazy prediction reads at once, unless a chunk of the array is larger
+BLOCK_BYTES = 2**26  # bytes of whole rows that are predicted together, unless a chunk is larger
 
 Labels = Mapping[int, tuple[Any, ...]]  # of the columns that have some, in the order of their codes
 
@@ -63,6 +60,8 @@ class Input(ABC):
     data : Any
     place : str
         Its name in messages.
+    names : ndarray of shape (n_features,), object, or None
+        The names of the features, if the container itself has none.
 
     Attributes
     ----------
@@ -70,10 +69,9 @@ class Input(ABC):
         The labels of columns that have codes in place of labels.
     """
 
-    labels: Labels = MappingProxyType({})
-
-    def __init__(self, data: Any, place: str):
-        self.data, self.place = data, place
+    def __init__(self, data: Any, place: str, names: np.ndarray | None = None):
+        self.data, self.place, self._names = data, place, names
+        self.labels: Labels = {}
 
     @classmethod
     @abstractmethod
@@ -86,27 +84,14 @@ class Input(ABC):
         return cls(data, place)
 
     @property
-    def n_rows(self) -> int | None:
-        """The number of rows in memory; None of others, which it may take long to count."""
-        return None
-
-    @property
     def is_known_to_sklearn(self) -> bool:
         """Whether scikit-learn's metrics take such labels as they are."""
         return False
 
     @property
     def names(self) -> np.ndarray | None:
-        """The names of the features, (n_features,) object; None if they have none.
-
-        Raises
-        ------
-        TypeError
-            If some names are texts and others are not.
-        DataError
-            If the container says wrongly how its features are named.
-        """
-        return None
+        """The names of the features, (n_features,) object; None if they have none."""
+        return self._names
 
     def checked(self, estimator: Any) -> Input:
         """Return features as scikit-learn checks those in memory."""
@@ -121,13 +106,7 @@ class Input(ABC):
         return self
 
     def coded(self, categorical_features: Any) -> Input:
-        """Return features with codes, and `labels`, in place of the values of columns that have labels.
-
-        Raises
-        ------
-        DataError
-            If a column of a categorical dtype is not to be split as categories, or its labels cannot be stored.
-        """
+        """Return features with codes, and `labels`, in place of the values of columns that have labels."""
         return self
 
     def coded_for(self, categories: Mapping[int, Categories]) -> Input:
@@ -152,9 +131,29 @@ class Input(ABC):
         """Return the warnings about rows in storage that are to be predicted, as `Source.warnings` does."""
         return []
 
-    def take(self, rows: np.ndarray) -> Any:
-        """Return these rows as a container of the same kind, if it is in memory and has more than numbers; else None."""
+    def taken(self, rows: np.ndarray) -> NearInput | None:
+        """Return these rows in a container of the same kind, if it is in memory and has more than numbers."""
         return None
+
+    @abstractmethod
+    def source(self, of_features: bool) -> Source:
+        """Return the source of the values as they are, of any shape: of features, or else of labels, weights or groups."""
+
+    def features(self, source: Source | None = None) -> Source:
+        """Return the source of features: `source`, if it is known."""
+        found = self.source(True) if source is None else source
+        if not found.shape:
+            raise self.no_rows()
+        refuse_date_types(found.dtype, found.place)
+        found.labels = self.labels
+        return found
+
+    def column(self, source: Source | None = None) -> Source:
+        """Return the source of labels, weights or groups, one value for each row: `source`, if it is known."""
+        found = self.source(False) if source is None else source
+        if not found.shape:
+            raise DataError(f"{self.place} is a single value. Pass one value per row.")
+        return found
 
     def no_rows(self) -> DataError:
         """Return the error for features that are no array."""
@@ -163,30 +162,22 @@ class Input(ABC):
             "or the path or URL of a zarr array."
         )
 
-    @property
-    def family(self) -> type[Input]:
-        """The class whose `read` reads inputs together."""
-        return Input
 
-    @classmethod
-    def read(cls, asked: Sequence[Asked]) -> list[Source]:
-        """Return the sources of inputs of this family, which are read together."""
-        return [one.source(of_features) for one, of_features in asked]
+class NearInput(Input):
+    """Rows in memory."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """The number of rows."""
 
     @abstractmethod
-    def source(self, of_features: bool) -> Source:
-        """Return the source of features, or else of values of which there is one per row, whatever their shape and type."""
+    def first(self, n: int) -> NearInput:
+        """Return the first n rows."""
 
-    def features(self) -> Source:
-        """Return the source of features."""
-        return read_together((self, True))[0]
-
-    def column(self) -> Source:
-        """Return the source of labels, weights or groups: one value for each row."""
-        return read_together((self, False))[0]
-
-
-Asked = tuple[Input, bool]  # True: as features
+    @abstractmethod
+    def joined(self, other: Any) -> NearInput:
+        """Return these rows, then others in a container of the same kind."""
 
 
 class LazyInput(Input):
@@ -196,22 +187,3 @@ class LazyInput(Input):
     @abstractmethod
     def rows(self) -> da.Array:
         """The rows as a dask array with chunks of known sizes; of whole rows, if there are two dimensions."""
-
-
-def read_together(*asked: Asked) -> list[Source]:
-    """Return sources that are read together: tasks that dask arrays among them share are computed once."""
-    found: dict[int, Source] = {}
-    for family in dict.fromkeys(one.family for one, _ in asked):
-        mine = [n for n, (one, _) in enumerate(asked) if one.family is family]
-        found.update(zip(mine, family.read([asked[n] for n in mine]), strict=True))
-    for n, (one, of_features) in enumerate(asked):
-        if not found[n].shape:
-            raise (
-                one.no_rows()
-                if of_features
-                else DataError(f"{one.place} is a single value. Pass one value per row.")
-            )
-        if of_features:
-            refuse_date_types(found[n].dtype, found[n].place)
-            found[n].labels = one.labels
-    return [found[n] for n in range(len(asked))]

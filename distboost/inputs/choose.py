@@ -8,9 +8,9 @@ from typing import Any
 from distboost.data.dataset import RawDataset
 from distboost.data.ingest import Labelled
 from distboost.inputs.array import ArrayInput
-from distboost.inputs.base import Asked, Input, read_together
+from distboost.inputs.base import Input
 from distboost.inputs.binned_store import StoreInput
-from distboost.inputs.dask_array import DaskInput
+from distboost.inputs.dask_array import DaskInput, read_together
 from distboost.inputs.dask_frame import DaskFrameInput
 from distboost.inputs.frame import FrameInput
 from distboost.inputs.xarray import XarrayInput
@@ -37,10 +37,11 @@ def adapter_of(data: Any, place: str) -> Input:
 
 
 def dataset_of(X: Any, y: Any, sample_weight: Any = None) -> RawDataset:
-    """Return labelled rows, given as to `fit` or as adapters of it."""
-    x, *others = adapter_of(X, "X"), adapter_of(y, "y")
-    if sample_weight is not None:
-        others.append(adapter_of(sample_weight, "sample_weight"))
-    asked: list[Asked] = [(x, True), *((one, False) for one in others)]
-    of_x, of_y, *of_weights = read_together(*asked)
-    return RawDataset(Labelled(of_x, of_y, of_weights[0] if of_weights else None), x.names)
+    """Return labelled rows, given as to `fit` or as adapters of it. Tasks that dask arrays among them share are computed once."""
+    x, labels = adapter_of(X, "X"), adapter_of(y, "y")
+    weights = None if sample_weight is None else adapter_of(sample_weight, "sample_weight")
+    of_dask = {one.place: (one, one is x) for one in (x, labels, weights) if isinstance(one, DaskInput)}
+    apart = dict(zip(of_dask, read_together([*of_dask.values()]), strict=True))
+    of_x, of_y = x.features(apart.get(x.place)), labels.column(apart.get(labels.place))
+    of_weights = None if weights is None else weights.column(apart.get(weights.place))
+    return RawDataset(Labelled(of_x, of_y, of_weights), x.names)

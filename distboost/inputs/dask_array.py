@@ -32,10 +32,10 @@ from scipy.sparse import issparse
 
 from distboost.data.axes import Axis, spans
 from distboost.data.labels import joined_type
-from distboost.data.source import Source, load
+from distboost.data.source import Source, assembled, load
 from distboost.errors import ClusterError, DataError, DistboostError
 from distboost.inputs.array import unmasked
-from distboost.inputs.base import BLOCK_BYTES, Asked, Input, LazyInput, is_instance
+from distboost.inputs.base import BLOCK_BYTES, LazyInput, is_instance
 from distboost.inputs.forks import check_default_scheduler
 
 if TYPE_CHECKING:  # its import takes half a second and 14 MB: whoever has a dask array has paid for it
@@ -55,14 +55,6 @@ class DaskInput(LazyInput):
     def recognises(cls, data: Any) -> bool:
         return bool(is_dask_collection(data))
 
-    def __init__(self, data: Any, place: str, names: np.ndarray | None = None):
-        super().__init__(data, place)
-        self._names = names
-
-    @property
-    def names(self) -> np.ndarray | None:
-        return self._names
-
     def array(self, of_features: bool) -> da.Array:
         """Return the dask array. The sizes of its chunks may be unknown."""
         if is_instance(self.data, "dask.array", "Array"):
@@ -73,22 +65,8 @@ class DaskInput(LazyInput):
             raise self.no_rows()
         return cast("da.Array", self.data.to_dask_array())
 
-    @property
-    def family(self) -> type[Input]:
-        return DaskInput
-
-    @classmethod
-    def read(cls, asked: Sequence[Asked]) -> list[Source]:
-        given = {one.place: cast(DaskInput, one).array(of_features) for one, of_features in asked}
-        keeper = keeper_of(given)
-        apart = set_apart([*given.values()], given, keeper)
-        return [
-            DaskSource(array, one.place, given[one.place], keeper, of_features)
-            for array, (one, of_features) in zip(apart, asked, strict=True)
-        ]
-
     def source(self, of_features: bool) -> Source:
-        return self.read([(self, of_features)])[0]
+        return read_together([(self, of_features)])[0]
 
     @cached_property
     def rows(self) -> da.Array:
@@ -99,6 +77,17 @@ class DaskInput(LazyInput):
     def _measured_rows(self) -> da.Array:
         """Return the array of the features with chunks of known sizes, if that takes no reading."""
         return self.array(True)
+
+
+def read_together(asked: Sequence[tuple[DaskInput, bool]]) -> list[DaskSource]:
+    """Return sources of features (True) or of labels and the like. Tasks that they share are computed once."""
+    given = {one.place: one.array(of_features) for one, of_features in asked}
+    keeper = keeper_of(given)
+    apart = set_apart([*given.values()], given, keeper)
+    return [
+        DaskSource(array, one.place, given[one.place], keeper, of_features)
+        for array, (one, of_features) in zip(apart, asked, strict=True)
+    ]
 
 
 class DaskSource(Source):
@@ -270,12 +259,7 @@ class Blocks(NamedTuple):
 
     def load(self) -> np.ndarray:
         """Return all values as one array."""
-        if len(self.cuts) == 1:
-            return self.cuts[0]
-        out = np.empty(self.shape, self.dtype)
-        for place, cut in zip(self.places, self.cuts, strict=True):
-            out[tuple(slice(a, a + n) for a, n in zip(place, cut.shape, strict=True))] = cut
-        return out
+        return self.cuts[0] if len(self.cuts) == 1 else assembled(self)
 
 
 class DaskPart:

@@ -25,7 +25,7 @@ from distboost.data.real import as_real, date_error
 from distboost.data.source import ArraySource, Source
 from distboost.errors import DataError, LimitError
 from distboost.inputs.array import ArrayInput, is_nullable
-from distboost.inputs.base import Input, Labels, is_instance, texts
+from distboost.inputs.base import Input, Labels, NearInput, is_instance, texts
 
 PIECE_NUMBERS = 2**19  # numbers that are converted together
 _OF_128_BITS = (nw.Int128, nw.UInt128)  # NumPy has no such type
@@ -81,7 +81,7 @@ class TableInput(Input):
         """Return the rows with the codes of these labels. Others become missing values, or must not occur if these `are_all`."""
 
 
-class FrameInput(TableInput):
+class FrameInput(TableInput, NearInput):
     """A data frame in memory."""
 
     @classmethod
@@ -130,8 +130,14 @@ class FrameInput(TableInput):
     def is_known_to_sklearn(self) -> bool:
         return self._column.is_known_to_sklearn
 
-    def take(self, rows: np.ndarray) -> Any:
-        return self.frame[rows.tolist()].to_native()
+    def taken(self, rows: np.ndarray) -> FrameInput:
+        return FrameInput(self.frame[rows.tolist()].to_native(), "X")
+
+    def first(self, n: int) -> FrameInput:
+        return FrameInput(self.frame[:n].to_native(), self.place)
+
+    def joined(self, other: FrameInput) -> FrameInput:
+        return FrameInput(nw.concat([self.frame, other.frame]).to_native(), self.place)
 
     def _labels_of(self, column: nw.Series[Any]) -> list[Any]:
         return [label for label in column.drop_nulls().unique().to_list() if label is not None]
@@ -324,18 +330,14 @@ def numbers_of(column: nw.Series[Any], name: Any, place: str) -> np.ndarray:
     if column.dtype in _OF_128_BITS:
         values = np.array(column.to_list(), object)
         values[values == None] = np.nan  # noqa: E711 (element by element)
-        return as_real(values, f"the column {name!r} of {place}")
-    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+    elif column.dtype.is_numeric() or column.dtype == nw.Boolean:
         if column.dtype.is_float() or column.null_count() or not column.dtype.is_integer():
             column = column.cast(nw.Float64)
         return column.to_numpy()
-    values = np.asarray(column.to_native())
-    try:
-        return as_real(values, f"the column {name!r} of {place}")
-    except DataError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise _not_numbers(name, place, f"{column.dtype}: {error}") from error
+    else:
+        values = np.asarray(column.to_native())
+    where = f"the column {name!r} of {place}"
+    return as_real(values, where, lambda error: _not_numbers(name, place, f"{column.dtype}: {error}"))
 
 
 def _not_numbers(name: Any, place: str, what: str) -> DataError:

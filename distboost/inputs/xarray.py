@@ -22,8 +22,8 @@ class XarrayInput(Input):
         if is_instance(data, "xarray", "Dataset"):
             named, first = ", ".join(map(str, data.data_vars)), next(iter(data.data_vars), "x")
             raise DataError(
-                f"{place} is a Dataset of xarray, with the variables {named}. Pass one of them, such as dataset[{first!r}], or join "
-                "them: dataset.to_dataarray('feature').transpose()."
+                f"{place} is a Dataset of xarray, with the variables {named}. Pass one of them, such as dataset[{first!r}], or "
+                "join them: dataset.to_dataarray('feature').transpose()."
             )
         has_names = data.ndim == 2 and data.dims[1] in data.coords
         names = texts(data.coords[data.dims[1]].values.tolist(), place) if has_names else None
